@@ -1,0 +1,298 @@
+using System;
+using System.Runtime.InteropServices;
+using System.Text;
+
+namespace MetaMystia.Network
+{
+    /// <summary>
+    /// The functions of the native library, exactly as its header declares them.
+    /// </summary>
+    /// <remarks>
+    /// Text goes in as NUL-terminated UTF-8 (<see cref="Utf8.ToNative"/>) and comes out as a pointer that must be copied
+    /// at once (<see cref="Utf8.FromNative"/>). The runtime's own string marshalling is not used anywhere: it means the ANSI
+    /// code page on some runtimes, which mangles names in other scripts, and it would free strings that the library owns.
+    /// Flags are bytes, because the runtime's default for <c>bool</c> is four bytes wide.
+    /// Most programs want <see cref="Room"/> instead.
+    /// </remarks>
+    public static class NativeMethods
+    {
+        /// <summary>The library's name without prefix and suffix; every runtime completes it for its platform.</summary>
+        public const string Library = "meta_mystia_network";
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int InitializeNetwork(byte[] peerId, byte[] sessionId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, ref NetworkConfig config);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ShutdownNetwork();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsNetworkInitialized();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetLastErrorCode();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLastErrorMessage();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ConnectToPeer(byte[] address);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int DisconnectPeer(byte[] peerId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalAddr();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalPeerId();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetSessionId();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerCount();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerList();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerRTT(byte[] peerId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerStatus(byte[] peerId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeader(byte[] peerId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableAutoLeaderElection(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetCurrentLeader();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsLeader();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int BroadcastMessage(byte[] data, int length, ushort messageType, byte flags);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendToPeer(byte[] peerId, byte[] data, int length, ushort messageType, byte flags);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendToLeader(byte[] data, int length, ushort messageType, byte flags);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendFromLeader(byte[] data, int length, ushort messageType, byte flags);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterReceiveCallback(ReceiveCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterLeaderChangedCallback(LeaderChangedCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterPeerStatusCallback(PeerStatusCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterConnectionResultCallback(ConnectionResultCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableLogging(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetAbiVersion();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLibraryVersion();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr DescribeError(int code);
+    }
+
+    // A delegate that is handed to the library must stay referenced by managed code (a static field is the simplest way)
+    // for as long as it is registered: the garbage collector does not see the library's copy of the pointer.
+
+    /// <summary>A message came. <c>data</c> may be NULL when <c>length</c> is 0; both pointers are valid during the call only.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void ReceiveCallback(IntPtr peerId, IntPtr data, int length, ushort messageType, byte flags);
+
+    /// <summary>The room's leader changed; the empty string means that there is none.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void LeaderChangedCallback(IntPtr leaderId);
+
+    /// <summary>A link came up (0) or was lost (1).</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void PeerStatusCallback(IntPtr peerId, int status);
+
+    /// <summary>What became of one ConnectToPeer; <c>code</c> is an <see cref="ErrorCode"/>.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void ConnectionResultCallback(IntPtr address, byte success, int code);
+
+    /// <summary>
+    /// <c>NetworkConfigFFI</c>: 44 bytes, in the library's order. Start from <see cref="Default"/>; a struct of zeros breaks
+    /// the library's rules and is refused with -3.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)] // 3 x 4, 12 x 2, 8 x 1 bytes: aligned as C aligns it, without padding.
+    public struct NetworkConfig
+    {
+        public uint ReconnectMaxMs;
+        /// <summary>Payloads larger than this many bytes are sent compressed where that is smaller.</summary>
+        public uint CompressionThreshold;
+        /// <summary>Bytes; a longer message is refused with -8.</summary>
+        public uint MaxMessageSize;
+        public ushort HeartbeatIntervalMs;
+        public ushort ElectionTimeoutMinMs;
+        public ushort ElectionTimeoutMaxMs;
+        public ushort ReconnectInitialMs;
+        public ushort HandshakeTimeoutMs;
+        public ushort WriteTimeoutMs;
+        /// <summary>Messages per peer; one more is refused with -7.</summary>
+        public ushort SendQueueCapacity;
+        /// <summary>Messages that may wait for this program's handlers before the senders are slowed down.</summary>
+        public ushort IncomingQueueCapacity;
+        /// <summary>Other members at the same time.</summary>
+        public ushort MaxConnections;
+        /// <summary>Accepted for compatibility; no effect over QUIC.</summary>
+        public ushort KeepaliveTimeSecs;
+        /// <summary>Accepted for compatibility; no effect over QUIC.</summary>
+        public ushort KeepaliveIntervalSecs;
+        /// <summary>0 switches discovery on the local network off.</summary>
+        public ushort MdnsPort;
+        public byte HeartbeatTimeoutMultiplier;
+        /// <summary>Accepted for compatibility; no effect over QUIC.</summary>
+        public byte KeepaliveRetries;
+        public byte CentralizedAutoForward;
+        public byte AutoElectionEnabled;
+        /// <summary>0 hold a leader that was set by hand, 1 elect a new one when it is lost.</summary>
+        public byte ManualOverrideRecovery;
+        /// <summary>Accepted for compatibility; no effect over QUIC.</summary>
+        public byte TcpNodelay;
+        public byte AutoReconnectEnabled;
+        /// <summary>0 is unlimited.</summary>
+        public byte ReconnectMaxRetries;
+
+        /// <summary>What <c>InitializeNetwork</c> uses when it is given no configuration.</summary>
+        public static NetworkConfig Default()
+        {
+            NetworkConfig config = new NetworkConfig();
+            config.ReconnectMaxMs = 30000;
+            config.CompressionThreshold = 512;
+            config.MaxMessageSize = 262144;
+            config.HeartbeatIntervalMs = 500;
+            config.ElectionTimeoutMinMs = 1500;
+            config.ElectionTimeoutMaxMs = 3000;
+            config.ReconnectInitialMs = 1000;
+            config.HandshakeTimeoutMs = 5000;
+            config.WriteTimeoutMs = 5000;
+            // 4096 and not the struct's classic 128 and 256: a loading screen must not stop the other players.
+            config.SendQueueCapacity = 4096;
+            config.IncomingQueueCapacity = 4096;
+            config.MaxConnections = 64;
+            config.KeepaliveTimeSecs = 60;
+            config.KeepaliveIntervalSecs = 10;
+            config.MdnsPort = 15353;
+            config.HeartbeatTimeoutMultiplier = 3;
+            config.KeepaliveRetries = 3;
+            config.CentralizedAutoForward = 1;
+            config.AutoElectionEnabled = 1;
+            config.ManualOverrideRecovery = 0;
+            config.TcpNodelay = 1;
+            config.AutoReconnectEnabled = 1;
+            config.ReconnectMaxRetries = 0;
+            return config;
+        }
+    }
+
+    /// <summary>The library's codes. New ones are only ever appended, so expect numbers that are not listed here.</summary>
+    public static class ErrorCode
+    {
+        public const int Ok = 0;
+        public const int NotInitialized = -1;
+        public const int AlreadyInitialized = -2;
+        public const int InvalidArgument = -3;
+        public const int ConnectionFailed = -4;
+        public const int PeerNotFound = -5;
+        public const int NotLeader = -6;
+        public const int SendQueueFull = -7;
+        public const int MessageTooLarge = -8;
+        public const int SerializationError = -9;
+        public const int SessionMismatch = -10;
+        public const int DuplicatePeerId = -11;
+        public const int VersionMismatch = -12;
+        public const int MaxConnectionsReached = -13;
+        public const int AlreadyConnected = -14;
+        public const int WouldDeadlock = -15;
+        public const int NotSupported = -16;
+        public const int AuthenticationFailed = -17;
+        public const int Rejected = -18;
+        public const int Timeout = -19;
+        public const int PolicyMismatch = -20;
+        public const int Superseded = -21;
+        public const int InternalError = -99;
+    }
+
+    /// <summary>Text between .NET and the library, always UTF-8.</summary>
+    public static class Utf8
+    {
+        // Strict: half a surrogate pair has no UTF-8 form, and two different names must not become the same bytes.
+        private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
+
+        /// <summary>NUL-terminated bytes for the library; null stays NULL.</summary>
+        /// <exception cref="ArgumentException">The text holds a NUL, where C would silently cut it, or is not valid UTF-16.</exception>
+        public static byte[] ToNative(string text)
+        {
+            if (text == null)
+            {
+                return null;
+            }
+            if (text.IndexOf('\0') >= 0)
+            {
+                throw new ArgumentException("The text contains a NUL character, at which C would cut it off.", "text");
+            }
+            byte[] bytes = new byte[Strict.GetByteCount(text) + 1];
+            Strict.GetBytes(text, 0, text.Length, bytes, 0);
+            return bytes;
+        }
+
+        /// <summary>A copy of the library's string; NULL becomes null.</summary>
+        public static string FromNative(IntPtr text)
+        {
+            if (text == IntPtr.Zero)
+            {
+                return null;
+            }
+            int length = 0;
+            while (Marshal.ReadByte(text, length) != 0)
+            {
+                length++;
+            }
+            return Encoding.UTF8.GetString(Bytes(text, length));
+        }
+
+        internal static byte[] Bytes(IntPtr data, int length)
+        {
+            byte[] copy = new byte[length];
+            if (length > 0)
+            {
+                Marshal.Copy(data, copy, 0, length);
+            }
+            return copy;
+        }
+    }
+
+    /// <summary>
+    /// Marks a static method that native code calls. Unity's IL2CPP looks for an attribute of this name, in any namespace,
+    /// to know which methods need a native entry point; other runtimes ignore it.
+    /// </summary>
+    [AttributeUsage(AttributeTargets.Method)]
+    internal sealed class MonoPInvokeCallbackAttribute : Attribute
+    {
+        public MonoPInvokeCallbackAttribute(Type delegateType)
+        {
+        }
+    }
+}

@@ -1,0 +1,580 @@
+using System;
+using System.Collections.Generic;
+using System.Threading;
+
+namespace MetaMystia.Network
+{
+    /// <summary>A message as it came from another member.</summary>
+    public struct Message
+    {
+        /// <summary>The id of the member that sent it.</summary>
+        public string From;
+        public byte[] Data;
+        /// <summary>The sender's message type, 0x0100 or higher.</summary>
+        public ushort Type;
+        public byte Flags;
+    }
+
+    /// <summary>What became of one <see cref="Room.Connect"/>.</summary>
+    public struct ConnectionResult
+    {
+        /// <summary>The address as it was given to <see cref="Room.Connect"/>.</summary>
+        public string Address;
+        public bool Success;
+        /// <summary>An <see cref="ErrorCode"/>; -14 AlreadyConnected comes with success.</summary>
+        public int Code;
+    }
+
+    /// <summary>The state of the link to one member.</summary>
+    public enum PeerStatus
+    {
+        Unknown = -1,
+        Connected = 0,
+        Disconnected = 1,
+        Reconnecting = 2,
+        Handshaking = 3,
+    }
+
+    /// <summary>A call was refused. The message is the library's own sentence: it names the argument, its value and what to do.</summary>
+    public sealed class NetworkException : Exception
+    {
+        public NetworkException(int code, string message)
+            : base(message)
+        {
+            Code = code;
+        }
+
+        /// <summary>One of <see cref="ErrorCode"/>.</summary>
+        public int Code { get; private set; }
+    }
+
+    /// <summary>
+    /// The room that this process is in. The library holds one room per process: <see cref="Join"/> enters it,
+    /// <see cref="Dispose"/> leaves it politely.
+    /// </summary>
+    /// <remarks>
+    /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> is refused
+    /// inside a handler (-15) unless events are queued.</para>
+    /// <para>Handlers run one at a time, in order, on a thread of the library. A host that must handle them on its own thread
+    /// (Unity's main thread) joins with <c>queueEvents: true</c> and calls <see cref="Pump"/> once per frame.</para>
+    /// <para>An exception from a handler never reaches native code; it comes out at <see cref="HandlerFailed"/>.</para>
+    /// <para>The first subscription to an event tells the present: the leader where one is known, and every connected peer.
+    /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join; until then messages are held, afterwards those that
+    /// nobody wants are discarded.</para>
+    /// </remarks>
+    public sealed class Room : IDisposable
+    {
+        /// <summary>Message types below this one belong to the library.</summary>
+        public const ushort FirstUserType = 0x0100;
+
+        // With queueEvents: how many events may wait for Pump. Then the library's thread waits, its own queue fills,
+        // and the senders are slowed down: nothing is lost and memory stays bounded.
+        private const int QueueCapacity = 4096;
+
+        // Static, so that the garbage collector can never take them while the library may call them, and because IL2CPP
+        // can make native entry points for static methods only.
+        private static readonly ReceiveCallback ReceiveThunk = OnReceive;
+        private static readonly LeaderChangedCallback LeaderChangedThunk = OnLeaderChanged;
+        private static readonly PeerStatusCallback PeerStatusThunk = OnPeerStatus;
+        private static readonly ConnectionResultCallback ConnectionResultThunk = OnConnectionResult;
+
+        private static Room current;
+        private static int exitHooked;
+
+        private readonly Queue<Action> queue; // null: handlers run on the library's thread
+        private bool closing; // guarded by queue
+        private int disposed;
+
+        private Action<Message> messageReceived;
+        private Action<string> leaderChanged;
+        private Action<string, PeerStatus> peerStatusChanged;
+        private Action<ConnectionResult> connectionResult;
+        private int receiveRegistered, leaderRegistered, statusRegistered, resultRegistered;
+
+        private Room(bool queueEvents)
+        {
+            queue = queueEvents ? new Queue<Action>() : null;
+        }
+
+        /// <summary>Enters the room <paramref name="sessionId"/> under the name <paramref name="peerId"/>.</summary>
+        /// <param name="peerId">1 to 64 bytes of UTF-8, unique in the room.</param>
+        /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
+        /// <param name="config">null for the defaults; else start from <see cref="NetworkConfig.Default"/>.</param>
+        /// <param name="queueEvents">true: events wait for <see cref="Pump"/>.</param>
+        /// <exception cref="NetworkException">-2 when this process is in a room already, -3 when an argument breaks a rule.</exception>
+        public static Room Join(string peerId, string sessionId, NetworkConfig? config = null, bool queueEvents = false)
+        {
+            byte[] peer = Utf8.ToNative(peerId);
+            byte[] session = Utf8.ToNative(sessionId);
+            if (config.HasValue)
+            {
+                NetworkConfig value = config.Value;
+                Check(NativeMethods.InitializeNetworkWithConfig(peer, session, ref value));
+            }
+            else
+            {
+                Check(NativeMethods.InitializeNetwork(peer, session));
+            }
+            Room room = new Room(queueEvents);
+            Volatile.Write(ref current, room);
+            HookExit();
+            return room;
+        }
+
+        /// <summary>A message came from another member (or from this one, where it sent to itself).</summary>
+        public event Action<Message> MessageReceived
+        {
+            add
+            {
+                Combine(ref messageReceived, value);
+                if (Interlocked.Exchange(ref receiveRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterReceiveCallback(ReceiveThunk));
+                }
+            }
+            remove { Subtract(ref messageReceived, value); }
+        }
+
+        /// <summary>The leader's id; null when the room has none.</summary>
+        public event Action<string> LeaderChanged
+        {
+            add
+            {
+                Combine(ref leaderChanged, value);
+                if (Interlocked.Exchange(ref leaderRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterLeaderChangedCallback(LeaderChangedThunk));
+                }
+            }
+            remove { Subtract(ref leaderChanged, value); }
+        }
+
+        /// <summary>A member's link came up (<see cref="PeerStatus.Connected"/>) or was lost (<see cref="PeerStatus.Disconnected"/>).</summary>
+        public event Action<string, PeerStatus> PeerStatusChanged
+        {
+            add
+            {
+                Combine(ref peerStatusChanged, value);
+                if (Interlocked.Exchange(ref statusRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterPeerStatusCallback(PeerStatusThunk));
+                }
+            }
+            remove { Subtract(ref peerStatusChanged, value); }
+        }
+
+        /// <summary>One event per successful call of <see cref="Connect"/>.</summary>
+        public event Action<ConnectionResult> ConnectionResult
+        {
+            add
+            {
+                Combine(ref connectionResult, value);
+                if (Interlocked.Exchange(ref resultRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterConnectionResultCallback(ConnectionResultThunk));
+                }
+            }
+            remove { Subtract(ref connectionResult, value); }
+        }
+
+        /// <summary>A handler threw. Without a subscriber the exception is written to standard error.</summary>
+        public event Action<Exception> HandlerFailed;
+
+        /// <summary>This member's own id.</summary>
+        public string PeerId
+        {
+            get { return CheckText(NativeMethods.GetLocalPeerId()); }
+        }
+
+        public string SessionId
+        {
+            get { return CheckText(NativeMethods.GetSessionId()); }
+        }
+
+        /// <summary>An address that another member can give to <see cref="Connect"/>.</summary>
+        public string LocalAddress
+        {
+            get { return CheckText(NativeMethods.GetLocalAddr()); }
+        }
+
+        /// <summary>The ids of the connected members, without this one, sorted.</summary>
+        public string[] Peers
+        {
+            get { return CheckText(NativeMethods.GetPeerList()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+        }
+
+        /// <summary>The leader's id; null when there is none.</summary>
+        public string Leader
+        {
+            get { return NullIfEmpty(CheckText(NativeMethods.GetCurrentLeader())); }
+        }
+
+        public bool IsLeader
+        {
+            get { return NativeMethods.IsLeader() != 0; }
+        }
+
+        /// <summary>The round-trip time in milliseconds; -1 for an unknown member and as long as it is not measured.</summary>
+        public int RoundTripMs(string peerId)
+        {
+            return NativeMethods.GetPeerRTT(Utf8.ToNative(peerId));
+        }
+
+        public PeerStatus StatusOf(string peerId)
+        {
+            return (PeerStatus)NativeMethods.GetPeerStatus(Utf8.ToNative(peerId));
+        }
+
+        /// <summary>Dials <c>ip:port</c>, <c>[v6]:port</c> or <c>name:port</c>. The outcome is a <see cref="ConnectionResult"/> event.</summary>
+        public void Connect(string address)
+        {
+            Check(NativeMethods.ConnectToPeer(Utf8.ToNative(address)));
+        }
+
+        public void Disconnect(string peerId)
+        {
+            Check(NativeMethods.DisconnectPeer(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>Makes the member, which may be this one, the room's leader.</summary>
+        public void SetLeader(string peerId)
+        {
+            Check(NativeMethods.SetLeader(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>Whether this member stands for election when the room has no leader.</summary>
+        public void SetAutoElection(bool enabled)
+        {
+            Check(NativeMethods.EnableAutoLeaderElection(enabled ? (byte)1 : (byte)0));
+        }
+
+        /// <summary>To all connected members, or, where one queue is full (-7), to none.</summary>
+        public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeMethods.BroadcastMessage(data, LengthOf(data), type, flags));
+        }
+
+        public void SendTo(string peerId, byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeMethods.SendToPeer(Utf8.ToNative(peerId), data, LengthOf(data), type, flags));
+        }
+
+        /// <summary>To the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
+        public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeMethods.SendToLeader(data, LengthOf(data), type, flags));
+        }
+
+        /// <summary>To all members, as their leader; -6 when this member is not the leader.</summary>
+        public void SendFromLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeMethods.SendFromLeader(data, LengthOf(data), type, flags));
+        }
+
+        /// <summary>
+        /// Runs the handlers of the events that wait, on the calling thread, and returns how many ran. Only for rooms that were
+        /// joined with <c>queueEvents: true</c>.
+        /// </summary>
+        public int Pump(int max = int.MaxValue)
+        {
+            if (queue == null)
+            {
+                throw new InvalidOperationException("Join the room with queueEvents: true to pump its events.");
+            }
+            int ran = 0;
+            while (ran < max)
+            {
+                Action next;
+                lock (queue)
+                {
+                    if (queue.Count == 0)
+                    {
+                        break;
+                    }
+                    next = queue.Dequeue();
+                    Monitor.PulseAll(queue);
+                }
+                Guarded(next);
+                ran++;
+            }
+            return ran;
+        }
+
+        /// <summary>
+        /// Leaves the room politely and releases everything; takes at most about 2 s. After it returned, no handler runs. It waits for a
+        /// handler that is running, which therefore must not wait for the thread that disposes.
+        /// </summary>
+        /// <exception cref="NetworkException">-15 when called inside a handler on the library's thread; the room stays open.</exception>
+        public void Dispose()
+        {
+            if (Interlocked.Exchange(ref disposed, 1) != 0)
+            {
+                return;
+            }
+            // The library's thread may be waiting for space in the queue, and shutting down waits for that thread.
+            SetClosing(true);
+            int code = NativeMethods.ShutdownNetwork();
+            if (code == ErrorCode.WouldDeadlock)
+            {
+                NetworkException refused = LastError(code);
+                SetClosing(false);
+                Interlocked.Exchange(ref disposed, 0);
+                throw refused;
+            }
+            // A new room may have been joined on another thread since the shutdown.
+            Interlocked.CompareExchange(ref current, null, this);
+        }
+
+        /// <summary>Logs to standard error, on and off at any time.</summary>
+        public static void EnableLogging(bool enabled)
+        {
+            Check(NativeMethods.EnableLogging(enabled ? (byte)1 : (byte)0));
+        }
+
+        /// <summary>The library's name for a code.</summary>
+        public static string Describe(int code)
+        {
+            return Utf8.FromNative(NativeMethods.DescribeError(code));
+        }
+
+        [MonoPInvokeCallback(typeof(ReceiveCallback))]
+        private static void OnReceive(IntPtr peerId, IntPtr data, int length, ushort messageType, byte flags)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                Message message = new Message();
+                message.From = Utf8.FromNative(peerId);
+                message.Data = Utf8.Bytes(data, length);
+                message.Type = messageType;
+                message.Flags = flags;
+                room.Deliver(() => Raise(room.messageReceived, message));
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(LeaderChangedCallback))]
+        private static void OnLeaderChanged(IntPtr leaderId)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                string leader = NullIfEmpty(Utf8.FromNative(leaderId));
+                room.Deliver(() => Raise(room.leaderChanged, leader));
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(PeerStatusCallback))]
+        private static void OnPeerStatus(IntPtr peerId, int status)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                string peer = Utf8.FromNative(peerId);
+                room.Deliver(() =>
+                {
+                    Action<string, PeerStatus> handler = room.peerStatusChanged;
+                    if (handler != null)
+                    {
+                        handler(peer, (PeerStatus)status);
+                    }
+                });
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(ConnectionResultCallback))]
+        private static void OnConnectionResult(IntPtr address, byte success, int code)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                ConnectionResult result = new ConnectionResult();
+                result.Address = Utf8.FromNative(address);
+                result.Success = success != 0;
+                result.Code = code;
+                room.Deliver(() => Raise(room.connectionResult, result));
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        private void Deliver(Action run)
+        {
+            if (queue == null)
+            {
+                run();
+                return;
+            }
+            lock (queue)
+            {
+                while (queue.Count >= QueueCapacity && !closing)
+                {
+                    Monitor.Wait(queue);
+                }
+                if (!closing)
+                {
+                    queue.Enqueue(run);
+                }
+            }
+        }
+
+        private void SetClosing(bool value)
+        {
+            if (queue == null)
+            {
+                return;
+            }
+            lock (queue)
+            {
+                closing = value;
+                if (value)
+                {
+                    queue.Clear();
+                }
+                Monitor.PulseAll(queue);
+            }
+        }
+
+        private void Guarded(Action run)
+        {
+            try
+            {
+                run();
+            }
+            catch (Exception exception)
+            {
+                Surface(exception);
+            }
+        }
+
+        // The last stop before native frames: whatever happens here must not get out.
+        private void Surface(Exception exception)
+        {
+            try
+            {
+                Action<Exception> handler = HandlerFailed;
+                if (handler != null)
+                {
+                    handler(exception);
+                }
+                else
+                {
+                    Console.Error.WriteLine("meta_mystia_network: an event handler failed: " + exception);
+                }
+            }
+            catch (Exception)
+            {
+            }
+        }
+
+        private static void Raise<T>(Action<T> handler, T argument)
+        {
+            if (handler != null)
+            {
+                handler(argument);
+            }
+        }
+
+        // Lock-free, because a lock that is held while the library is called could be wanted by a running handler.
+        private static void Combine<T>(ref T field, T value) where T : class
+        {
+            T seen;
+            do
+            {
+                seen = Volatile.Read(ref field);
+            }
+            while (Interlocked.CompareExchange(ref field, (T)(object)Delegate.Combine((Delegate)(object)seen, (Delegate)(object)value), seen) != seen);
+        }
+
+        private static void Subtract<T>(ref T field, T value) where T : class
+        {
+            T seen;
+            do
+            {
+                seen = Volatile.Read(ref field);
+            }
+            while (Interlocked.CompareExchange(ref field, (T)(object)Delegate.Remove((Delegate)(object)seen, (Delegate)(object)value), seen) != seen);
+        }
+
+        // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's thread
+        // calling methods that no longer exist.
+        private static void HookExit()
+        {
+            if (Interlocked.Exchange(ref exitHooked, 1) != 0)
+            {
+                return;
+            }
+            EventHandler leave = (sender, arguments) =>
+            {
+                Room room = Volatile.Read(ref current);
+                if (room != null)
+                {
+                    room.Guarded(room.Dispose);
+                }
+            };
+            AppDomain.CurrentDomain.ProcessExit += leave;
+            AppDomain.CurrentDomain.DomainUnload += leave;
+        }
+
+        private static int LengthOf(byte[] data)
+        {
+            return data == null ? 0 : data.Length;
+        }
+
+        private static string NullIfEmpty(string text)
+        {
+            return string.IsNullOrEmpty(text) ? null : text;
+        }
+
+        private static void Check(int code)
+        {
+            if (code < 0)
+            {
+                throw LastError(code);
+            }
+        }
+
+        private static string CheckText(IntPtr text)
+        {
+            if (text == IntPtr.Zero)
+            {
+                throw LastError(NativeMethods.GetLastErrorCode());
+            }
+            return Utf8.FromNative(text);
+        }
+
+        private static NetworkException LastError(int code)
+        {
+            return new NetworkException(code, Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+        }
+    }
+}

@@ -1,0 +1,446 @@
+"""meta_mystia_network from Python: one room per process, over ctypes, without further dependencies.
+
+    import meta_mystia_network as mmn
+
+    with mmn.Room("alice", "tea", on_message=lambda m: print(m.sender, m.data)) as room:
+        room.connect("192.168.1.20:40123")
+        room.broadcast(b"hello")
+
+Handlers run one at a time, in order, on a thread of the library. They may call every method of the room except close().
+An exception in a handler is printed and goes no further. The native library is looked for at the path in the environment
+variable MMN_LIBRARY, then beside this file, then in target/release of the source tree, then where the system looks.
+"""
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import traceback
+from typing import NamedTuple
+
+__all__ = [
+    "ConnectionResult",
+    "FIRST_USER_TYPE",
+    "Message",
+    "NetworkConfig",
+    "NetworkError",
+    "Room",
+    "describe_error",
+    "load_library",
+]
+
+FIRST_USER_TYPE = 0x0100
+"""Message types below this one belong to the library."""
+
+OK = 0
+NOT_INITIALIZED = -1
+ALREADY_INITIALIZED = -2
+INVALID_ARGUMENT = -3
+CONNECTION_FAILED = -4
+PEER_NOT_FOUND = -5
+NOT_LEADER = -6
+SEND_QUEUE_FULL = -7
+MESSAGE_TOO_LARGE = -8
+SERIALIZATION_ERROR = -9
+SESSION_MISMATCH = -10
+DUPLICATE_PEER_ID = -11
+VERSION_MISMATCH = -12
+MAX_CONNECTIONS_REACHED = -13
+ALREADY_CONNECTED = -14
+WOULD_DEADLOCK = -15
+NOT_SUPPORTED = -16
+AUTHENTICATION_FAILED = -17
+REJECTED = -18
+TIMEOUT = -19
+POLICY_MISMATCH = -20
+SUPERSEDED = -21
+INTERNAL_ERROR = -99
+
+STATUS_UNKNOWN = -1
+STATUS_CONNECTED = 0
+STATUS_DISCONNECTED = 1
+STATUS_RECONNECTING = 2
+STATUS_HANDSHAKING = 3
+
+
+class NetworkError(Exception):
+    """A call was refused. `code` is one of the codes above; the text is the library's own sentence."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+class Message(NamedTuple):
+    """A message as it came from another member."""
+
+    sender: str
+    data: bytes
+    type: int
+    flags: int
+
+
+class ConnectionResult(NamedTuple):
+    """What became of one Room.connect(); -14 ALREADY_CONNECTED comes with success."""
+
+    address: str
+    success: bool
+    code: int
+
+
+class NetworkConfig(ctypes.Structure):
+    """`NetworkConfigFFI`, 44 bytes. Starts with the values that the library uses when it is given no configuration."""
+
+    _fields_ = [
+        ("reconnect_max_ms", ctypes.c_uint32),
+        ("compression_threshold", ctypes.c_uint32),
+        ("max_message_size", ctypes.c_uint32),
+        ("heartbeat_interval_ms", ctypes.c_uint16),
+        ("election_timeout_min_ms", ctypes.c_uint16),
+        ("election_timeout_max_ms", ctypes.c_uint16),
+        ("reconnect_initial_ms", ctypes.c_uint16),
+        ("handshake_timeout_ms", ctypes.c_uint16),
+        ("write_timeout_ms", ctypes.c_uint16),
+        ("send_queue_capacity", ctypes.c_uint16),
+        ("incoming_queue_capacity", ctypes.c_uint16),
+        ("max_connections", ctypes.c_uint16),
+        ("keepalive_time_secs", ctypes.c_uint16),
+        ("keepalive_interval_secs", ctypes.c_uint16),
+        ("mdns_port", ctypes.c_uint16),
+        ("heartbeat_timeout_multiplier", ctypes.c_uint8),
+        ("keepalive_retries", ctypes.c_uint8),
+        ("centralized_auto_forward", ctypes.c_uint8),
+        ("auto_election_enabled", ctypes.c_uint8),
+        ("manual_override_recovery", ctypes.c_uint8),
+        ("tcp_nodelay", ctypes.c_uint8),
+        ("auto_reconnect_enabled", ctypes.c_uint8),
+        ("reconnect_max_retries", ctypes.c_uint8),
+    ]
+
+    def __init__(self, **fields):
+        values = dict(
+            reconnect_max_ms=30000,
+            compression_threshold=512,
+            max_message_size=262144,
+            heartbeat_interval_ms=500,
+            election_timeout_min_ms=1500,
+            election_timeout_max_ms=3000,
+            reconnect_initial_ms=1000,
+            handshake_timeout_ms=5000,
+            write_timeout_ms=5000,
+            # 4096 and not the struct's classic 128 and 256: a loading screen must not stop the other players.
+            send_queue_capacity=4096,
+            incoming_queue_capacity=4096,
+            max_connections=64,
+            keepalive_time_secs=60,
+            keepalive_interval_secs=10,
+            mdns_port=15353,
+            heartbeat_timeout_multiplier=3,
+            keepalive_retries=3,
+            centralized_auto_forward=1,
+            auto_election_enabled=1,
+            manual_override_recovery=0,
+            tcp_nodelay=1,
+            auto_reconnect_enabled=1,
+            reconnect_max_retries=0,
+        )
+        unknown = set(fields) - set(values)
+        if unknown:
+            # A ctypes structure would silently take any attribute, and the setting would have no effect.
+            raise TypeError("NetworkConfig has no field " + ", ".join(sorted(unknown)))
+        values.update(fields)
+        super().__init__(**values)
+
+
+ReceiveCallback = ctypes.CFUNCTYPE(
+    None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8
+)
+LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+PeerStatusCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int32)
+ConnectionResultCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
+
+_TEXT = ctypes.c_char_p
+_MESSAGE = (ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
+
+# Name: (result, arguments), as in include/meta_mystia_network.h.
+FUNCTIONS = {
+    "InitializeNetwork": (ctypes.c_int32, (_TEXT, _TEXT)),
+    "InitializeNetworkWithConfig": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(NetworkConfig))),
+    "ShutdownNetwork": (ctypes.c_int32, ()),
+    "IsNetworkInitialized": (ctypes.c_uint8, ()),
+    "GetLastErrorCode": (ctypes.c_int32, ()),
+    "GetLastErrorMessage": (_TEXT, ()),
+    "ConnectToPeer": (ctypes.c_int32, (_TEXT,)),
+    "DisconnectPeer": (ctypes.c_int32, (_TEXT,)),
+    "GetLocalAddr": (_TEXT, ()),
+    "GetLocalPeerId": (_TEXT, ()),
+    "GetSessionId": (_TEXT, ()),
+    "GetPeerCount": (ctypes.c_int32, ()),
+    "GetPeerList": (_TEXT, ()),
+    "GetPeerRTT": (ctypes.c_int32, (_TEXT,)),
+    "GetPeerStatus": (ctypes.c_int32, (_TEXT,)),
+    "SetLeader": (ctypes.c_int32, (_TEXT,)),
+    "EnableAutoLeaderElection": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "GetCurrentLeader": (_TEXT, ()),
+    "IsLeader": (ctypes.c_uint8, ()),
+    "BroadcastMessage": (ctypes.c_int32, _MESSAGE),
+    "SendToPeer": (ctypes.c_int32, (_TEXT,) + _MESSAGE),
+    "SendToLeader": (ctypes.c_int32, _MESSAGE),
+    "SendFromLeader": (ctypes.c_int32, _MESSAGE),
+    "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
+    "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
+    "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
+    "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
+    "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "GetAbiVersion": (ctypes.c_uint32, ()),
+    "GetLibraryVersion": (_TEXT, ()),
+    "DescribeError": (_TEXT, (ctypes.c_int32,)),
+}
+
+_library = None
+_library_lock = threading.Lock()
+
+
+def load_library(path=None):
+    """The native library with typed functions; loaded once. `path` counts only before the first use."""
+    global _library
+    with _library_lock:
+        if _library is None:
+            # CDLL, never PyDLL: the interpreter's lock must be free while the library waits for a running handler.
+            library = ctypes.CDLL(path or _library_path())
+            for name, (result, arguments) in FUNCTIONS.items():
+                function = getattr(library, name)
+                function.restype = result
+                function.argtypes = arguments
+            _library = library
+        return _library
+
+
+def describe_error(code):
+    """The library's name for a code."""
+    return load_library().DescribeError(code).decode("utf-8")
+
+
+class Room:
+    """The room that this process is in; a context manager that leaves it politely.
+
+    `on_message(Message)`, `on_leader(str | None)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
+    A handler that is registered is told the present first: the leader where one is known, and every connected peer.
+    """
+
+    def __init__(
+        self,
+        peer_id,
+        session_id,
+        config=None,
+        *,
+        on_message=None,
+        on_leader=None,
+        on_peer=None,
+        on_connection=None,
+    ):
+        self._native = load_library()
+        self._open = False
+        # ctypes frees a callback's code with its last Python reference, and the library's copy of the pointer is none.
+        self._callbacks = {}
+        self._retired = {}
+        self._inside = threading.local()
+        peer, session = _encode(peer_id), _encode(session_id)
+        if config is None:
+            self._check(self._native.InitializeNetwork(peer, session))
+        else:
+            self._check(self._native.InitializeNetworkWithConfig(peer, session, ctypes.byref(config)))
+        self._open = True
+        # A room that is still open when the interpreter ends would call into what is no longer there.
+        atexit.register(self._close_at_exit)
+        try:
+            if on_message is not None:
+                self.on_message(on_message)
+            if on_leader is not None:
+                self.on_leader(on_leader)
+            if on_peer is not None:
+                self.on_peer(on_peer)
+            if on_connection is not None:
+                self.on_connection(on_connection)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Leaves the room; takes at most about 2 s. Afterwards no handler runs. Refused (-15) inside a handler."""
+        if not self._open:
+            return
+        self._check(self._native.ShutdownNetwork())
+        self._open = False
+        self._callbacks.clear()
+        self._retired.clear()
+        atexit.unregister(self._close_at_exit)
+
+    # -- handlers; None unregisters, and when the call returns the old handler is not running and never runs again
+
+    def on_message(self, handler):
+        def call(peer, data, length, message_type, flags):
+            payload = ctypes.string_at(data, length) if length else b""
+            handler(Message(peer.decode("utf-8"), payload, message_type, flags))
+
+        self._register("RegisterReceiveCallback", ReceiveCallback, handler, call)
+
+    def on_leader(self, handler):
+        def call(leader):
+            handler(leader.decode("utf-8") or None)
+
+        self._register("RegisterLeaderChangedCallback", LeaderChangedCallback, handler, call)
+
+    def on_peer(self, handler):
+        def call(peer, status):
+            handler(peer.decode("utf-8"), status)
+
+        self._register("RegisterPeerStatusCallback", PeerStatusCallback, handler, call)
+
+    def on_connection(self, handler):
+        def call(address, success, code):
+            handler(ConnectionResult(address.decode("utf-8"), success != 0, code))
+
+        self._register("RegisterConnectionResultCallback", ConnectionResultCallback, handler, call)
+
+    # -- the room
+
+    @property
+    def peer_id(self):
+        return self._text(self._native.GetLocalPeerId())
+
+    @property
+    def session_id(self):
+        return self._text(self._native.GetSessionId())
+
+    @property
+    def local_address(self):
+        """An address that another member can give to connect()."""
+        return self._text(self._native.GetLocalAddr())
+
+    @property
+    def peers(self):
+        """The ids of the connected members, without this one, sorted."""
+        text = self._text(self._native.GetPeerList())
+        return text.split("\n") if text else []
+
+    @property
+    def leader(self):
+        """The leader's id; None when there is none."""
+        return self._text(self._native.GetCurrentLeader()) or None
+
+    @property
+    def is_leader(self):
+        return self._native.IsLeader() != 0
+
+    def rtt_ms(self, peer_id):
+        """The round-trip time; None for an unknown member and as long as it is not measured."""
+        rtt = self._native.GetPeerRTT(_encode(peer_id))
+        return None if rtt < 0 else rtt
+
+    def status(self, peer_id):
+        return self._native.GetPeerStatus(_encode(peer_id))
+
+    def connect(self, address):
+        """Dials "ip:port", "[v6]:port" or "name:port"; the outcome comes to on_connection."""
+        self._check(self._native.ConnectToPeer(_encode(address)))
+
+    def disconnect(self, peer_id):
+        self._check(self._native.DisconnectPeer(_encode(peer_id)))
+
+    def set_leader(self, peer_id):
+        self._check(self._native.SetLeader(_encode(peer_id)))
+
+    def enable_auto_election(self, enabled=True):
+        self._check(self._native.EnableAutoLeaderElection(1 if enabled else 0))
+
+    def broadcast(self, data, type=FIRST_USER_TYPE, flags=0):
+        """To all connected members, or, where one queue is full (-7), to none."""
+        self._check(self._native.BroadcastMessage(bytes(data), len(data), type, flags))
+
+    def send(self, peer_id, data, type=FIRST_USER_TYPE, flags=0):
+        self._check(self._native.SendToPeer(_encode(peer_id), bytes(data), len(data), type, flags))
+
+    def send_to_leader(self, data, type=FIRST_USER_TYPE, flags=0):
+        """To the leader; a leader that calls it receives the message itself. -6 when there is none."""
+        self._check(self._native.SendToLeader(bytes(data), len(data), type, flags))
+
+    def send_from_leader(self, data, type=FIRST_USER_TYPE, flags=0):
+        """To all members, as their leader; -6 when this member is not the leader."""
+        self._check(self._native.SendFromLeader(bytes(data), len(data), type, flags))
+
+    def enable_logging(self, enabled=True):
+        """To standard error."""
+        self._check(self._native.EnableLogging(1 if enabled else 0))
+
+    # -- inside
+
+    def _register(self, function, kind, handler, call):
+        def guarded(*arguments):
+            self._inside.handler = True
+            try:
+                call(*arguments)
+            except BaseException:  # SystemExit too: it cannot unwind through native frames.
+                traceback.print_exc(file=sys.stderr)
+            finally:
+                self._inside.handler = False
+
+        # A NULL function pointer; ctypes does not take None here.
+        callback = kind() if handler is None else kind(guarded)
+        self._check(getattr(self._native, function)(callback))
+        # Only now may the old one go: until the library returned, it could still be running. A handler that replaces itself
+        # is running even now, so that what it replaced is kept until a call from outside has waited for it.
+        if getattr(self._inside, "handler", False):
+            self._retired.setdefault(function, []).append(self._callbacks.get(function))
+        else:
+            self._retired.pop(function, None)
+        self._callbacks[function] = callback
+
+    def _check(self, code):
+        if code < 0:
+            raise NetworkError(code, (self._native.GetLastErrorMessage() or b"").decode("utf-8", "replace"))
+        return code
+
+    def _text(self, value):
+        if value is None:
+            self._check(self._native.GetLastErrorCode())
+            return ""
+        return value.decode("utf-8")
+
+    def _close_at_exit(self):
+        try:
+            self.close()
+        except NetworkError:
+            traceback.print_exc(file=sys.stderr)
+
+
+def _encode(text):
+    if text is None:
+        return None  # NULL: the library answers with its own sentence.
+    encoded = text.encode("utf-8")
+    if b"\0" in encoded:
+        raise ValueError("the text contains a NUL character, at which C would cut it off")
+    return encoded
+
+
+def _library_path():
+    chosen = os.environ.get("MMN_LIBRARY")
+    if chosen:
+        return chosen
+    name = {
+        "win32": "meta_mystia_network.dll",
+        "darwin": "libmeta_mystia_network.dylib",
+    }.get(sys.platform, "libmeta_mystia_network.so")
+    here = os.path.dirname(os.path.abspath(__file__))
+    for directory in (here, os.path.join(here, "..", "..", "target", "release")):
+        candidate = os.path.join(directory, name)
+        if os.path.exists(candidate):
+            return os.path.abspath(candidate)
+    return name

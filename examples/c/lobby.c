@@ -1,0 +1,242 @@
+/*
+ * A lobby on the console: members, round-trip times, the leader and a little chat, in plain C, with the library loaded at
+ * run time as a game does it. The samples in the other languages (csharp-sample, examples/cpp, examples/python) take the
+ * same arguments and print the same lines.
+ *
+ *   gcc -std=c11 -O2 -Iinclude examples/c/lobby.c -o lobby -ldl
+ *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id alice --session tea
+ *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
+ */
+#define _GNU_SOURCE
+#include <meta_mystia_network.h>
+
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
+
+/* The functions that this program needs. Their types are taken from the header's prototypes, so that they cannot differ. */
+#define FUNCTIONS(X)                    \
+    X(InitializeNetwork)                \
+    X(ShutdownNetwork)                  \
+    X(GetLastErrorMessage)              \
+    X(ConnectToPeer)                    \
+    X(GetLocalAddr)                     \
+    X(GetPeerList)                      \
+    X(GetPeerRTT)                       \
+    X(SetLeader)                        \
+    X(GetCurrentLeader)                 \
+    X(BroadcastMessage)                 \
+    X(RegisterReceiveCallback)          \
+    X(RegisterLeaderChangedCallback)    \
+    X(RegisterPeerStatusCallback)       \
+    X(RegisterConnectionResultCallback) \
+    X(DescribeError)
+
+static struct {
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+} net;
+
+static const char *own_id, *session, *contact;
+static double seconds = 1e9;
+static int interactive;
+
+/* One call per line: the library's thread and the main thread both print. */
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+    char text[LINE_MAX_BYTES * 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    printf("[%s] %s\n", own_id, text);
+    fflush(stdout);
+}
+
+/* A refused call is worth a line, not the end of the program: the room goes on. */
+static int refused(int32_t code)
+{
+    if (code >= 0) return 0;
+    fprintf(stderr, "[%s] error: %s (%d)\n", own_id, net.GetLastErrorMessage(), (int)code);
+    return 1;
+}
+
+/* Callbacks run on a thread of the library; their arguments are valid during the call only. */
+static void on_message(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
+{
+    (void)flags;
+    if (type == CHAT) say("from %s: %.*s", peer, (int)length, length > 0 ? (const char *)data : "");
+}
+
+static void on_leader(const char *leader)
+{
+    if (*leader) say("leader is %s", leader);
+    else say("no leader");
+}
+
+static void on_peer(const char *peer, int32_t status)
+{
+    say("peer %s %s", peer, status == 0 ? "connected" : "left");
+}
+
+static void on_connection(const char *address, uint8_t success, int32_t code)
+{
+    if (success) say("dialled %s: ok", address);
+    else say("dialled %s: error %d %s", address, (int)code, net.DescribeError(code));
+}
+
+static void broadcast(const char *text)
+{
+    refused(net.BroadcastMessage((const uint8_t *)text, (int32_t)strlen(text), CHAT, 0));
+}
+
+static void say_members(void)
+{
+    char text[LINE_MAX_BYTES] = "members:", peers[LINE_MAX_BYTES];
+    size_t used = strlen(text);
+    int own_done = 0;
+    const char *list = net.GetPeerList();
+    /* Copied at once: the library's string lives until this thread's next call that returns one. */
+    snprintf(peers, sizeof peers, "%s", list ? list : "");
+
+    char *rest = peers, *name = strsep(&rest, "\n");
+    if (name && !*name) name = NULL;
+    while ((name || !own_done) && used < sizeof text) {
+        /* The list is sorted and without this member, which takes its place in it. */
+        if (!own_done && (!name || strcmp(own_id, name) < 0)) {
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s(0 ms)", own_id);
+            own_done = 1;
+            continue;
+        }
+        int32_t rtt = net.GetPeerRTT(name);
+        if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)", name);
+        else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)", name, (int)rtt);
+        name = strsep(&rest, "\n");
+    }
+    const char *leader = net.GetCurrentLeader();
+    if (leader && *leader) say("%s; leader: %s", text, leader);
+    else say("%s; no leader", text);
+}
+
+static double now_seconds(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/* 0 when it is time to leave. */
+static int obey(const char *line)
+{
+    if (strcmp(line, "/quit") == 0) return 0;
+    if (strncmp(line, "/leader ", 8) == 0) refused(net.SetLeader(line + 8));
+    else if (*line) broadcast(line);
+    return 1;
+}
+
+/* Obeys what is typed until `until`; 0 when it is time to leave. */
+static int listen_until(double until)
+{
+    static char pending[LINE_MAX_BYTES];
+    static size_t used;
+    for (;;) {
+        double left = until - now_seconds();
+        if (left <= 0) return 1;
+        struct pollfd input = {.fd = interactive ? STDIN_FILENO : -1, .events = POLLIN};
+        if (poll(&input, 1, (int)(left * 1000) + 1) <= 0) continue;
+        ssize_t got = read(STDIN_FILENO, pending + used, sizeof pending - 1 - used);
+        if (got <= 0) return 0;
+        used += (size_t)got;
+        char *line = pending, *end;
+        while ((end = memchr(line, '\n', used - (size_t)(line - pending)))) {
+            *end = 0;
+            if (!obey(line)) return 0;
+            line = end + 1;
+        }
+        used -= (size_t)(line - pending);
+        memmove(pending, line, used);
+        if (used == sizeof pending - 1) used = 0; /* longer than any line that we take */
+    }
+}
+
+static void run(void)
+{
+    say("listening on %s", net.GetLocalAddr());
+    refused(net.RegisterLeaderChangedCallback(on_leader));
+    refused(net.RegisterPeerStatusCallback(on_peer));
+    refused(net.RegisterReceiveCallback(on_message));
+    refused(net.RegisterConnectionResultCallback(on_connection));
+    if (contact) refused(net.ConnectToPeer(contact));
+
+    double start = now_seconds();
+    for (int beat = 1;; beat++) {
+        double next = beat < seconds ? beat : seconds;
+        if (!listen_until(start + next) || now_seconds() >= start + seconds) return;
+        char text[LINE_MAX_BYTES];
+        snprintf(text, sizeof text, "hello %d from %s", beat, own_id);
+        broadcast(text);
+        say_members();
+    }
+}
+
+static int load(void)
+{
+    const char *path = getenv("MMN_LIBRARY");
+    void *library = dlopen(path ? path : "libmeta_mystia_network.so", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "cannot load the library (set MMN_LIBRARY to its path): %s\n", dlerror());
+        return 0;
+    }
+    /* ISO C has no cast from an object pointer to a function pointer; POSIX promises that this works. */
+#define RESOLVE(name)                                            \
+    *(void **)&net.name = dlsym(library, #name);                 \
+    if (!net.name) {                                             \
+        fprintf(stderr, "the library has no function " #name "\n"); \
+        return 0;                                                \
+    }
+    FUNCTIONS(RESOLVE)
+#undef RESOLVE
+    return 1;
+}
+
+static int parse(int argc, char **argv)
+{
+    interactive = isatty(STDIN_FILENO);
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--interactive") == 0) {
+            interactive = 1;
+            continue;
+        }
+        if (i + 1 == argc) return 0;
+        if (strcmp(argv[i], "--id") == 0) own_id = argv[i + 1];
+        else if (strcmp(argv[i], "--session") == 0) session = argv[i + 1];
+        else if (strcmp(argv[i], "--connect") == 0) contact = argv[i + 1];
+        else if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
+        else return 0;
+        i++;
+    }
+    return own_id && session;
+}
+
+int main(int argc, char **argv)
+{
+    if (!parse(argc, argv)) {
+        fprintf(stderr, "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+                        "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /quit.\n");
+        return 2;
+    }
+    if (!load() || refused(net.InitializeNetwork(own_id, session))) return 1;
+    run();
+    if (refused(net.ShutdownNetwork())) return 1;
+    say("closed");
+    return 0;
+}

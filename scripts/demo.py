@@ -1,0 +1,361 @@
+#!/usr/bin/env python3
+"""One room, three hosts, three languages; then the leader is killed.
+
+Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows what they print. Waits until all
+three see each other with round-trip times, name the same leader and have received each other's messages. Then ends the
+leader's process with SIGKILL, and waits until the two survivors name the same new leader and still exchange messages.
+Exits with 0 only if all of that happened.
+
+The library must have been built (target/release). The parts are importable, for tests: build_hosts, Host, Room, isolate.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import fcntl
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIBRARY_NAME = "libmeta_mystia_network.so"
+PHASE_SECONDS = 30.0
+LEAVE_SECONDS = 10.0
+COLOURS = {"csharp": "36", "cpp": "33", "python": "35", "c": "32"}
+
+
+class DemoFailed(Exception):
+    """What did not happen, in one line."""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--library", type=Path, default=ROOT / "target" / "release" / LIBRARY_NAME)
+    parser.add_argument("--include", type=Path, default=ROOT / "include", help="the folder of the C header")
+    parser.add_argument("--output", type=Path, default=ROOT / "target" / "demo", help="where the hosts are built")
+    parser.add_argument("--no-isolation", action="store_true", help="use this machine's network as it is")
+    arguments = parser.parse_args()
+
+    screen = Screen()
+    started = time.monotonic()
+    # A terminal's Ctrl-C and a test's SIGTERM must both pass through the `finally` that ends the hosts.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        screen.note("building the three hosts")
+        commands = build_hosts(arguments.library, arguments.include, arguments.output)
+        if arguments.no_isolation:
+            screen.note("using this machine's network as it is")
+        else:
+            screen.note(isolate())
+        failover_seconds, victim, leader = play(commands, screen)
+    except DemoFailed as failure:
+        screen.note(f"FAILED: {failure}", bad=True)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    screen.note(
+        f"OK: three hosts in three languages met in one room; leader {victim} was killed, "
+        f"and both survivors named {leader} after {failover_seconds:.2f} s ({time.monotonic() - started:.1f} s in all)",
+        good=True,
+    )
+    return 0
+
+
+def play(commands, screen):
+    """The demo itself: (seconds of the failover, the killed leader, the new one), or DemoFailed."""
+    with Room(commands, screen) as room:
+        room.start()
+        leader = room.wait_for_agreement(room.hosts, PHASE_SECONDS)
+        screen.note(f"all three are in one room, exchange messages and agree on one leader: {leader}", good=True)
+
+        victim = room.by_name(leader)
+        survivors = [host for host in room.hosts if host is not victim]
+        screen.note(f"killing {leader} (process {victim.process.pid}) with SIGKILL")
+        killed_at = victim.kill()
+        new_leader = room.wait_for_agreement(survivors, PHASE_SECONDS, since=killed_at)
+        failover_seconds = max(host.named_at(new_leader) for host in survivors) - killed_at
+        screen.note(f"both survivors agree on the new leader {new_leader} and still exchange messages", good=True)
+
+        room.leave(survivors)
+        return failover_seconds, leader, new_leader
+
+
+def build_hosts(library, include, output):
+    """Builds the hosts that need it; {name: (command, environment)} of all three."""
+    if not library.exists():
+        raise DemoFailed(f"{library} does not exist; build the library first (cargo build --release)")
+    if not (include / "meta_mystia_network.h").exists():
+        raise DemoFailed(f"{include}/meta_mystia_network.h does not exist; build the library first (cargo build --release)")
+    library = library.resolve()
+    output.mkdir(parents=True, exist_ok=True)
+    cpp, csharp = output / "lobby-cpp", output / "Lobby.exe"
+    sources = ROOT / "bindings" / "csharp"
+    run_tool(
+        ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}", ROOT / "csharp-sample" / "Lobby.cs"]
+        + [sources / "NativeMethods.cs", sources / "Room.cs"]
+    )
+    run_tool(
+        ["g++", "-std=c++17", "-O1", "-pthread", f"-I{include}", f"-I{ROOT / 'bindings' / 'cpp'}"]
+        + [ROOT / "examples" / "cpp" / "lobby.cpp", "-o", cpp, f"-L{library.parent}", "-lmeta_mystia_network"]
+    )
+    environment = dict(os.environ)
+    environment["MMN_LIBRARY"] = str(library)
+    search = [str(library.parent)] + [part for part in [os.environ.get("LD_LIBRARY_PATH")] if part]
+    environment["LD_LIBRARY_PATH"] = os.pathsep.join(search)
+    return {
+        "csharp": (["mono", str(csharp)], environment),
+        "cpp": ([str(cpp)], environment),
+        "python": ([sys.executable, str(ROOT / "examples" / "python" / "lobby.py")], environment),
+    }
+
+
+def run_tool(command):
+    command = [str(part) for part in command]
+    if shutil.which(command[0]) is None:
+        raise DemoFailed(f"{command[0]} is not installed; scripts/install-tools.sh installs it or says how")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise DemoFailed(f"`{' '.join(command)}` failed:\n{done.stdout}")
+
+
+def isolate():
+    """Moves this process, and the children to come, to a network with nothing but loopback; says in words what it did.
+
+    The library listens on all addresses, and neither a demo nor a test should be reachable from outside.
+    """
+    if [name for _, name in socket.if_nameindex()] != ["lo"]:
+        clone_newnet = 0x40000000
+        libc = ctypes.CDLL(None, use_errno=True)
+        if not hasattr(libc, "unshare"):
+            return "no isolation on this system: using this machine's network as it is"
+        if libc.unshare(clone_newnet) != 0:
+            reason = os.strerror(ctypes.get_errno())
+            return f"a network of its own needs root ({reason}): using this machine's network as it is"
+    siocgifflags, siocsifflags, iff_up = 0x8913, 0x8914, 0x1
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sH22x", b"lo", 0)
+        flags = struct.unpack("16sH22x", fcntl.ioctl(control, siocgifflags, request))[1]
+        if not flags & iff_up:
+            fcntl.ioctl(control, siocsifflags, struct.pack("16sH22x", b"lo", flags | iff_up))
+    return "running in a network of its own, where only loopback exists"
+
+
+class Screen:
+    """Prints whole lines from several threads, in colour where a person looks."""
+
+    def __init__(self, stream=sys.stdout):
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._colour = stream.isatty()
+
+    def line(self, name, text):
+        self._print(f"{self._paint(COLOURS.get(name, '37'), f'{name:>7} |')} {text}")
+
+    def note(self, text, good=False, bad=False):
+        code = "1;32" if good else "1;31" if bad else "1"
+        self._print(self._paint(code, f"   demo | {text}"))
+
+    def _paint(self, code, text):
+        return f"\033[{code}m{text}\033[0m" if self._colour else text
+
+    def _print(self, text):
+        with self._lock, contextlib.suppress(BrokenPipeError):
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
+
+class Host:
+    """One process in the room, and what it said so far. Its fields are guarded by `changed`."""
+
+    def __init__(self, name, command, environment, screen, changed):
+        self.name = name
+        self.command = command
+        self.environment = environment
+        self.screen = screen
+        self.changed = changed
+        self.process = None
+        self.address = None
+        self.closed = False
+        self.leader = None  # as the last event said it
+        self.leader_times = {}  # leader: when an event last named it
+        self.members = {}  # member: round-trip time in ms, None while it is not measured
+        self.members_leader = None  # as the last list of members said it
+        self.members_at = 0.0
+        self.heard_at = {}  # member: when its last message came
+        self._reader = None
+
+    def start(self, session, contact=None):
+        command = self.command + ["--id", self.name, "--session", session, "--interactive"]
+        if contact:
+            command += ["--connect", contact]
+        self.process = subprocess.Popen(
+            command,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def kill(self):
+        """SIGKILL, as a crash is; returns when."""
+        at = time.monotonic()
+        self.process.kill()
+        self.process.wait()
+        return at
+
+    def quit(self):
+        with contextlib.suppress(OSError):
+            self.process.stdin.write(b"/quit\n")
+            self.process.stdin.flush()
+
+    def exit_code(self, timeout):
+        """The exit code after everything that it printed was read; None when it did not end in time."""
+        try:
+            code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+        self._reader.join(timeout)
+        return code
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def named_at(self, leader):
+        with self.changed:
+            return self.leader_times[leader]
+
+    def _read(self):
+        for raw in self.process.stdout:
+            now = time.monotonic()
+            text = raw.decode("utf-8", "replace").rstrip("\r\n")
+            self.screen.line(self.name, text)
+            with self.changed:
+                self.understand(text, now)
+                self.changed.notify_all()
+        with self.changed:
+            self.changed.notify_all()
+
+    def understand(self, text, now):
+        """Takes one line of a lobby's output. Lines that say nothing about the room are only shown."""
+        prefix = f"[{self.name}] "
+        if not text.startswith(prefix):
+            return
+        text = text[len(prefix) :]
+        if text == "closed":
+            self.closed = True
+        elif text == "no leader":
+            self.leader = None
+        elif match := re.fullmatch(r"listening on (\S+)", text):
+            self.address = match[1]
+        elif match := re.fullmatch(r"leader is (.+)", text):
+            self.leader = match[1]
+            self.leader_times[match[1]] = now
+        elif match := re.fullmatch(r"from ([^:]+): .*", text):
+            self.heard_at[match[1]] = now
+        elif match := re.fullmatch(r"members: (.*); (?:no leader|leader: (.+))", text):
+            found = re.findall(r"(\S+)\((-|\d+) ms\)", match[1])
+            self.members = {name: None if rtt == "-" else int(rtt) for name, rtt in found}
+            self.members_leader = match[2]
+            self.members_at = now
+
+
+class Room:
+    """The hosts of one room. Leaving the `with` ends every process that is still there."""
+
+    def __init__(self, commands, screen, session=None):
+        self.changed = threading.Condition()
+        self.screen = screen
+        self.session = session or f"demo-{os.getpid()}"
+        self.hosts = [Host(name, *command, screen, self.changed) for name, command in commands.items()]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for host in self.hosts:
+            if host.alive():
+                host.kill()
+
+    def by_name(self, name):
+        return next(host for host in self.hosts if host.name == name)
+
+    def start(self, timeout=PHASE_SECONDS):
+        """The first host listens; the others are told its address and nothing else."""
+        first, *others = self.hosts
+        first.start(self.session)
+        self.wait([first], timeout, lambda: None if first.address else f"{first.name} did not say where it listens")
+        for host in others:
+            host.start(self.session, first.address)
+
+    def wait_for_agreement(self, hosts, timeout, since=0.0):
+        """Waits until the hosts form one room, by what they said after `since`; their leader."""
+        with self.changed:
+            self.wait(hosts, timeout, lambda: disagreement(hosts, since))
+            return hosts[0].leader
+
+    def wait(self, hosts, timeout, missing):
+        """Waits until `missing` gives None; what it gives otherwise is the line of the failure."""
+        deadline = time.monotonic() + timeout
+        with self.changed:
+            while (lack := missing()) is not None:
+                for host in hosts:
+                    if not host.alive():
+                        raise DemoFailed(f"{host.name} ended with exit code {host.process.returncode}; {lack}")
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise DemoFailed(f"{lack}, within {timeout:.0f} s")
+                # A process may also end without a word; look at that a few times a second.
+                self.changed.wait(min(left, 0.2))
+
+    def leave(self, hosts):
+        """Ends the hosts politely and checks that they ended well."""
+        for host in hosts:
+            host.quit()
+        for host in hosts:
+            code = host.exit_code(LEAVE_SECONDS)
+            if code is None:
+                raise DemoFailed(f"{host.name} did not leave within {LEAVE_SECONDS:.0f} s after /quit")
+            if code != 0 or not host.closed:
+                raise DemoFailed(f"{host.name} left with exit code {code}" + ("" if host.closed else " and without closing"))
+
+
+def disagreement(hosts, since):
+    """What these hosts still lack to form one room, in words; None when they form it.
+
+    Only what was said after `since` counts for members and messages; messages must also be newer than the leader that they
+    were sent under. A leader counts when it is one of the hosts, thus alive.
+    """
+    names = {host.name for host in hosts}
+    for host in hosts:
+        if host.members_at <= since:
+            return f"{host.name} did not list its members"
+        if set(host.members) != names:
+            return f"{host.name} lists the members {sorted(host.members)} and not {sorted(names)}"
+        for name, rtt in host.members.items():
+            if rtt is None:
+                return f"{host.name} has no round-trip time of {name}"
+        if host.leader not in names:
+            return f"{host.name} names the leader {host.leader}, which is none of {sorted(names)}"
+        if host.members_leader != host.leader:
+            return f"{host.name} was told of leader {host.leader}, but is answered {host.members_leader}"
+        if host.leader != hosts[0].leader:
+            return f"{host.name} names the leader {host.leader}, but {hosts[0].name} names {hosts[0].leader}"
+        agreed_at = max(since, host.leader_times[host.leader])
+        for other in names - {host.name}:
+            if host.heard_at.get(other, 0.0) <= agreed_at:
+                return f"{host.name} received no message of {other} under the leader {host.leader}"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

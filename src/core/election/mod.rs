@@ -1,0 +1,204 @@
+//! Election strategies behind one interface.
+//!
+//! A strategy is told who is linked, what they say and what time it is; it says what to send, and who leads.
+//! It has the same shape as the whole core: inputs, outputs, one deadline, nothing else.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::id::{Incarnation, PeerId};
+use super::time::{Duration, Time};
+use super::wire::{ElectionMessage, Pulse, Side};
+use record::{Record, Stamp};
+
+pub mod raft;
+pub mod record;
+pub mod rules;
+
+/// A linked peer, as elections see it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Voter {
+    /// Which life of it is linked.
+    pub incarnation: Incarnation,
+    /// Whether it may vote and lead. Others count nowhere.
+    pub eligible: bool,
+    /// Its election priority; higher is preferred.
+    pub priority: i32,
+    /// Smoothed round-trip time, once measured.
+    pub rtt: Option<Duration>,
+}
+
+/// The membership as it stands when a strategy is called.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// Every connected peer, self excluded.
+    pub voters: BTreeMap<PeerId, Voter>,
+    /// Whether a link that may bring a peer is being dialled.
+    pub dialing: bool,
+}
+
+impl View {
+    /// The connected peers that may vote, self excluded.
+    pub fn eligible(&self) -> impl Iterator<Item = (&PeerId, &Voter)> {
+        self.voters.iter().filter(|(_, voter)| voter.eligible)
+    }
+}
+
+/// Why a peer is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gone {
+    /// It said that it leaves. A leader names who should follow it.
+    Left {
+        /// Who campaigns at once, if the peer led.
+        successor: Option<PeerId>,
+    },
+    /// The transport reports that its end closed the link.
+    Closed,
+    /// Nothing was heard for the heartbeat timeout.
+    Silent,
+}
+
+/// What a strategy is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElectionInput {
+    /// Time has passed.
+    Tick,
+    /// A peer is linked; it is in the view already.
+    PeerUp {
+        /// The peer.
+        peer: PeerId,
+        /// What we said of our side in our Hello.
+        ours: Side,
+        /// What it said of its side.
+        theirs: Side,
+    },
+    /// A peer is gone; it is out of the view already.
+    PeerDown {
+        /// The peer.
+        peer: PeerId,
+        /// Which life of it.
+        incarnation: Incarnation,
+        /// Why.
+        why: Gone,
+    },
+    /// An authenticated peer says something.
+    Message {
+        /// The peer.
+        from: PeerId,
+        /// Its epoch and term.
+        stamp: Stamp,
+        /// What it says.
+        message: ElectionMessage,
+    },
+    /// The strategy's part of a peer's heartbeat.
+    Pulse {
+        /// The peer.
+        from: PeerId,
+        /// What it says.
+        pulse: Pulse,
+    },
+    /// The host calls `SetLeader`.
+    SetLeader {
+        /// Who shall lead.
+        target: PeerId,
+    },
+    /// The host calls `EnableAutoLeaderElection`.
+    EnableAuto(
+        /// Whether this node may campaign by itself.
+        bool,
+    ),
+    /// The host leaves: no campaign from now on.
+    Leave,
+}
+
+/// What a strategy wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElectionOutput {
+    /// Send to one connected peer.
+    Send {
+        /// The peer.
+        to: PeerId,
+        /// Epoch and term at which it is said.
+        stamp: Stamp,
+        /// What is said.
+        message: ElectionMessage,
+    },
+    /// Send a heartbeat to every peer at once.
+    HeartbeatNow,
+    /// How a `SetLeader` of this host ended.
+    SetLeaderResult {
+        /// Who should have led.
+        target: PeerId,
+        /// How it ended.
+        outcome: AssignOutcome,
+    },
+}
+
+/// How a `SetLeader` ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AssignOutcome {
+    /// The target leads.
+    Done,
+    /// No word from the target in time.
+    Timeout,
+    /// Another `SetLeader` won.
+    Superseded,
+}
+
+/// Why a strategy refuses an input. Its state is unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ElectionError {
+    /// `SetLeader` names somebody who is not connected.
+    #[error("{0} is neither this peer nor connected")]
+    UnknownTarget(PeerId),
+    /// `SetLeader` names somebody who may not lead.
+    #[error("{0} may not lead")]
+    IneligibleTarget(PeerId),
+    /// Only the leader may call `SetLeader` here.
+    #[error("only the leader may set the leader in this room")]
+    NotLeader,
+    /// A peer broke the protocol.
+    #[error("{0}")]
+    Violation(&'static str),
+}
+
+/// One way to agree on a leader.
+pub trait Election {
+    /// Takes one input.
+    ///
+    /// # Errors
+    /// [`ElectionError`]; nothing has changed then.
+    fn handle(&mut self, now: Time, view: &View, input: ElectionInput)
+    -> Result<(), ElectionError>;
+    /// What to do next; call until `None` after every input.
+    fn poll_output(&mut self) -> Option<ElectionOutput>;
+    /// When to send the next [`ElectionInput::Tick`].
+    fn next_deadline(&self) -> Option<Time>;
+    /// Whom the host is shown as leader.
+    fn leader(&self) -> Option<&PeerId>;
+    /// The largest record seen.
+    fn record(&self) -> &Record;
+    /// The record that stamps what this node sends as leader; `None` unless it leads.
+    fn leader_stamp(&self) -> Option<&Record>;
+    /// A heartbeat went to every peer: repeat with it what is not answered yet.
+    fn heartbeat_sent(&mut self);
+    /// The strategy's part of the next heartbeat.
+    fn pulse(&self, now: Time, view: &View) -> Pulse;
+    /// What a Hello says about leadership.
+    fn side(&self, now: Time, view: &View) -> Side;
+    /// Who should follow this node if it led and left now.
+    fn successor(&self, view: &View) -> Option<PeerId>;
+    /// Whether a message that `from` sent as leader under `record` may be delivered; a newer record is taken
+    /// over first.
+    ///
+    /// # Errors
+    /// [`ElectionError::Violation`] when `record` does not name `from`.
+    fn accept_leader_message(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+    ) -> Result<bool, ElectionError>;
+}

@@ -1,0 +1,229 @@
+//! `SetLeader`: assignments, their answers, and what holds when an assigned leader is lost (C4).
+
+use super::{
+    AssignOutcome, Assignment, ElectionError, ElectionOutput, Following, MAX_ASSIGN_RETRIES, Raft,
+    View,
+};
+use crate::core::election::Election;
+use crate::core::election::record::Record;
+use crate::core::election::rules::Role;
+use crate::core::id::PeerId;
+use crate::core::time::Time;
+use crate::core::wire::{Authority, ElectionMessage};
+
+/// The host sets the leader (C4).
+impl Raft {
+    pub(super) fn set_leader(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: &PeerId,
+    ) -> Result<(), ElectionError> {
+        let eligible = if *target == self.me {
+            self.config.eligible
+        } else {
+            view.voters
+                .get(target)
+                .map(|voter| voter.eligible)
+                .ok_or_else(|| ElectionError::UnknownTarget(target.clone()))?
+        };
+        if !eligible {
+            return Err(ElectionError::IneligibleTarget(target.clone()));
+        }
+        if self.config.authority == Authority::LeaderOnly && self.rules.role() != Role::Leader {
+            return Err(ElectionError::NotLeader);
+        }
+        let record = self.rules.record();
+        if record.assigned
+            && record.leader.as_ref() == Some(target)
+            && self.leader() == Some(target)
+        {
+            return Ok(());
+        }
+        self.released = false;
+        self.assign(now, view, target, 0);
+        Ok(())
+    }
+
+    pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
+        let heard = self.following.is_direct(target);
+        let record = self.rules.assign(target, self.max_override_seq);
+        self.max_override_seq = record.stamp.epoch.override_seq;
+        self.round_at = None;
+        self.transfer = false;
+        if *target == self.me {
+            self.lead(now);
+        } else {
+            self.reign = None;
+            if !heard {
+                self.await_leader(now, target);
+            }
+        }
+        self.supersede_assignment();
+        self.assignments += 1;
+        self.assignment = Some(Assignment {
+            target: target.clone(),
+            record,
+            seq: self.assignments,
+            unacked: view.voters.keys().cloned().collect(),
+            retries,
+            deadline: now + self.config.election_timeout_max,
+            reported: false,
+        });
+        if *target == self.me {
+            self.finish_assignment(AssignOutcome::Done);
+        }
+        self.repeat_assignment();
+    }
+
+    pub(super) fn await_leader(&mut self, now: Time, leader: &PeerId) {
+        self.following = Following::Awaited {
+            leader: leader.clone(),
+            until: now + self.config.election_timeout_max,
+        };
+    }
+
+    /// Sends the assignment to all who have not answered it; repeated with every heartbeat.
+    pub(super) fn repeat_assignment(&mut self) {
+        let Some(assignment) = &self.assignment else {
+            return;
+        };
+        let message = ElectionMessage::LeaderAssign {
+            record: assignment.record.clone(),
+            seq: assignment.seq,
+        };
+        for to in &assignment.unacked {
+            self.outputs.push_back(ElectionOutput::Send {
+                to: to.clone(),
+                stamp: self.rules.record().stamp.clone(),
+                message: message.clone(),
+            });
+        }
+    }
+
+    pub(super) fn assigned(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        seq: u64,
+    ) {
+        let allowed = self.config.authority == Authority::Anyone || self.leader() == Some(from);
+        if allowed && *record > *self.rules.record() {
+            let heard = self.following.clone();
+            self.take_over(now, view, record);
+            if self.rules.role() != Role::Leader {
+                if let Some(leader) = &record.leader {
+                    self.follow(Following::None);
+                    if heard.is_direct(leader) {
+                        self.following = heard;
+                    } else {
+                        self.await_leader(now, leader);
+                    }
+                }
+            }
+        }
+        let answer = ElectionMessage::LeaderAssignAck {
+            seq,
+            accepted: record == self.rules.record(),
+            record: self.rules.record().clone(),
+        };
+        self.send(from, answer);
+    }
+
+    pub(super) fn assign_answered(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        seq: u64,
+        accepted: bool,
+        record: &Record,
+    ) {
+        let Some(assignment) = &mut self.assignment else {
+            return;
+        };
+        if assignment.seq != seq {
+            return;
+        }
+        let target = assignment.target.clone();
+        if accepted {
+            assignment.unacked.remove(from);
+            if assignment.unacked.is_empty() && assignment.reported {
+                self.assignment = None;
+            }
+            return;
+        }
+        let theirs = record.stamp.epoch.override_seq;
+        let ours = assignment.record.stamp.epoch.override_seq;
+        let retries = assignment.retries;
+        if theirs > ours && retries < MAX_ASSIGN_RETRIES && view_has(view, &self.me, &target) {
+            self.assignment = None;
+            self.assign(now, view, &target, retries + 1);
+        } else if *record > assignment.record {
+            self.finish_assignment(AssignOutcome::Superseded);
+            self.assignment = None;
+            self.nacked_assignment(now, view, record);
+        }
+    }
+
+    /// Another assignment is newer than the own one: go by it.
+    pub(super) fn nacked_assignment(&mut self, now: Time, view: &View, record: &Record) {
+        if *record <= *self.rules.record() {
+            return;
+        }
+        self.take_over(now, view, record);
+        if self.rules.role() == Role::Leader {
+            return;
+        }
+        match &record.leader {
+            Some(leader) if record.assigned => {
+                let leader = leader.clone();
+                self.follow(Following::None);
+                self.await_leader(now, &leader);
+            }
+            _ => self.follow(Following::None),
+        }
+    }
+
+    /// An assignment that the own record has passed has lost.
+    pub(super) fn supersede_assignment(&mut self) {
+        let passed = self
+            .assignment
+            .as_ref()
+            .is_some_and(|assignment| *self.rules.record() > assignment.record);
+        if passed {
+            self.finish_assignment(AssignOutcome::Superseded);
+            self.assignment = None;
+        }
+    }
+
+    pub(super) fn finish_assignment(&mut self, outcome: AssignOutcome) {
+        if let Some(assignment) = &mut self.assignment {
+            if !assignment.reported {
+                assignment.reported = true;
+                let target = assignment.target.clone();
+                self.outputs
+                    .push_back(ElectionOutput::SetLeaderResult { target, outcome });
+            }
+        }
+    }
+
+    pub(super) fn enable_auto(&mut self, now: Time, enabled: bool) {
+        self.auto_election = enabled;
+        if !enabled {
+            self.abandon_round();
+        } else if self.leader().is_none() {
+            // C4.7: lost, so the override ends.
+            self.released = true;
+            if self.round_at.is_none() {
+                self.arm_election(now);
+            }
+        }
+    }
+}
+
+fn view_has(view: &View, me: &PeerId, peer: &PeerId) -> bool {
+    peer == me || view.voters.contains_key(peer)
+}

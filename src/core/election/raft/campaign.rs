@@ -1,0 +1,161 @@
+//! Pre-votes, votes and campaigns in place.
+
+use std::collections::BTreeSet;
+
+use super::{ElectionOutput, Following, Raft, Reign, View, Voter};
+use super::{MAX_RETERM_ROUNDS, MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
+use crate::core::election::record::Stamp;
+use crate::core::election::rules::{Role, Tally};
+use crate::core::id::PeerId;
+use crate::core::time::{Duration, Time};
+use crate::core::wire::ElectionMessage;
+
+/// Campaigns.
+impl Raft {
+    /// Asks everybody whether a campaign would succeed (G2).
+    pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
+        self.transfer = false;
+        let electorate = electorate(view);
+        let alone_with_one = electorate.len() == 1;
+        self.rules.begin_pre_vote(electorate);
+        let round = self.rules.campaign().map_or(0, |campaign| campaign.round);
+        let message = ElectionMessage::PreVoteRequest {
+            round,
+            candidate: self.me.clone(),
+            term: self.rules.record().term() + 1,
+        };
+        self.send_to_voters(view, &message);
+        let rtt = slowest_rtt(view);
+        let wait = if alone_with_one {
+            MIN_VETO_WINDOW.max(rtt * 3)
+        } else {
+            self.retry_delay(rtt)
+        };
+        self.round_at = Some(now + wait);
+    }
+
+    /// Campaigns in the next term. With `transfer` leases do not bind: the old leader asked for it.
+    pub(super) fn campaign(&mut self, now: Time, view: &View, transfer: bool) {
+        self.transfer = transfer;
+        self.following = Following::None;
+        let above = self.rules.record().stamp.clone();
+        let tally = self.rules.begin_vote(electorate(view), &above);
+        self.request_votes(now, view, tally);
+    }
+
+    pub(super) fn request_votes(&mut self, now: Time, view: &View, tally: Tally) {
+        self.round_at = None;
+        if tally == Tally::Won {
+            self.lead(now);
+            return;
+        }
+        let round = self.rules.campaign().map_or(0, |campaign| campaign.round);
+        let message = ElectionMessage::VoteRequest {
+            round,
+            candidate: self.me.clone(),
+            transfer: self.transfer,
+        };
+        self.send_to_voters(view, &message);
+        let delay = self.retry_delay(slowest_rtt(view));
+        self.round_at = Some(now + delay);
+    }
+
+    /// G14: a failed round is repeated soon, at a time that others hardly hit too.
+    pub(super) fn retry_delay(&mut self, rtt: Duration) -> Duration {
+        rtt + self.up_to(MIN_RETRY_SPREAD.max(rtt * 4))
+    }
+
+    /// Begins to lead under the record that the rules hold.
+    pub(super) fn lead(&mut self, now: Time) {
+        self.round_at = None;
+        self.transfer = false;
+        self.following = Following::None;
+        self.has_followed = true;
+        let granted = match self.rules.won() {
+            Some(won) if !self.rules.record().assigned => won.granted.clone(),
+            _ => BTreeSet::new(),
+        };
+        // Leading goes on across a campaign in place.
+        let since = self.reign.as_ref().map_or(now, |reign| reign.since);
+        self.reign = Some(Reign {
+            record: self.rules.record().clone(),
+            since,
+            acks: granted.into_iter().map(|voter| (voter, now)).collect(),
+            reterm_rounds: 0,
+        });
+        self.outputs.push_back(ElectionOutput::HeartbeatNow);
+    }
+
+    /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
+    pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
+        if let Some(reign) = &mut self.reign {
+            reign.reterm_rounds += 1;
+        }
+        self.transfer = false;
+        let tally = self.rules.begin_vote(electorate(view), above);
+        self.request_votes(now, view, tally);
+    }
+
+    pub(super) fn reterm_again(&mut self, now: Time, view: &View) {
+        if !self.rules.campaigning() {
+            return;
+        }
+        let rounds = self.reign.as_ref().map_or(0, |reign| reign.reterm_rounds);
+        if rounds < MAX_RETERM_ROUNDS {
+            let above = self.rules.record().stamp.clone();
+            self.reterm(now, view, &above);
+        } else {
+            self.resign(now);
+        }
+    }
+
+    /// Stops leading without a successor in sight.
+    pub(super) fn resign(&mut self, now: Time) {
+        self.follow(Following::None);
+        self.election_at = now + self.up_to(SUCCESSION_GRACE);
+    }
+
+    /// Ends any round and leadership of this node and shows `following` instead.
+    pub(super) fn follow(&mut self, following: Following) {
+        self.rules.step_down();
+        self.reign = None;
+        self.round_at = None;
+        self.transfer = false;
+        self.following = following;
+    }
+
+    /// Ends an open round, but not a leadership.
+    pub(super) fn abandon_round(&mut self) {
+        if self.rules.role() != Role::Leader {
+            self.rules.step_down();
+            self.round_at = None;
+            self.transfer = false;
+        }
+    }
+
+    pub(super) fn send_to_voters(&mut self, view: &View, message: &ElectionMessage) {
+        for (id, _) in view.eligible() {
+            self.send(id, message.clone());
+        }
+    }
+
+    pub(super) fn send(&mut self, to: &PeerId, message: ElectionMessage) {
+        self.outputs.push_back(ElectionOutput::Send {
+            to: to.clone(),
+            stamp: self.rules.record().stamp.clone(),
+            message,
+        });
+    }
+}
+
+/// The peers whose votes count, fixed for one round (G5).
+pub(super) fn electorate(view: &View) -> BTreeSet<PeerId> {
+    view.eligible().map(|(id, _)| id.clone()).collect()
+}
+
+pub(super) fn slowest_rtt(view: &View) -> Duration {
+    view.eligible()
+        .map(|(_, voter): (_, &Voter)| voter.rtt.unwrap_or(UNKNOWN_RTT))
+        .max()
+        .unwrap_or(UNKNOWN_RTT)
+}

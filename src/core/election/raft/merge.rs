@@ -1,0 +1,194 @@
+//! Links come and go: two sides meet, a leader is lost.
+
+use super::messages::Word;
+use super::{Following, Gone, MAX_GONE, Raft, SUCCESSION_GRACE, View};
+use crate::core::election::record::{Epoch, Record};
+use crate::core::election::rules::Role;
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::time::Time;
+use crate::core::wire::{ElectionMessage, MergePolicy, Side};
+
+/// Links come and go.
+impl Raft {
+    /// Two sides meet: `ours` and `theirs` are what both ends said in their Hellos, so that both decide
+    /// alike. `peer` is linked to this node or to one of its followers.
+    pub(super) fn meet(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        ours: &Side,
+        theirs: &Side,
+    ) {
+        let leads = self.rules.role() == Role::Leader;
+        let their_live = match self.weigh_live(theirs.live.clone()) {
+            Word::Alive(live) => Some(live),
+            Word::Dead | Word::None => None,
+        };
+        let higher = theirs.record > *self.rules.record();
+        match (self.live(now, view), their_live) {
+            (None, None) => {
+                if higher {
+                    let may_lead = !ours.lone;
+                    self.take_over_from_hello(now, view, &theirs.record, may_lead);
+                }
+            }
+            (None, Some(live)) => {
+                if higher && live.id == *peer && theirs.record.leader.as_ref() == Some(peer) {
+                    self.take_over_from_hello(now, view, &theirs.record, false);
+                }
+                self.follow_indirectly(now, view, &theirs.record.clone(), &live);
+            }
+            (Some(_), None) => {
+                if higher && leads {
+                    self.challenged(now, view, theirs, false);
+                } else if higher {
+                    self.tell_leader(peer, ours, theirs);
+                }
+            }
+            (Some(mine), Some(live)) if mine.id == live.id => {
+                if higher && !leads {
+                    self.take_over(now, view, &theirs.record);
+                }
+            }
+            (Some(_), Some(live)) => {
+                let we_win = match self.config.merge {
+                    MergePolicy::HighestTerm => ours.record > theirs.record,
+                    MergePolicy::LargestSide => heft(ours) > heft(theirs),
+                };
+                if !leads {
+                    if !we_win || higher {
+                        self.tell_leader(peer, ours, theirs);
+                    }
+                } else if !we_win {
+                    self.follow_indirectly(now, view, &theirs.record.clone(), &live);
+                } else if higher {
+                    self.challenged(now, view, theirs, true);
+                }
+            }
+        }
+    }
+
+    /// This leader stays, although the other side's record is higher: it goes above it in place.
+    pub(super) fn challenged(&mut self, now: Time, view: &View, theirs: &Side, live: bool) {
+        let record = &theirs.record;
+        if self.config.merge == MergePolicy::HighestTerm {
+            self.take_over(now, view, record);
+            if self.rules.role() != Role::Leader {
+                self.follow(Following::None);
+            }
+            return;
+        }
+        let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
+        if foreign_epoch && record.assigned && record.leader.as_ref() == Some(&self.me) {
+            self.take_over(now, view, record);
+        } else if foreign_epoch && live {
+            // A lone node's epoch does not count, but records never decrease: go above it.
+            let seen = self.max_override_seq;
+            self.rules.issue_epoch(seen);
+            self.lead(now);
+        } else {
+            self.reterm(now, view, &record.stamp.clone());
+        }
+    }
+
+    pub(super) fn take_over_from_hello(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        may_lead: bool,
+    ) {
+        if may_lead || record.leader.as_ref() != Some(&self.me) {
+            self.take_over(now, view, record);
+        } else {
+            // An older life of this process led. This one starts as a follower.
+            self.rules.adopt(record, false);
+            self.supersede_assignment();
+        }
+    }
+
+    pub(super) fn tell_leader(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
+        if let Following::Direct(leadership) = &self.following {
+            let to = leadership.leader.clone();
+            let message = ElectionMessage::ForeignSide {
+                peer: peer.clone(),
+                ours: ours.clone(),
+                theirs: theirs.clone(),
+            };
+            self.send(&to, message);
+        }
+    }
+
+    pub(super) fn peer_down(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        incarnation: Incarnation,
+        why: Gone,
+    ) {
+        if let Some(reign) = &mut self.reign {
+            reign.acks.remove(peer);
+        }
+        if let Some(assignment) = &mut self.assignment {
+            assignment.unacked.remove(peer);
+        }
+        if why != Gone::Silent {
+            if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
+                self.gone.pop_first();
+            }
+            self.gone.insert(peer.clone(), incarnation);
+        }
+        if self.following.leader() != Some(peer) {
+            return;
+        }
+        // A leader that is only named by others, or only lost from here, may live on for them.
+        let vouched = matches!(self.following, Following::Indirect { .. }) && why == Gone::Silent;
+        if vouched {
+            return;
+        }
+        self.lose_leader();
+        match why {
+            Gone::Left { successor } => {
+                self.lease_until = now;
+                if successor.as_ref() == Some(&self.me) && self.may_campaign() {
+                    self.campaign(now, view, true);
+                } else {
+                    self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
+                }
+            }
+            Gone::Closed => {
+                self.lease_until = now;
+                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+            }
+            // The timer has run since the last heartbeat (G1).
+            Gone::Silent => {}
+        }
+    }
+
+    pub(super) fn lose_leader(&mut self) {
+        self.following = Following::None;
+    }
+}
+
+/// What two sides compare when they meet: epoch (not that of a node that never had a peer), weight, time
+/// led, record.
+fn heft(side: &Side) -> impl Ord + '_ {
+    let epoch = if side.lone {
+        Epoch::default()
+    } else {
+        side.record.stamp.epoch.clone()
+    };
+    let (weight, led_ms) = side
+        .live
+        .as_ref()
+        .map_or((0, 0), |live| (live.weight, live.led_ms));
+    (
+        epoch,
+        weight,
+        led_ms,
+        side.record.stamp.term,
+        &side.record.leader,
+    )
+}

@@ -1,0 +1,525 @@
+//! What peers say: votes, heartbeats, nacks.
+
+use super::campaign::{electorate, slowest_rtt};
+use super::standing::millis;
+use super::{AssignOutcome, SUCCESSION_GRACE};
+use super::{ElectionError, Following, Leadership, MAX_COUNTER, MAX_COUNTER_JUMP, Raft, View};
+use crate::core::election::record::{Record, Stamp};
+use crate::core::election::rules::{Role, Tally};
+use crate::core::id::PeerId;
+use crate::core::time::{Duration, Time};
+use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Pulse};
+
+/// A peer's word of a live leader.
+pub(super) enum Word {
+    /// It names none.
+    None,
+    /// It names one that this node knows to be gone: as good as no answer (G3).
+    Dead,
+    /// It names one.
+    Alive(LiveLeader),
+}
+
+/// What others say.
+impl Raft {
+    /// C4.8: counters that run away are a violation.
+    pub(super) fn check_stamp(&mut self, stamp: &Stamp) -> Result<(), ElectionError> {
+        let own = &self.rules.record().stamp;
+        let runs_away =
+            |theirs: u64, ours: u64| theirs > MAX_COUNTER || theirs > ours + MAX_COUNTER_JUMP;
+        if runs_away(stamp.term, own.term)
+            || runs_away(stamp.epoch.override_seq, own.epoch.override_seq)
+        {
+            return Err(ElectionError::Violation(
+                "a term or override number runs away",
+            ));
+        }
+        self.max_override_seq = self.max_override_seq.max(stamp.epoch.override_seq);
+        Ok(())
+    }
+
+    pub(super) fn message(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        stamp: &Stamp,
+        message: ElectionMessage,
+    ) -> Result<(), ElectionError> {
+        match message {
+            ElectionMessage::PreVoteRequest {
+                round,
+                candidate,
+                term,
+            } => {
+                is_sender(from, &candidate)?;
+                self.answer_pre_vote(now, view, from, round, stamp, term);
+            }
+            ElectionMessage::PreVoteResponse {
+                round,
+                voter,
+                granted,
+                record,
+                live,
+            } => {
+                is_sender(from, &voter)?;
+                self.check_stamp(&record.stamp)?;
+                self.pre_vote_answered(now, view, from, round, granted, &record, live);
+            }
+            ElectionMessage::VoteRequest {
+                round,
+                candidate,
+                transfer,
+            } => {
+                is_sender(from, &candidate)?;
+                self.answer_vote(now, view, from, round, stamp, transfer);
+            }
+            ElectionMessage::VoteResponse {
+                round,
+                voter,
+                granted,
+                record,
+                live,
+            } => {
+                is_sender(from, &voter)?;
+                self.check_stamp(&record.stamp)?;
+                self.vote_answered(now, view, from, round, granted, &record, live);
+            }
+            ElectionMessage::LeaderAssign { record, seq } => {
+                self.check_stamp(&record.stamp)?;
+                if record.stamp.epoch.assigner.as_ref() != Some(from) {
+                    return Err(ElectionError::Violation(
+                        "an assignment names another assigner than its sender",
+                    ));
+                }
+                if !record.assigned || record.leader.is_none() {
+                    return Err(ElectionError::Violation(
+                        "an assignment without an assigned leader",
+                    ));
+                }
+                self.assigned(now, view, from, &record, seq);
+            }
+            ElectionMessage::LeaderAssignAck {
+                seq,
+                accepted,
+                record,
+            } => {
+                self.check_stamp(&record.stamp)?;
+                self.assign_answered(now, view, from, seq, accepted, &record);
+            }
+            ElectionMessage::Nack { record, live } => {
+                self.check_stamp(&record.stamp)?;
+                self.nacked(now, view, &record, live);
+            }
+            ElectionMessage::ForeignSide { peer, ours, theirs } => {
+                self.check_stamp(&theirs.record.stamp)?;
+                if self.rules.role() == Role::Leader {
+                    self.meet(now, view, &peer, &ours, &theirs);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn answer_pre_vote(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        round: u64,
+        stamp: &Stamp,
+        term: u64,
+    ) {
+        let asked = Stamp {
+            term,
+            epoch: stamp.epoch.clone(),
+        };
+        let granted = self.rules.role() != Role::Leader
+            && asked > self.rules.record().stamp
+            && self.may_vote(now)
+            && is_eligible(view, from)
+            && (!self.lease_binds(now) || self.following.is_direct(from));
+        let answer = ElectionMessage::PreVoteResponse {
+            round,
+            voter: self.me.clone(),
+            granted,
+            record: self.rules.record().clone(),
+            live: self.live_to(now, view, from),
+        };
+        self.send(from, answer);
+    }
+
+    #[allow(clippy::too_many_arguments)] // the fields of one message
+    pub(super) fn pre_vote_answered(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        round: u64,
+        granted: bool,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        let open = self.rules.campaign().map(|campaign| campaign.round);
+        if self.rules.role() != Role::PreCandidate || open != Some(round) {
+            return;
+        }
+        match self.weigh_live(live) {
+            Word::Dead => {}
+            Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            Word::None if self.silence_is_consent(view) => {
+                // G3: an answer that names no live leader ends the window.
+                self.round_at = None;
+                let above = record.stamp.clone().max(self.rules.record().stamp.clone());
+                self.following = Following::None;
+                let tally = self.rules.begin_vote(electorate(view), &above);
+                self.request_votes(now, view, tally);
+            }
+            Word::None => {
+                if *record > *self.rules.record() {
+                    // Ask again, for a higher term, when the round is repeated.
+                    self.take_over(now, view, record);
+                    return;
+                }
+                if self.rules.count_pre_vote(round, from, granted) == Tally::Won {
+                    self.campaign(now, view, false);
+                }
+            }
+        }
+    }
+
+    pub(super) fn answer_vote(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        round: u64,
+        stamp: &Stamp,
+        transfer: bool,
+    ) {
+        let bound = !transfer && !self.following.is_direct(from) && self.lease_binds(now);
+        let leads = self.rules.role() == Role::Leader;
+        let keeps_leading = leads && !transfer && self.has_quorum(now, view);
+        let mut granted = false;
+        if is_eligible(view, from) && self.may_vote(now) && !bound && !keeps_leading {
+            granted = self.rules.vote(from, stamp);
+            if leads && self.rules.role() != Role::Leader {
+                // A higher term deposed this leader.
+                self.follow(Following::None);
+                self.arm_election(now);
+            } else if self.rules.role() == Role::Follower && self.round_at.take().is_some() {
+                // A higher term ended the own round.
+                self.election_at = now + self.retry_delay(slowest_rtt(view));
+            }
+            if granted && self.rules.role() == Role::Follower {
+                self.arm_election(now);
+            }
+        }
+        let answer = ElectionMessage::VoteResponse {
+            round,
+            voter: self.me.clone(),
+            granted,
+            record: self.rules.record().clone(),
+            live: self.live_to(now, view, from),
+        };
+        self.send(from, answer);
+    }
+
+    #[allow(clippy::too_many_arguments)] // the fields of one message
+    pub(super) fn vote_answered(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        round: u64,
+        granted: bool,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        let open = self.rules.campaign().map(|campaign| campaign.round);
+        if !self.rules.campaigning() || open != Some(round) {
+            return;
+        }
+        if !granted && *record > *self.rules.record() {
+            self.nacked(now, view, record, live);
+            return;
+        }
+        if !granted && self.rules.role() == Role::Candidate {
+            if let Word::Alive(live) = self.weigh_live(live) {
+                self.follow_indirectly(now, view, record, &live);
+                return;
+            }
+        }
+        if self.rules.count_vote(round, from, granted) == Tally::Won {
+            self.lead(now);
+        }
+    }
+
+    pub(super) fn pulse_received(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        pulse: Pulse,
+    ) -> Result<(), ElectionError> {
+        match pulse {
+            Pulse::Leads {
+                record,
+                weight,
+                led_ms,
+            } => {
+                self.check_stamp(&record.stamp)?;
+                match &record.leader {
+                    Some(leader) => {
+                        is_sender(from, leader)?;
+                        self.leader_heard(now, view, from, &record, weight, led_ms);
+                    }
+                    None => self.campaigning_leader_heard(now, from),
+                }
+            }
+            Pulse::Follows { record, live } => {
+                self.check_stamp(&record.stamp)?;
+                self.follower_heard(now, view, from, &record, live);
+            }
+        }
+        Ok(())
+    }
+
+    /// A heartbeat of a peer that leads.
+    pub(super) fn leader_heard(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        if *record >= *self.rules.record() {
+            self.hear_leader(now, view, from, record, weight, led_ms);
+            return;
+        }
+        // C4.6: the leader that the own record names is alive, though it does not know the record yet.
+        let named = self.rules.record().leader.as_ref() == Some(from);
+        if self.rules.role() == Role::Follower && (named || self.following.is_direct(from)) {
+            self.refresh(now, from, weight, led_ms);
+        }
+        let nack = ElectionMessage::Nack {
+            record: self.rules.record().clone(),
+            live: self.live_to(now, view, from),
+        };
+        self.send(from, nack);
+    }
+
+    /// Goes by `from`, whose claim is not older than anything seen.
+    pub(super) fn hear_leader(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        if *record > *self.rules.record() {
+            self.take_over(now, view, record);
+        }
+        self.follow(Following::None);
+        self.refresh(now, from, weight, led_ms);
+    }
+
+    pub(super) fn refresh(&mut self, now: Time, from: &PeerId, weight: u32, led_ms: u64) {
+        self.following = Following::Direct(Leadership {
+            leader: from.clone(),
+            heard_at: now,
+            weight,
+            led_ms,
+        });
+        self.has_followed = true;
+        self.lease_until = now + self.config.election_timeout_min;
+        self.arm_election(now);
+        let done = self.assignment.as_ref().is_some_and(|assignment| {
+            assignment.target == *from && assignment.record == *self.rules.record()
+        });
+        if done {
+            self.finish_assignment(AssignOutcome::Done);
+        }
+    }
+
+    /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
+    pub(super) fn campaigning_leader_heard(&mut self, now: Time, from: &PeerId) {
+        if let Following::Direct(leadership) = &mut self.following {
+            if leadership.leader == *from {
+                leadership.heard_at = now;
+                self.arm_election(now);
+            }
+        }
+    }
+
+    /// A heartbeat of a peer that does not lead.
+    pub(super) fn follower_heard(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        live: bool,
+    ) {
+        if let Some(reign) = &mut self.reign {
+            if live && *record == *self.rules.record() {
+                reign.acks.insert(from.clone(), now);
+            }
+        }
+        let resigned = self.following.is_direct(from);
+        if !resigned {
+            return;
+        }
+        match &record.leader {
+            Some(leader) if live && *leader != self.me && leader != from => {
+                let until = now + self.draw_timeout();
+                let leader = leader.clone();
+                self.take_over(now, view, record);
+                self.follow(Following::Indirect { leader, until });
+            }
+            _ => {
+                self.lose_leader();
+                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+            }
+        }
+    }
+
+    pub(super) fn nacked(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        if *record <= *self.rules.record() || self.rules.role() == Role::Follower {
+            return;
+        }
+        let word = self.weigh_live(live);
+        let Some(reign) = &self.reign else {
+            // A candidate goes by what it is told.
+            match word {
+                Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
+                Word::Dead | Word::None => self.take_over(now, view, record),
+            }
+            return;
+        };
+        let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
+        let assigned_to_me =
+            record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
+        let stays = match (&word, self.config.merge) {
+            (_, MergePolicy::HighestTerm) => false,
+            (Word::Alive(live), MergePolicy::LargestSide) => {
+                let own = (
+                    self.weight(now, view, reign),
+                    millis(now.since(reign.since)),
+                );
+                !foreign_epoch && own > (live.weight, live.led_ms)
+            }
+            (Word::Dead | Word::None, MergePolicy::LargestSide) => true,
+        };
+        if assigned_to_me {
+            // C4.6: this node was named and did not know it.
+            self.take_over(now, view, record);
+            return;
+        }
+        if stays {
+            self.reterm(now, view, &record.stamp.clone());
+            return;
+        }
+        match word {
+            Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            Word::Dead | Word::None => {
+                self.take_over(now, view, record);
+                self.follow(Following::None);
+                self.arm_election(now);
+            }
+        }
+    }
+
+    /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
+    /// leader is left to the caller, unless the record assigns this node itself.
+    pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
+        if *record <= *self.rules.record() {
+            return;
+        }
+        let role = self.rules.role();
+        if record.assigned {
+            self.released = false;
+        }
+        self.rules.adopt(record, true);
+        self.round_at = None;
+        self.transfer = false;
+        self.supersede_assignment();
+        if self.rules.role() == Role::Leader {
+            self.lead(now);
+            return;
+        }
+        self.reign = None;
+        match role {
+            Role::Leader => self.arm_election(now),
+            Role::PreCandidate | Role::Candidate => {
+                self.election_at = now + self.retry_delay(slowest_rtt(view));
+            }
+            Role::Follower => {}
+        }
+    }
+
+    /// Shows a leader that only others hear, for as long as they vouch for it.
+    pub(super) fn follow_indirectly(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: &LiveLeader,
+    ) {
+        self.take_over(now, view, record);
+        if self.rules.role() == Role::Leader && self.rules.record() == record {
+            return;
+        }
+        let extra = self.draw_timeout() - self.config.election_timeout_min;
+        let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
+        let until = now + rest + extra;
+        self.follow(Following::Indirect {
+            leader: live.id.clone(),
+            until,
+        });
+        self.election_at = until;
+        self.grace_until = self.grace_until.max(until);
+    }
+
+    /// What an answer's word of a live leader is worth to this node.
+    pub(super) fn weigh_live(&self, live: Option<LiveLeader>) -> Word {
+        match live {
+            None => Word::None,
+            Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
+            Some(live) if live.id == self.me => Word::Dead,
+            Some(live)
+                if self
+                    .gone
+                    .get(&live.id)
+                    .is_some_and(|gone| *gone >= live.incarnation) =>
+            {
+                Word::Dead
+            }
+            Some(live) => Word::Alive(live),
+        }
+    }
+}
+
+fn is_sender(from: &PeerId, named: &PeerId) -> Result<(), ElectionError> {
+    if from == named {
+        Ok(())
+    } else {
+        Err(ElectionError::Violation(
+            "an election message names another peer than its sender",
+        ))
+    }
+}
+
+fn is_eligible(view: &View, peer: &PeerId) -> bool {
+    view.voters.get(peer).is_some_and(|voter| voter.eligible)
+}

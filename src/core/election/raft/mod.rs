@@ -1,0 +1,449 @@
+//! The default strategy: votes of the connected peers, in terms, with the guards that a real room needs.
+//!
+//! `rules` says what is allowed; this file says when. `docs/elections.md` explains the record and the guards
+//! (G1 to G16) that comments here name.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::record::Record;
+use super::rules::{Role, Rules};
+use super::{
+    AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter,
+};
+mod assign;
+mod campaign;
+mod merge;
+mod messages;
+mod standing;
+
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::time::{Duration, Time};
+use crate::core::wire::{Authority, MergePolicy, Pulse, Side};
+use standing::millis;
+
+/// Assumed round trip of a link that is not measured yet.
+const UNKNOWN_RTT: Duration = Duration::from_millis(100);
+/// Shortest time for which a lone peer's silence must last to count as consent (G3).
+const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
+/// Spread of the retry after a failed round, at least (G14).
+const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
+/// How long the others leave a leaving leader's successor alone; also the spread of campaigns after a leader
+/// whose end the transport reported (G1).
+const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
+/// Times that `SetLeader` goes above a larger epoch that it meets.
+const MAX_ASSIGN_RETRIES: u32 = 3;
+/// Times that a leader campaigns in place before it gives up.
+const MAX_RETERM_ROUNDS: u32 = 3;
+/// Departed lives that are remembered.
+const MAX_GONE: usize = 1024;
+/// Terms and epochs beyond this are refused, and so are jumps larger than `MAX_COUNTER_JUMP`: a member
+/// cannot run the counters out.
+const MAX_COUNTER: u64 = 1 << 48;
+const MAX_COUNTER_JUMP: u64 = 1 << 20;
+
+/// What happens when a leader that `SetLeader` named is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// Nobody campaigns until `SetLeader` or `EnableAutoLeaderElection(1)`.
+    Hold,
+    /// The room elects.
+    AutoElect,
+}
+
+/// Settings of the raft strategy.
+#[derive(Debug, Clone)]
+pub struct RaftConfig {
+    /// Silence after which a leader is lost.
+    pub heartbeat_timeout: Duration,
+    /// Shortest election timeout; at least `heartbeat_timeout`.
+    pub election_timeout_min: Duration,
+    /// Longest election timeout; at least `election_timeout_min`.
+    pub election_timeout_max: Duration,
+    /// Which leader stays when two sides meet.
+    pub merge: MergePolicy,
+    /// Who may call `SetLeader`.
+    pub authority: Authority,
+    /// What happens when an assigned leader is lost.
+    pub recovery: Recovery,
+    /// Whether this node campaigns by itself.
+    pub auto_election: bool,
+    /// Whether this node may vote and lead.
+    pub eligible: bool,
+}
+
+/// Whom this node shows as leader, when it does not lead itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Following {
+    /// Nobody.
+    None,
+    /// A peer whose heartbeats arrive here.
+    Direct(Leadership),
+    /// A leader that others named; believed until then.
+    Indirect { leader: PeerId, until: Time },
+    /// A leader that `SetLeader` named and that has not been heard yet.
+    Awaited { leader: PeerId, until: Time },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Leadership {
+    leader: PeerId,
+    heard_at: Time,
+    weight: u32,
+    led_ms: u64,
+}
+
+impl Following {
+    fn leader(&self) -> Option<&PeerId> {
+        match self {
+            Self::None => None,
+            Self::Direct(leadership) => Some(&leadership.leader),
+            Self::Indirect { leader, .. } | Self::Awaited { leader, .. } => Some(leader),
+        }
+    }
+
+    fn is_direct(&self, peer: &PeerId) -> bool {
+        matches!(self, Self::Direct(leadership) if leadership.leader == *peer)
+    }
+}
+
+/// What a leader keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Reign {
+    /// The record under which it leads, or led until it began to campaign in place.
+    record: Record,
+    since: Time,
+    /// When each voter last showed that it goes by the present record.
+    acks: BTreeMap<PeerId, Time>,
+    /// Rounds of the campaign in place, if one is open.
+    reterm_rounds: u32,
+}
+
+/// A `SetLeader` of this host that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Assignment {
+    target: PeerId,
+    record: Record,
+    seq: u64,
+    unacked: BTreeSet<PeerId>,
+    retries: u32,
+    deadline: Time,
+    reported: bool,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Raft {
+    me: PeerId,
+    incarnation: Incarnation,
+    config: RaftConfig,
+    rng: ChaCha8Rng,
+    rules: Rules,
+    following: Following,
+    reign: Option<Reign>,
+    /// Votes are refused until then: a leader was heard directly (G4).
+    lease_until: Time,
+    /// When to campaign, if nothing is heard.
+    election_at: Time,
+    /// When the open round is repeated, or silence becomes consent.
+    round_at: Option<Time>,
+    /// Whether the open campaign was asked for by a leaving leader.
+    transfer: bool,
+    /// From then on a node that never followed a leader votes (G9).
+    grace_until: Time,
+    has_followed: bool,
+    /// Whether a peer was ever linked.
+    lone: bool,
+    /// Whether the host allowed elections again after an assigned leader was lost.
+    released: bool,
+    auto_election: bool,
+    leaving: bool,
+    max_override_seq: u64,
+    assignments: u64,
+    assignment: Option<Assignment>,
+    gone: BTreeMap<PeerId, Incarnation>,
+    outputs: VecDeque<ElectionOutput>,
+}
+
+impl Raft {
+    /// A node that starts now.
+    pub fn new(
+        me: PeerId,
+        incarnation: Incarnation,
+        config: RaftConfig,
+        seed: u64,
+        now: Time,
+    ) -> Self {
+        let mut raft = Self {
+            rules: Rules::new(me.clone()),
+            me,
+            incarnation,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            following: Following::None,
+            reign: None,
+            lease_until: now,
+            election_at: now,
+            round_at: None,
+            transfer: false,
+            grace_until: now + config.election_timeout_max,
+            has_followed: false,
+            lone: true,
+            released: false,
+            auto_election: config.auto_election,
+            leaving: false,
+            max_override_seq: 0,
+            assignments: 0,
+            assignment: None,
+            gone: BTreeMap::new(),
+            outputs: VecDeque::new(),
+            config,
+        };
+        raft.arm_election(now);
+        raft
+    }
+
+    /// The clockless state, for checks.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+}
+
+impl Election for Raft {
+    fn handle(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: ElectionInput,
+    ) -> Result<(), ElectionError> {
+        match input {
+            ElectionInput::Tick => self.tick(now, view),
+            ElectionInput::PeerUp { peer, ours, theirs } => {
+                self.check_stamp(&theirs.record.stamp)?;
+                self.lone = false;
+                self.meet(now, view, &peer, &ours, &theirs);
+                if let Some(assignment) = &mut self.assignment {
+                    assignment.unacked.insert(peer);
+                }
+            }
+            ElectionInput::PeerDown {
+                peer,
+                incarnation,
+                why,
+            } => self.peer_down(now, view, &peer, incarnation, why),
+            ElectionInput::Message {
+                from,
+                stamp,
+                message,
+            } => {
+                self.check_stamp(&stamp)?;
+                self.message(now, view, &from, &stamp, message)?;
+            }
+            ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
+            ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
+            ElectionInput::EnableAuto(enabled) => self.enable_auto(now, enabled),
+            ElectionInput::Leave => {
+                self.leaving = true;
+                self.abandon_round();
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_output(&mut self) -> Option<ElectionOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let followed_until = match &self.following {
+            Following::Indirect { until, .. } | Following::Awaited { until, .. } => Some(*until),
+            Following::None | Following::Direct(_) => None,
+        };
+        let assigned_until = self
+            .assignment
+            .as_ref()
+            .filter(|assignment| !assignment.reported)
+            .map(|assignment| assignment.deadline);
+        let election_at = self.awaits_election().then_some(self.election_at);
+        [followed_until, assigned_until, election_at, self.round_at]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn leader(&self) -> Option<&PeerId> {
+        if self.rules.role() == Role::Leader {
+            Some(&self.me)
+        } else {
+            self.following.leader()
+        }
+    }
+
+    fn record(&self) -> &Record {
+        self.rules.record()
+    }
+
+    fn leader_stamp(&self) -> Option<&Record> {
+        self.reign.as_ref().map(|reign| &reign.record)
+    }
+
+    fn heartbeat_sent(&mut self) {
+        self.repeat_assignment();
+    }
+
+    fn pulse(&self, now: Time, view: &View) -> Pulse {
+        let record = self.rules.record().clone();
+        match &self.reign {
+            Some(reign) => Pulse::Leads {
+                record,
+                weight: self.weight(now, view, reign),
+                led_ms: millis(now.since(reign.since)),
+            },
+            None => Pulse::Follows {
+                record,
+                live: self.hears_leader(now),
+            },
+        }
+    }
+
+    fn side(&self, now: Time, view: &View) -> Side {
+        Side {
+            record: self.rules.record().clone(),
+            live: self.live(now, view),
+            lone: self.lone,
+        }
+    }
+
+    fn successor(&self, view: &View) -> Option<PeerId> {
+        // Under Hold nobody takes over from an assigned leader by itself.
+        if self.rules.role() != Role::Leader || self.is_held() {
+            return None;
+        }
+        view.eligible()
+            .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
+            .map(|(id, _)| id.clone())
+    }
+
+    fn accept_leader_message(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+    ) -> Result<bool, ElectionError> {
+        self.check_stamp(&record.stamp)?;
+        if record.leader.as_ref() != Some(from) {
+            return Err(ElectionError::Violation(
+                "a leader's message is stamped with another's record",
+            ));
+        }
+        if *record > *self.rules.record() {
+            self.hear_leader(now, view, from, record, 1, 0);
+        }
+        let named = self.rules.record().leader.as_ref();
+        Ok(named.is_none_or(|leader| leader == from))
+    }
+}
+
+/// Time.
+impl Raft {
+    fn tick(&mut self, now: Time, view: &View) {
+        match &self.following {
+            Following::Indirect { until, .. } if now >= *until => self.lose_leader(),
+            Following::Awaited { until, .. } if now >= *until => {
+                self.lose_leader();
+                self.arm_election(now);
+            }
+            _ => {}
+        }
+        if let Some(assignment) = &self.assignment {
+            if !assignment.reported && now >= assignment.deadline {
+                self.finish_assignment(AssignOutcome::Timeout);
+            }
+        }
+        if self.round_at.is_some_and(|at| now >= at) {
+            self.round_timeout(now, view);
+        }
+        if self.awaits_election() && now >= self.election_at {
+            self.election_timeout(now, view);
+        }
+    }
+
+    /// Whether the election timer runs: nobody leads, no round is open.
+    fn awaits_election(&self) -> bool {
+        self.rules.role() == Role::Follower
+            && self.following == Following::None
+            && self.round_at.is_none()
+            && self.may_campaign()
+    }
+
+    fn may_campaign(&self) -> bool {
+        self.auto_election && self.config.eligible && !self.leaving && !self.is_held()
+    }
+
+    /// Whether an assigned leader's place is kept free (C4).
+    fn is_held(&self) -> bool {
+        self.rules.record().assigned && self.config.recovery == Recovery::Hold && !self.released
+    }
+
+    fn election_timeout(&mut self, now: Time, view: &View) {
+        let alone = view.eligible().next().is_none();
+        if (!alone || view.dialing) && !self.may_vote(now) {
+            // G9: a node that just started does not know yet whom it should hear.
+            let spread = self.config.election_timeout_max - self.config.election_timeout_min;
+            self.election_at = self.grace_until + self.up_to(spread / 2);
+            return;
+        }
+        if alone {
+            self.campaign(now, view, false);
+        } else {
+            self.pre_vote(now, view);
+        }
+    }
+
+    /// A round's time is over: with one other peer silence is consent (G3), else it is repeated (G14).
+    fn round_timeout(&mut self, now: Time, view: &View) {
+        self.round_at = None;
+        match self.rules.role() {
+            Role::PreCandidate if self.silence_is_consent(view) => self.campaign(now, view, false),
+            Role::PreCandidate | Role::Candidate => {
+                self.rules.step_down();
+                if !self.may_campaign() {
+                    self.arm_election(now);
+                } else if view.eligible().next().is_none() {
+                    self.campaign(now, view, false);
+                } else {
+                    self.pre_vote(now, view);
+                }
+            }
+            Role::Leader => self.reterm_again(now, view),
+            Role::Follower => {}
+        }
+    }
+
+    /// Whether one vote is enough and nobody but the one peer asked could object.
+    fn silence_is_consent(&self, view: &View) -> bool {
+        let threshold = self.rules.campaign().map_or(0, |open| open.threshold());
+        threshold == 1 && view.eligible().nth(1).is_none()
+    }
+
+    fn arm_election(&mut self, now: Time) {
+        self.election_at = now + self.draw_timeout();
+    }
+
+    fn draw_timeout(&mut self) -> Duration {
+        let min = self.config.election_timeout_min;
+        min + self.up_to(self.config.election_timeout_max - min)
+    }
+
+    fn up_to(&mut self, limit: Duration) -> Duration {
+        let limit = u64::try_from(limit.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(self.rng.random_range(0..=limit))
+    }
+
+    /// Whether this node knows enough of the room to vote without a disk (G9).
+    fn may_vote(&self, now: Time) -> bool {
+        self.config.eligible && (self.has_followed || now >= self.grace_until)
+    }
+}

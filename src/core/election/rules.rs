@@ -1,0 +1,305 @@
+//! Votes, record and electorate: the rules of the raft strategy without any clock.
+//!
+//! Everything that must be right for safety is here, small enough for an explorer to exhaust; `raft` adds
+//! when things happen. Three facts are kept for ever by every function:
+//!
+//! - the record never decreases;
+//! - at most one vote is given per (epoch, term), and going by an assignment is that vote;
+//! - only a campaign that gathered its threshold among its frozen electorate, an assignment, or an epoch
+//!   issued by a merging leader makes a leader.
+
+use std::collections::BTreeSet;
+
+use super::record::{Epoch, Record, Stamp};
+use crate::core::id::PeerId;
+
+/// What a node does in its term.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Goes by another's leadership, or waits for one.
+    Follower,
+    /// Asks whether a campaign would succeed; nothing is changed by it.
+    PreCandidate,
+    /// Campaigns in its own term.
+    Candidate,
+    /// Leads. While it campaigns in place for a higher term, it stays in this role.
+    Leader,
+}
+
+/// Votes that make a majority of `total_nodes` nodes, self included.
+///
+/// Two nodes need one vote only, so that the survivor of a pair can lead.
+pub fn majority_threshold(total_nodes: usize) -> usize {
+    if total_nodes <= 2 {
+        1
+    } else {
+        total_nodes / 2 + 1
+    }
+}
+
+/// How a round of votes stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tally {
+    /// Neither decided nor hopeless.
+    Pending,
+    /// The threshold is reached.
+    Won,
+    /// So many refused that it cannot be reached.
+    Lost,
+}
+
+/// A round of (pre-)votes among voters that were fixed when it began.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Campaign {
+    /// Counts the rounds of this node; answers to older ones are ignored.
+    pub round: u64,
+    /// Everybody whose vote counts, self included.
+    pub electorate: BTreeSet<PeerId>,
+    /// Who granted, self included.
+    pub granted: BTreeSet<PeerId>,
+    /// Who refused.
+    pub refused: BTreeSet<PeerId>,
+}
+
+impl Campaign {
+    /// Votes needed, from the frozen electorate.
+    pub fn threshold(&self) -> usize {
+        majority_threshold(self.electorate.len())
+    }
+
+    fn tally(&self) -> Tally {
+        if self.granted.len() >= self.threshold() {
+            Tally::Won
+        } else if self.electorate.len() - self.refused.len() < self.threshold() {
+            Tally::Lost
+        } else {
+            Tally::Pending
+        }
+    }
+
+    fn count(&mut self, voter: &PeerId, granted: bool) {
+        if !self.electorate.contains(voter) {
+            return;
+        }
+        if granted {
+            self.refused.remove(voter);
+            self.granted.insert(voter.clone());
+        } else if !self.granted.contains(voter) {
+            self.refused.insert(voter.clone());
+        }
+    }
+}
+
+/// The clockless state of one node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    me: PeerId,
+    role: Role,
+    record: Record,
+    voted_for: Option<PeerId>,
+    rounds: u64,
+    campaign: Option<Campaign>,
+    /// The campaign that made this node leader last, for checks.
+    won: Option<Campaign>,
+}
+
+impl Rules {
+    /// A follower of nobody in term 0.
+    pub fn new(me: PeerId) -> Self {
+        Self {
+            me,
+            role: Role::Follower,
+            record: Record::default(),
+            voted_for: None,
+            rounds: 0,
+            campaign: None,
+            won: None,
+        }
+    }
+
+    /// What this node does.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The largest record seen.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Who got the vote of the record's (epoch, term).
+    pub fn voted_for(&self) -> Option<&PeerId> {
+        self.voted_for.as_ref()
+    }
+
+    /// The round that is open.
+    pub fn campaign(&self) -> Option<&Campaign> {
+        self.campaign.as_ref()
+    }
+
+    /// The campaign that made this node leader last.
+    pub fn won(&self) -> Option<&Campaign> {
+        self.won.as_ref()
+    }
+
+    /// Opens a round of pre-votes. Neither record nor vote changes.
+    pub fn begin_pre_vote(&mut self, electorate: BTreeSet<PeerId>) -> Tally {
+        self.role = Role::PreCandidate;
+        self.open(electorate)
+    }
+
+    /// Opens a campaign in the term after `above` (or after the own one, if that is higher) and votes for
+    /// itself. A leader stays leader meanwhile: it campaigns in place.
+    pub fn begin_vote(&mut self, electorate: BTreeSet<PeerId>, above: &Stamp) -> Tally {
+        let base = self.record.stamp.clone().max(above.clone());
+        self.record = Record::undecided(Stamp {
+            term: base.term + 1,
+            epoch: base.epoch,
+        });
+        self.voted_for = Some(self.me.clone());
+        if self.role != Role::Leader {
+            self.role = Role::Candidate;
+        }
+        let tally = self.open(electorate);
+        self.lead_if_won(tally)
+    }
+
+    fn open(&mut self, mut electorate: BTreeSet<PeerId>) -> Tally {
+        self.rounds += 1;
+        electorate.insert(self.me.clone());
+        let campaign = Campaign {
+            round: self.rounds,
+            electorate,
+            granted: BTreeSet::from([self.me.clone()]),
+            refused: BTreeSet::new(),
+        };
+        let tally = campaign.tally();
+        self.campaign = Some(campaign);
+        tally
+    }
+
+    /// Counts the answer to a pre-vote. Answers of other rounds, roles and strangers change nothing.
+    pub fn count_pre_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
+        match &mut self.campaign {
+            Some(campaign) if self.role == Role::PreCandidate && campaign.round == round => {
+                campaign.count(voter, granted);
+                campaign.tally()
+            }
+            _ => Tally::Pending,
+        }
+    }
+
+    /// Counts the answer to a vote request; reaching the threshold makes this node leader.
+    pub fn count_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
+        let campaigning = self.campaigning();
+        match &mut self.campaign {
+            Some(campaign) if campaigning && campaign.round == round => {
+                campaign.count(voter, granted);
+                let tally = campaign.tally();
+                self.lead_if_won(tally)
+            }
+            _ => Tally::Pending,
+        }
+    }
+
+    /// Whether a campaign for real votes is open.
+    pub fn campaigning(&self) -> bool {
+        self.campaign.is_some()
+            && match self.role {
+                Role::Candidate => true,
+                Role::Leader => self.record.leader.is_none(),
+                Role::Follower | Role::PreCandidate => false,
+            }
+    }
+
+    fn lead_if_won(&mut self, tally: Tally) -> Tally {
+        if tally == Tally::Won {
+            self.role = Role::Leader;
+            self.record.leader = Some(self.me.clone());
+            self.won = self.campaign.take();
+        }
+        tally
+    }
+
+    /// Answers a vote request of `candidate` for the term of `stamp`. A higher term is taken over whether
+    /// the vote is given or not.
+    pub fn vote(&mut self, candidate: &PeerId, stamp: &Stamp) -> bool {
+        if *stamp > self.record.stamp {
+            self.take(Record::undecided(stamp.clone()));
+        }
+        let granted = *stamp == self.record.stamp
+            && self.record.leader.is_none()
+            && self
+                .voted_for
+                .as_ref()
+                .is_none_or(|voted| voted == candidate);
+        if granted {
+            self.voted_for = Some(candidate.clone());
+        }
+        granted
+    }
+
+    /// Goes by `record` if it is larger than the own one; tells whether it is now the own one.
+    ///
+    /// An assignment to this node makes it leader (unless `may_lead` is false); anything else makes it a
+    /// follower.
+    pub fn adopt(&mut self, record: &Record, may_lead: bool) -> bool {
+        if *record > self.record {
+            self.take(record.clone());
+            if record.assigned {
+                self.voted_for = record.leader.clone();
+                if may_lead && record.leader.as_ref() == Some(&self.me) {
+                    self.role = Role::Leader;
+                }
+            }
+        }
+        *record == self.record
+    }
+
+    fn take(&mut self, record: Record) {
+        if record.stamp != self.record.stamp {
+            self.voted_for = None;
+        }
+        self.record = record;
+        self.role = Role::Follower;
+        self.campaign = None;
+    }
+
+    /// Assigns `leader` in a new epoch above `override_seq` and goes by it.
+    pub fn assign(&mut self, leader: &PeerId, override_seq: u64) -> Record {
+        self.issue(leader, override_seq, true)
+    }
+
+    /// Carries the own leadership into a new epoch above `override_seq`: the way out of a merge in which a
+    /// lone node of a larger epoch lost. Whether the leader was assigned is unchanged.
+    pub fn issue_epoch(&mut self, override_seq: u64) -> Record {
+        let me = self.me.clone();
+        self.issue(&me, override_seq, self.record.assigned)
+    }
+
+    fn issue(&mut self, leader: &PeerId, override_seq: u64, assigned: bool) -> Record {
+        let seen = self.record.stamp.epoch.override_seq.max(override_seq);
+        self.take(Record {
+            stamp: Stamp {
+                epoch: Epoch {
+                    override_seq: seen + 1,
+                    assigner: Some(self.me.clone()),
+                },
+                term: self.record.stamp.term + 1,
+            },
+            leader: Some(leader.clone()),
+            assigned,
+        });
+        self.voted_for = Some(leader.clone());
+        if *leader == self.me {
+            self.role = Role::Leader;
+        }
+        self.record.clone()
+    }
+
+    /// Stops campaigning or leading. The record stays.
+    pub fn step_down(&mut self) {
+        self.role = Role::Follower;
+        self.campaign = None;
+    }
+}

@@ -1,0 +1,322 @@
+//! Whom to dial: members that others told of, and members that were lost.
+//!
+//! Of two members that learn of each other the smaller id dials; the larger one dials when no link came
+//! within 2 s. A fresh introduction of a large room is spread out, and no address is dialled more than once
+//! in 2 s.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use super::id::{Fingerprint, PeerId};
+use super::time::{Duration, Time};
+use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
+
+/// Time between two dials of one address, and of one peer.
+pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
+/// A peer that could not be reached for so long is forgotten.
+pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
+/// Dials at once; after these, `DIALS_PER_SECOND`.
+const BURST: u32 = 16;
+const DIALS_PER_SECOND: u64 = 16;
+/// Peers that wait to be dialled, at most.
+const MAX_CANDIDATES: usize = 1024;
+
+/// A dial to make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dial {
+    /// Whom.
+    pub peer: PeerId,
+    /// The key that it must show.
+    pub key: Fingerprint,
+    /// Where.
+    pub address: SocketAddr,
+}
+
+#[derive(Debug, Clone)]
+struct Candidate {
+    key: Fingerprint,
+    addresses: Vec<SocketAddr>,
+    next_address: usize,
+    dial_at: Time,
+    give_up_at: Time,
+    dialing: bool,
+}
+
+/// See the module's text.
+#[derive(Debug, Clone)]
+pub struct Introductions {
+    candidates: BTreeMap<PeerId, Candidate>,
+    dialled: BTreeMap<SocketAddr, Time>,
+    tokens: u32,
+    refilled_at: Time,
+}
+
+impl Introductions {
+    /// Nobody to dial yet.
+    pub fn new(now: Time) -> Self {
+        Self {
+            candidates: BTreeMap::new(),
+            dialled: BTreeMap::new(),
+            tokens: BURST,
+            refilled_at: now,
+        }
+    }
+
+    /// A member told of a peer that is not linked here.
+    pub fn introduce(&mut self, now: Time, me: &PeerId, entry: &PeerEntry) {
+        let wait = if *me < entry.id {
+            Duration::ZERO
+        } else {
+            REDIAL_INTERVAL
+        };
+        self.add(now, now + wait, &entry.id, entry.key, &entry.addresses);
+    }
+
+    /// A linked peer was lost: both ends dial.
+    pub fn lost(&mut self, now: Time, peer: &PeerId, key: Fingerprint, addresses: &[SocketAddr]) {
+        self.add(now, now + REDIAL_INTERVAL, peer, key, addresses);
+    }
+
+    fn add(
+        &mut self,
+        now: Time,
+        dial_at: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+    ) {
+        let addresses: Vec<_> = addresses
+            .iter()
+            .copied()
+            .filter(|address| is_dialable(*address))
+            .take(MAX_PEER_ADDRESSES)
+            .collect();
+        if addresses.is_empty() {
+            return;
+        }
+        if let Some(known) = self.candidates.get_mut(peer) {
+            if known.key == key {
+                for address in addresses {
+                    if !known.addresses.contains(&address)
+                        && known.addresses.len() < MAX_PEER_ADDRESSES
+                    {
+                        known.addresses.push(address);
+                    }
+                }
+                known.give_up_at = now + GIVE_UP_AFTER;
+                known.dial_at = known.dial_at.min(dial_at);
+                return;
+            }
+        } else if self.candidates.len() >= MAX_CANDIDATES {
+            return;
+        }
+        self.candidates.insert(
+            peer.clone(),
+            Candidate {
+                key,
+                addresses,
+                next_address: 0,
+                dial_at,
+                give_up_at: now + GIVE_UP_AFTER,
+                dialing: false,
+            },
+        );
+    }
+
+    /// The peer is linked, or shall not be dialled any more.
+    pub fn forget(&mut self, peer: &PeerId) {
+        self.candidates.remove(peer);
+    }
+
+    /// A dial to the peer ended without a link; it is tried again later unless that is `hopeless`.
+    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) {
+        if hopeless {
+            self.candidates.remove(peer);
+        } else if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.dialing = false;
+            candidate.dial_at = candidate.dial_at.max(now);
+        }
+    }
+
+    /// Peers that are being dialled now.
+    pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
+        self.candidates
+            .iter()
+            .filter(|(_, candidate)| candidate.dialing)
+            .map(|(id, _)| id)
+    }
+
+    /// When [`Introductions::due`] has something to say next.
+    pub fn next_deadline(&self) -> Option<Time> {
+        let next = self
+            .candidates
+            .values()
+            .filter(|candidate| !candidate.dialing)
+            .map(|candidate| candidate.dial_at.min(candidate.give_up_at))
+            .min()?;
+        Some(if self.tokens == 0 {
+            next.max(self.refilled_at + refill_interval())
+        } else {
+            next
+        })
+    }
+
+    /// The dials that are due, as many as the limits allow.
+    pub fn due(&mut self, now: Time) -> Vec<Dial> {
+        self.refill(now);
+        self.candidates
+            .retain(|_, candidate| candidate.dialing || now < candidate.give_up_at);
+        self.dialled
+            .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
+        let mut dials = Vec::new();
+        for (peer, candidate) in &mut self.candidates {
+            if candidate.dialing || now < candidate.dial_at {
+                continue;
+            }
+            if self.tokens == 0 {
+                break;
+            }
+            let address = candidate.addresses[candidate.next_address % candidate.addresses.len()];
+            candidate.next_address += 1;
+            if let Some(at) = self.dialled.get(&address) {
+                candidate.dial_at = *at + REDIAL_INTERVAL;
+                continue;
+            }
+            self.tokens -= 1;
+            self.dialled.insert(address, now);
+            candidate.dialing = true;
+            candidate.dial_at = now + REDIAL_INTERVAL;
+            dials.push(Dial {
+                peer: peer.clone(),
+                key: candidate.key,
+                address,
+            });
+        }
+        dials
+    }
+
+    fn refill(&mut self, now: Time) {
+        while self.tokens < BURST && self.refilled_at + refill_interval() <= now {
+            self.tokens += 1;
+            self.refilled_at = self.refilled_at + refill_interval();
+        }
+        if self.tokens == BURST {
+            self.refilled_at = now;
+        }
+    }
+}
+
+fn refill_interval() -> Duration {
+    Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
+}
+
+/// Whether a member may make us dial that address at all.
+fn is_dialable(address: SocketAddr) -> bool {
+    let ip = address.ip().to_canonical();
+    let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
+    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::from_micros(ms * 1000)
+    }
+
+    fn id(name: &str) -> PeerId {
+        PeerId::new(name).expect("valid")
+    }
+
+    fn entry(name: &str, addresses: &[&str]) -> PeerEntry {
+        PeerEntry {
+            id: id(name),
+            key: Fingerprint([1; 32]),
+            addresses: addresses
+                .iter()
+                .map(|text| text.parse().expect("an address"))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn the_smaller_id_dials_at_once_and_the_larger_after_two_seconds() {
+        let mut smaller = Introductions::new(at(0));
+        smaller.introduce(at(0), &id("a"), &entry("b", &["127.0.0.1:1"]));
+        assert_eq!(smaller.due(at(0)).len(), 1);
+        let mut larger = Introductions::new(at(0));
+        larger.introduce(at(0), &id("c"), &entry("b", &["127.0.0.1:1"]));
+        assert_eq!(larger.due(at(0)).len(), 0);
+        assert_eq!(larger.next_deadline(), Some(at(2000)));
+        assert_eq!(larger.due(at(2000)).len(), 1);
+    }
+
+    #[test]
+    fn introductions_are_spread_out() {
+        let mut introductions = Introductions::new(at(0));
+        for n in 0..100 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n:03}"), &[&address]));
+        }
+        assert_eq!(introductions.due(at(0)).len(), 16);
+        assert_eq!(introductions.due(at(999)).len(), 15);
+        assert_eq!(introductions.due(at(1000)).len(), 1);
+    }
+
+    #[test]
+    fn one_address_is_dialled_once_in_two_seconds_whoever_is_said_to_be_there() {
+        let mut introductions = Introductions::new(at(0));
+        for name in ["b", "c", "d"] {
+            introductions.introduce(at(0), &id("a"), &entry(name, &["192.0.2.1:7"]));
+        }
+        assert_eq!(introductions.due(at(0)).len(), 1);
+        assert_eq!(introductions.due(at(1999)).len(), 0);
+        assert_eq!(introductions.due(at(2000)).len(), 1);
+    }
+
+    #[test]
+    fn some_addresses_are_never_dialled() {
+        let mut introductions = Introductions::new(at(0));
+        for (n, bad) in [
+            "0.0.0.0:5",
+            "255.255.255.255:5",
+            "224.0.0.1:5",
+            "[ff02::1]:5",
+            "[::]:5",
+            "127.0.0.1:0",
+            "[::ffff:224.0.0.1]:5",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            introductions.introduce(at(0), &id("a"), &entry(&format!("b{n}"), &[bad]));
+        }
+        assert_eq!(introductions.due(at(5000)), vec![]);
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_the_unreachable_are_forgotten() {
+        let mut introductions = Introductions::new(at(0));
+        for n in 0..3000 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            introductions.introduce(at(0), &id("a"), &entry(&format!("p{n}"), &[&address]));
+        }
+        assert_eq!(introductions.candidates.len(), MAX_CANDIDATES);
+        introductions.due(at(60_000));
+        assert_eq!(introductions.candidates.len(), 0);
+    }
+
+    #[test]
+    fn a_failed_dial_is_repeated_with_the_next_address() {
+        let mut introductions = Introductions::new(at(0));
+        introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]));
+        let first = introductions.due(at(0)).remove(0);
+        introductions.dial_failed(at(100), &id("b"), false);
+        assert_eq!(introductions.due(at(100)), vec![]);
+        let second = introductions.due(at(2000)).remove(0);
+        assert_ne!(first.address, second.address);
+        introductions.dial_failed(at(2100), &id("b"), true);
+        assert_eq!(introductions.next_deadline(), None);
+    }
+}

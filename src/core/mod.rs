@@ -1,0 +1,12 @@
+//! The pure heart of the library: membership and elections without sockets, clocks or threads.
+//!
+//! [`node::Node`] is fed with inputs and time and gives outputs; the network driver and the seeded simulator
+//! are two users of that one contract. Same inputs and same seed give the same outputs, byte for byte.
+
+pub mod election;
+pub mod id;
+pub mod introductions;
+pub mod membership;
+pub mod node;
+pub mod time;
+pub mod wire;

@@ -1,0 +1,864 @@
+//! One member of a room: membership, introductions and the election, joined.
+//!
+//! The contract: [`Node::handle`] one [`Input`] with the time; then [`Node::poll_output`] until it gives
+//! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
+//! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use super::election::raft::{Raft, RaftConfig, Recovery};
+use super::election::record::{Record, Stamp};
+use super::election::{
+    AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter,
+};
+use super::id::{Fingerprint, Incarnation, PeerId};
+use super::introductions::{Dial, Introductions};
+use super::membership::{Due, Member, Membership};
+use super::time::{Duration, Time};
+use super::wire::{
+    Envelope, Heartbeat, Hello, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message, PeerEntry,
+    Probe, RoomPolicy, Side,
+};
+
+/// Peers that the host disconnected and that are remembered, at most.
+const MAX_BARRED: usize = 1024;
+
+/// Settings of a node.
+#[derive(Debug, Clone)]
+pub struct NodeConfig {
+    /// Time between two heartbeats to a peer.
+    pub heartbeat_interval: Duration,
+    /// Silence after which a peer is lost.
+    pub heartbeat_timeout: Duration,
+    /// Shortest election timeout; raised to `heartbeat_timeout` if it is less.
+    pub election_timeout_min: Duration,
+    /// Longest election timeout; moved by as much as the shortest.
+    pub election_timeout_max: Duration,
+    /// Other members, at most.
+    pub max_connections: usize,
+    /// Whether lost peers are dialled again.
+    pub auto_reconnect: bool,
+    /// Whether this node campaigns by itself.
+    pub auto_election: bool,
+    /// What happens when an assigned leader is lost.
+    pub recovery: Recovery,
+    /// Whether this node may vote and lead.
+    pub eligible: bool,
+    /// The rules that all members share.
+    pub policy: RoomPolicy,
+    /// The key of this node.
+    pub key: Fingerprint,
+    /// Where others may reach this node; at most four.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// A link whose both ends said Hello.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkUp {
+    /// The peer.
+    pub peer: PeerId,
+    /// Which life of it.
+    pub incarnation: Incarnation,
+    /// The key that it showed.
+    pub key: Fingerprint,
+    /// Where it was seen.
+    pub addresses: Vec<SocketAddr>,
+    /// Whether it may vote and lead.
+    pub eligible: bool,
+    /// Its election priority.
+    pub priority: i32,
+    /// What we said about leadership.
+    pub ours: Side,
+    /// What it said about leadership.
+    pub theirs: Side,
+}
+
+/// Why a link ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// The transport reports that the other end closed or reset it, or that it timed out there.
+    Closed,
+    /// The other end's host disconnected us.
+    Disconnected,
+    /// A newer life of the same peer takes over.
+    Replaced,
+    /// The other end's transport fell silent here.
+    Silent,
+    /// The peer sent what no member sends.
+    Violation(&'static str),
+}
+
+/// What a host asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Set the leader.
+    SetLeader(PeerId),
+    /// Allow or forbid campaigns of this node.
+    EnableAutoElection(bool),
+    /// End the link with a peer, until one of both connects by hand.
+    Disconnect(PeerId),
+    /// A connection by hand lifts an earlier disconnect.
+    Unbar(PeerId),
+    /// Leave the room politely.
+    Leave,
+}
+
+/// Everything that a node reacts to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    /// Time has passed.
+    Tick,
+    /// A peer is linked.
+    LinkUp(Box<LinkUp>),
+    /// A peer's link ended.
+    LinkDown {
+        /// The peer.
+        peer: PeerId,
+        /// Why.
+        why: LinkEnd,
+    },
+    /// A control message arrived on the link of an authenticated peer.
+    Message {
+        /// The peer.
+        from: PeerId,
+        /// The message.
+        envelope: Envelope,
+    },
+    /// A probe arrived.
+    Datagram {
+        /// The peer.
+        from: PeerId,
+        /// The probe.
+        probe: Probe,
+    },
+    /// Something else that is authenticated arrived from a peer.
+    Heard {
+        /// The peer.
+        peer: PeerId,
+    },
+    /// A dial that this node asked for ended without a link.
+    DialFailed {
+        /// Whom.
+        peer: PeerId,
+        /// Whether another try cannot end better.
+        hopeless: bool,
+    },
+    /// Whether the host's own dials are running.
+    HostDialing(bool),
+    /// The host asks for something.
+    Command(Command),
+}
+
+/// Everything that a node does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// Send on the control stream of a peer's link.
+    Transmit {
+        /// The peer.
+        to: PeerId,
+        /// The message.
+        envelope: Envelope,
+    },
+    /// Send as a datagram.
+    Datagram {
+        /// The peer.
+        to: PeerId,
+        /// The probe.
+        probe: Probe,
+    },
+    /// Dial a peer; answer with a link or [`Input::DialFailed`].
+    Dial(Dial),
+    /// Close a peer's link.
+    Close {
+        /// The peer.
+        peer: PeerId,
+        /// Why.
+        why: LinkEnd,
+    },
+    /// Tell the host.
+    Event(Event),
+    /// Everybody answered the farewell.
+    Departed,
+}
+
+/// What a host is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A peer joined.
+    Joined(PeerId),
+    /// A peer is gone.
+    Left {
+        /// The peer.
+        peer: PeerId,
+        /// Why.
+        why: LeftReason,
+    },
+    /// Another leader, or none.
+    LeaderChanged(Option<PeerId>),
+    /// How a `SetLeader` of this host ended.
+    SetLeaderResult {
+        /// Who should have led.
+        target: PeerId,
+        /// How it ended.
+        outcome: AssignOutcome,
+    },
+}
+
+/// Why a peer is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftReason {
+    /// It said farewell.
+    Left,
+    /// Silence, or its link ended.
+    Lost,
+    /// One of both hosts disconnected the other.
+    Disconnected,
+    /// A newer life of it takes its place.
+    Replaced,
+    /// It broke the protocol.
+    Violation,
+}
+
+/// Why a command was refused; nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CommandError {
+    /// The strategy refuses.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
+    /// A peer cannot disconnect itself.
+    #[error("{0} is this peer itself")]
+    OneselfDisconnected(PeerId),
+}
+
+/// Why a Hello is refused, with the code that the dialler gets.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AdmissionRefusal {
+    /// The dialler has the id of this node or of a linked member with another key.
+    #[error("the id {0} is taken in this room")]
+    DuplicatePeerId(PeerId),
+    /// The room is full here.
+    #[error("there are {0} other members already, which is the limit here")]
+    Full(usize),
+    /// The rules of the room differ.
+    #[error("{field} is {theirs} there and {ours} here; all members of a room need the same")]
+    Policy {
+        /// Which rule.
+        field: &'static str,
+        /// Its value here.
+        ours: String,
+        /// Its value there.
+        theirs: String,
+    },
+    /// The host disconnected this peer, and neither end connected by hand since.
+    #[error("{0} was disconnected by this host")]
+    Barred(PeerId),
+    /// This node is leaving.
+    #[error("this peer is leaving the room")]
+    Leaving,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Node {
+    me: PeerId,
+    incarnation: Incarnation,
+    config: NodeConfig,
+    election: Raft,
+    membership: Membership,
+    view: View,
+    introductions: Introductions,
+    barred: BTreeSet<PeerId>,
+    host_dialing: bool,
+    heartbeat_at: Time,
+    told_leader: Option<PeerId>,
+    probes: u64,
+    farewells: Option<BTreeSet<PeerId>>,
+    outputs: VecDeque<Output>,
+}
+
+impl Node {
+    /// A node that starts now, alone. `seed` decides every random choice that it will make.
+    pub fn new(
+        me: PeerId,
+        incarnation: Incarnation,
+        mut config: NodeConfig,
+        seed: u64,
+        now: Time,
+    ) -> Self {
+        // G1: an election timeout shorter than the loss of a heartbeat would depose living leaders.
+        let raise = config
+            .heartbeat_timeout
+            .saturating_sub(config.election_timeout_min);
+        config.election_timeout_min += raise;
+        config.election_timeout_max += raise;
+        let raft = RaftConfig {
+            heartbeat_timeout: config.heartbeat_timeout,
+            election_timeout_min: config.election_timeout_min,
+            election_timeout_max: config.election_timeout_max,
+            merge: config.policy.merge,
+            authority: config.policy.authority,
+            recovery: config.recovery,
+            auto_election: config.auto_election,
+            eligible: config.eligible,
+        };
+        Self {
+            election: Raft::new(me.clone(), incarnation, raft, seed, now),
+            me,
+            incarnation,
+            membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
+            view: View::default(),
+            introductions: Introductions::new(now),
+            barred: BTreeSet::new(),
+            host_dialing: false,
+            heartbeat_at: now + config.heartbeat_interval,
+            told_leader: None,
+            probes: 0,
+            farewells: None,
+            outputs: VecDeque::new(),
+            config,
+        }
+    }
+
+    /// Takes one input.
+    ///
+    /// # Errors
+    /// [`CommandError`] for a refused [`Input::Command`]; nothing has changed then. Other inputs never fail:
+    /// a peer that breaks the protocol loses its link.
+    pub fn handle(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
+        let result = self.apply(now, input);
+        self.after(now);
+        result
+    }
+
+    /// What to do next; call until `None` after every input.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to come back with [`Input::Tick`] at the latest.
+    pub fn next_deadline(&self) -> Option<Time> {
+        if self.farewells.is_some() {
+            return None;
+        }
+        let heartbeat = (!self.membership.is_empty()).then_some(self.heartbeat_at);
+        [
+            heartbeat,
+            self.membership.next_deadline(),
+            self.introductions.next_deadline(),
+            self.election.next_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// The name of this node.
+    pub fn id(&self) -> &PeerId {
+        &self.me
+    }
+
+    /// The life of this node.
+    pub fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// The linked peers.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// Peers that are being dialled because others told of them, or because they were lost.
+    pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
+        self.introductions.dialing()
+    }
+
+    /// Who leads, as the host is shown; `None` while nobody is known to.
+    pub fn leader(&self) -> Option<&PeerId> {
+        self.election.leader()
+    }
+
+    /// Whether this node leads.
+    pub fn is_leader(&self) -> bool {
+        self.election.leader() == Some(&self.me)
+    }
+
+    /// The record that stamps what this node sends as leader.
+    pub fn leader_stamp(&self) -> Option<&Record> {
+        self.election.leader_stamp()
+    }
+
+    /// The election, for checks.
+    pub fn election(&self) -> &Raft {
+        &self.election
+    }
+
+    /// What a Hello of this moment says about leadership.
+    pub fn side(&self, now: Time) -> Side {
+        self.election.side(now, &self.view)
+    }
+
+    /// Whether a dialler with this Hello and key may be linked. Changes nothing.
+    ///
+    /// # Errors
+    /// [`AdmissionRefusal`] says what stands against it.
+    pub fn check_hello(&self, hello: &Hello, key: Fingerprint) -> Result<(), AdmissionRefusal> {
+        if self.farewells.is_some() {
+            return Err(AdmissionRefusal::Leaving);
+        }
+        if let Some((field, ours, theirs)) = self.config.policy.difference(&hello.policy) {
+            return Err(AdmissionRefusal::Policy {
+                field,
+                ours,
+                theirs,
+            });
+        }
+        if hello.peer_id == self.me {
+            return Err(AdmissionRefusal::DuplicatePeerId(hello.peer_id.clone()));
+        }
+        match self.membership.get(&hello.peer_id) {
+            Some(member) if member.key != key || hello.incarnation < member.incarnation => {
+                return Err(AdmissionRefusal::DuplicatePeerId(hello.peer_id.clone()));
+            }
+            Some(_) => {}
+            None if self.membership.len() >= self.config.max_connections => {
+                return Err(AdmissionRefusal::Full(self.membership.len()));
+            }
+            None => {}
+        }
+        if self.barred.contains(&hello.peer_id) && !hello.by_hand {
+            return Err(AdmissionRefusal::Barred(hello.peer_id.clone()));
+        }
+        Ok(())
+    }
+
+    /// Whether a message that `from` sent as leader under `record` may be delivered. A newer record is taken
+    /// over first, so poll the outputs before the message is delivered.
+    pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
+        if self.membership.get(from).is_none() {
+            return false;
+        }
+        let accepted = self
+            .election
+            .accept_leader_message(now, &self.view, from, record);
+        let accepted = accepted.unwrap_or_else(|error| {
+            self.punish(now, from, error);
+            false
+        });
+        self.after(now);
+        accepted
+    }
+}
+
+impl Node {
+    fn apply(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
+        match input {
+            Input::Command(command) => return self.command(now, command),
+            Input::Message { from, envelope } if self.farewells.is_some() => {
+                if envelope.message == Message::LeaveAck {
+                    self.farewell_answered(&from);
+                }
+            }
+            Input::LinkDown { peer, .. } if self.farewells.is_some() => {
+                self.farewell_answered(&peer);
+            }
+            _ if self.farewells.is_some() => {}
+            Input::Tick => self.tick(now),
+            Input::LinkUp(link) => self.link_up(now, *link),
+            Input::LinkDown { peer, why } => self.link_down(now, &peer, why),
+            Input::Message { from, envelope } => self.message(now, &from, envelope),
+            Input::Datagram { from, probe } => self.datagram(now, &from, probe),
+            Input::Heard { peer } => self.heard(now, &peer),
+            Input::DialFailed { peer, hopeless } => {
+                self.introductions.dial_failed(now, &peer, hopeless);
+            }
+            Input::HostDialing(dialing) => self.host_dialing = dialing,
+        }
+        Ok(())
+    }
+
+    /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
+    fn after(&mut self, now: Time) {
+        self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
+        while let Some(output) = self.election.poll_output() {
+            match output {
+                ElectionOutput::Send { to, stamp, message } => {
+                    self.transmit_at(&to, stamp, Message::Election(message));
+                }
+                ElectionOutput::HeartbeatNow => self.heartbeat_all(now),
+                ElectionOutput::SetLeaderResult { target, outcome } => {
+                    self.event(Event::SetLeaderResult { target, outcome });
+                }
+            }
+        }
+        if self.election.leader() != self.told_leader.as_ref() {
+            self.told_leader = self.election.leader().cloned();
+            self.event(Event::LeaderChanged(self.told_leader.clone()));
+        }
+    }
+
+    fn tick(&mut self, now: Time) {
+        for due in self.membership.due(now) {
+            match due {
+                Due::Probe(peer) => {
+                    self.probes += 1;
+                    let nonce = self.probes;
+                    self.outputs.push_back(Output::Datagram {
+                        to: peer,
+                        probe: Probe::Ping { nonce },
+                    });
+                }
+                Due::Lost(peer) => {
+                    self.close(&peer, LinkEnd::Silent);
+                    self.link_down(now, &peer, LinkEnd::Silent);
+                }
+            }
+        }
+        if now >= self.heartbeat_at {
+            self.heartbeat_at = now + self.config.heartbeat_interval;
+            self.heartbeat_all(now);
+            self.election.heartbeat_sent();
+        }
+        for dial in self.introductions.due(now) {
+            self.outputs.push_back(Output::Dial(dial));
+        }
+        self.elect(now, ElectionInput::Tick);
+    }
+
+    fn heartbeat_all(&mut self, now: Time) {
+        for peer in self.membership.ids() {
+            self.heartbeat(now, &peer);
+        }
+    }
+
+    fn heartbeat(&mut self, now: Time, peer: &PeerId) {
+        let pulse = self.election.pulse(now, &self.view);
+        if let Some(member) = self.membership.get_mut(peer) {
+            let heartbeat = member.next_heartbeat(now, pulse);
+            self.transmit(peer, Message::Heartbeat(heartbeat));
+        }
+    }
+
+    fn link_up(&mut self, now: Time, link: LinkUp) {
+        let peer = link.peer;
+        if self.membership.get(&peer).is_some() {
+            // The caller ends a session before it begins the next.
+            self.link_down(now, &peer, LinkEnd::Replaced);
+        }
+        self.introductions.forget(&peer);
+        let known: Vec<_> = self.membership.iter().map(entry_of).collect();
+        let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
+        member.addresses.truncate(MAX_PEER_ADDRESSES);
+        let newcomer = entry_of((&peer, &member));
+        self.membership.insert(peer.clone(), member);
+        self.view.voters.insert(
+            peer.clone(),
+            Voter {
+                incarnation: link.incarnation,
+                eligible: link.eligible,
+                priority: link.priority,
+                rtt: None,
+            },
+        );
+        self.event(Event::Joined(peer.clone()));
+
+        let myself = PeerEntry {
+            id: self.me.clone(),
+            key: self.config.key,
+            addresses: self.config.addresses.clone(),
+        };
+        let mut list = vec![myself];
+        list.extend(known);
+        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
+            self.transmit(&peer, Message::PeerList(part.to_vec()));
+        }
+        for other in self.membership.ids() {
+            if other != peer {
+                self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
+            }
+        }
+        let violation = self.try_elect(
+            now,
+            ElectionInput::PeerUp {
+                peer: peer.clone(),
+                ours: link.ours,
+                theirs: link.theirs,
+            },
+        );
+        self.heartbeat(now, &peer);
+        if let Err(error) = violation {
+            self.punish(now, &peer, error);
+        }
+    }
+
+    fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
+        if why == LinkEnd::Disconnected {
+            self.bar(peer);
+        }
+        let (gone, reason) = match why {
+            LinkEnd::Closed => (Gone::Closed, LeftReason::Lost),
+            LinkEnd::Silent => (Gone::Silent, LeftReason::Lost),
+            LinkEnd::Disconnected => (Gone::Closed, LeftReason::Disconnected),
+            LinkEnd::Replaced => (Gone::Closed, LeftReason::Replaced),
+            LinkEnd::Violation(_) => (Gone::Closed, LeftReason::Violation),
+        };
+        self.remove(now, peer, gone, reason);
+    }
+
+    /// Takes a peer out of membership and election, and tells the host.
+    fn remove(&mut self, now: Time, peer: &PeerId, gone: Gone, why: LeftReason) {
+        let Some(member) = self.membership.remove(peer) else {
+            return;
+        };
+        self.view.voters.remove(peer);
+        if why == LeftReason::Lost && self.config.auto_reconnect {
+            self.introductions
+                .lost(now, peer, member.key, &member.addresses);
+        } else {
+            self.introductions.forget(peer);
+        }
+        self.event(Event::Left {
+            peer: peer.clone(),
+            why,
+        });
+        self.elect(
+            now,
+            ElectionInput::PeerDown {
+                peer: peer.clone(),
+                incarnation: member.incarnation,
+                why: gone,
+            },
+        );
+    }
+
+    fn message(&mut self, now: Time, from: &PeerId, envelope: Envelope) {
+        let Some(member) = self.membership.get_mut(from) else {
+            return;
+        };
+        if envelope.incarnation != member.incarnation {
+            return; // G9: of another life
+        }
+        member.heard(now);
+        match envelope.message {
+            Message::PeerList(entries) => self.introduced(now, from, entries),
+            Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
+            Message::Leave { successor } => {
+                self.transmit(from, Message::LeaveAck);
+                self.remove(now, from, Gone::Left { successor }, LeftReason::Left);
+            }
+            Message::LeaveAck => {}
+            Message::Election(message) => {
+                let input = ElectionInput::Message {
+                    from: from.clone(),
+                    stamp: envelope.stamp,
+                    message,
+                };
+                self.elect_for(now, from, input);
+            }
+        }
+    }
+
+    fn introduced(&mut self, now: Time, from: &PeerId, entries: Vec<PeerEntry>) {
+        let too_long = entries.len() > MAX_PEER_LIST_ENTRIES
+            || entries
+                .iter()
+                .any(|entry| entry.addresses.len() > MAX_PEER_ADDRESSES);
+        if too_long {
+            self.violation(now, from, "a peer list is longer than allowed");
+            return;
+        }
+        for entry in entries {
+            if entry.id == *from {
+                if let Some(member) = self.membership.get_mut(from) {
+                    merge_addresses(&mut member.addresses, &entry.addresses);
+                }
+            } else if entry.id != self.me
+                && entry.key != self.config.key
+                && self.membership.get(&entry.id).is_none()
+                && !self.barred.contains(&entry.id)
+                && self.membership.len() < self.config.max_connections
+            {
+                self.introductions.introduce(now, &self.me, &entry);
+            }
+        }
+    }
+
+    fn heartbeat_received(&mut self, now: Time, from: &PeerId, heartbeat: Heartbeat) {
+        let Some(member) = self.membership.get_mut(from) else {
+            return;
+        };
+        let answer = member.heartbeat_received(now, heartbeat.seq, heartbeat.echo);
+        if let Some(voter) = self.view.voters.get_mut(from) {
+            voter.rtt = member.rtt.smoothed();
+        }
+        let input = ElectionInput::Pulse {
+            from: from.clone(),
+            pulse: heartbeat.pulse,
+        };
+        self.elect_for(now, from, input);
+        if answer {
+            self.heartbeat(now, from);
+        }
+    }
+
+    fn datagram(&mut self, now: Time, from: &PeerId, probe: Probe) {
+        if self.membership.get(from).is_none() {
+            return;
+        }
+        self.heard(now, from);
+        if let Probe::Ping { nonce } = probe {
+            self.outputs.push_back(Output::Datagram {
+                to: from.clone(),
+                probe: Probe::Pong { nonce },
+            });
+        }
+    }
+
+    fn heard(&mut self, now: Time, peer: &PeerId) {
+        if let Some(member) = self.membership.get_mut(peer) {
+            member.heard(now);
+        }
+    }
+
+    fn command(&mut self, now: Time, command: Command) -> Result<(), CommandError> {
+        match command {
+            Command::SetLeader(target) => {
+                self.try_elect(now, ElectionInput::SetLeader { target })?;
+            }
+            Command::EnableAutoElection(enabled) => {
+                self.try_elect(now, ElectionInput::EnableAuto(enabled))?;
+            }
+            Command::Disconnect(peer) if peer == self.me => {
+                return Err(CommandError::OneselfDisconnected(peer));
+            }
+            Command::Disconnect(peer) => {
+                self.introductions.forget(&peer);
+                if self.membership.get(&peer).is_some() {
+                    self.close(&peer, LinkEnd::Disconnected);
+                    self.link_down(now, &peer, LinkEnd::Disconnected);
+                } else {
+                    self.bar(&peer);
+                }
+            }
+            Command::Unbar(peer) => {
+                self.barred.remove(&peer);
+            }
+            Command::Leave => self.leave(now)?,
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, now: Time) -> Result<(), CommandError> {
+        if self.farewells.is_some() {
+            return Ok(());
+        }
+        let successor = self.election.successor(&self.view);
+        self.try_elect(now, ElectionInput::Leave)?;
+        let peers = self.membership.ids();
+        for peer in &peers {
+            let successor = successor.clone();
+            self.transmit(peer, Message::Leave { successor });
+        }
+        self.farewells = Some(peers.into_iter().collect());
+        self.departed();
+        Ok(())
+    }
+
+    fn farewell_answered(&mut self, peer: &PeerId) {
+        if let Some(farewells) = &mut self.farewells {
+            if farewells.remove(peer) {
+                self.departed();
+            }
+        }
+    }
+
+    fn departed(&mut self) {
+        if self.farewells.as_ref().is_some_and(BTreeSet::is_empty) {
+            self.outputs.push_back(Output::Departed);
+        }
+    }
+
+    /// Asks the election about something that no peer said; it cannot refuse that.
+    fn elect(&mut self, now: Time, input: ElectionInput) {
+        let result = self.try_elect(now, input);
+        debug_assert_eq!(result, Ok(()));
+    }
+
+    /// Asks the election about something that `from` said; a violation costs `from` its link.
+    fn elect_for(&mut self, now: Time, from: &PeerId, input: ElectionInput) {
+        if let Err(error) = self.try_elect(now, input) {
+            self.punish(now, from, error);
+        }
+    }
+
+    fn try_elect(&mut self, now: Time, input: ElectionInput) -> Result<(), ElectionError> {
+        self.election.handle(now, &self.view, input)
+    }
+
+    fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {
+        match error {
+            ElectionError::Violation(what) => self.violation(now, peer, what),
+            other => debug_assert!(false, "a peer's message gave {other}"),
+        }
+    }
+
+    fn violation(&mut self, now: Time, peer: &PeerId, what: &'static str) {
+        self.close(peer, LinkEnd::Violation(what));
+        self.link_down(now, peer, LinkEnd::Violation(what));
+        self.bar(peer);
+    }
+
+    fn bar(&mut self, peer: &PeerId) {
+        self.introductions.forget(peer);
+        if self.barred.len() >= MAX_BARRED && !self.barred.contains(peer) {
+            self.barred.pop_first();
+        }
+        self.barred.insert(peer.clone());
+    }
+
+    fn transmit(&mut self, to: &PeerId, message: Message) {
+        let stamp = self.election.record().stamp.clone();
+        self.transmit_at(to, stamp, message);
+    }
+
+    fn transmit_at(&mut self, to: &PeerId, stamp: Stamp, message: Message) {
+        self.outputs.push_back(Output::Transmit {
+            to: to.clone(),
+            envelope: Envelope {
+                incarnation: self.incarnation,
+                stamp,
+                message,
+            },
+        });
+    }
+
+    fn close(&mut self, peer: &PeerId, why: LinkEnd) {
+        self.outputs.push_back(Output::Close {
+            peer: peer.clone(),
+            why,
+        });
+    }
+
+    fn event(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+}
+
+fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {
+    PeerEntry {
+        id: id.clone(),
+        key: member.key,
+        addresses: member.addresses.clone(),
+    }
+}
+
+/// Adds what a member says of its own addresses to those at which it was seen.
+fn merge_addresses(known: &mut Vec<SocketAddr>, told: &[SocketAddr]) {
+    for address in told {
+        if known.len() < MAX_PEER_ADDRESSES && !known.contains(address) {
+            known.push(*address);
+        }
+    }
+}

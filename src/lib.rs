@@ -1,0 +1,15 @@
+//! `meta_mystia_network`: one room for the players of a game.
+//!
+//! Every player's process joins one room: encrypted QUIC links to the other players, live membership with
+//! round-trip times, messages, and one agreed leader, with host migration when the leader goes. Games use it
+//! through the C ABI in `include/meta_mystia_network.h`; `docs/architecture.md` says how the parts fit.
+
+pub mod config;
+pub mod core;
+pub mod dispatch;
+pub mod error;
+mod ffi;
+mod net;
+mod room;
+pub mod runtime;
+pub mod snapshot;

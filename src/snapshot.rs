@@ -1,0 +1,55 @@
+//! What queries read: the room as it stands, published whole by the network thread.
+
+use std::time::Duration;
+
+use crate::core::id::PeerId;
+
+/// How a peer is linked to us, with the numbers of the C ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum PeerStatus {
+    /// Linked and counted.
+    Connected = 0,
+    /// Not linked. Told by the PeerStatus callback only; never seen in a snapshot.
+    Disconnected = 1,
+    /// Lost, and being dialled.
+    Reconnecting = 2,
+    /// Being admitted.
+    Handshaking = 3,
+}
+
+/// One known peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerView {
+    /// The peer's name.
+    pub id: PeerId,
+    /// How it is linked to us.
+    pub status: PeerStatus,
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub rtt: Option<Duration>,
+}
+
+/// The room at one moment. Immutable; a newer one replaces it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Snapshot {
+    /// Every known peer but ourselves, sorted by id.
+    pub peers: Vec<PeerView>,
+    /// How many of them are connected.
+    pub connected: usize,
+    /// The ids of the connected ones, sorted, joined by `\n`.
+    pub peer_list: String,
+    /// The leader, if one is known and not known to be gone.
+    pub leader: Option<PeerId>,
+    /// Whether we are it.
+    pub is_leader: bool,
+}
+
+impl Snapshot {
+    /// The peer of that name.
+    pub fn peer(&self, id: &str) -> Option<&PeerView> {
+        self.peers
+            .binary_search_by(|view| view.id.as_str().cmp(id))
+            .ok()
+            .map(|index| &self.peers[index])
+    }
+}
