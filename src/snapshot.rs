@@ -1,7 +1,9 @@
 //! What queries read: the room as it stands, published whole by the network thread.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 
 /// How a peer is linked to us, with the numbers of the C ABI.
@@ -42,6 +44,8 @@ pub struct Snapshot {
     pub leader: Option<PeerId>,
     /// Whether we are it.
     pub is_leader: bool,
+    /// What stamps the messages that we send as leader.
+    pub leader_stamp: Option<Arc<Record>>,
 }
 
 impl Snapshot {

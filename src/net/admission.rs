@@ -7,16 +7,15 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use hmac::{Hmac, Mac};
-use quinn::{Connection, ConnectionError, ReadError, ReadExactError};
-use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use quinn::{Connection, ConnectionError, RecvStream, SendStream};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::Sha256;
 use spake2::{Ed25519Group, Password, Spake2};
 use thiserror::Error;
 
+use super::frame::{FrameError, read_frame, write_frame};
 use super::identity::{DialError, abi, close_code, open_windows, peer_fingerprint};
 use crate::core::id::{Fingerprint, SessionId};
 use crate::core::wire::{Hello, HelloAck, MAX_HELLO_BYTES, MAX_JOIN_PAYLOAD_BYTES};
@@ -29,7 +28,6 @@ pub(crate) const CONFIRMATION_BYTES: usize = 32;
 pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 const SPAKE_MESSAGE_BYTES: usize = 33;
-const LENGTH_BYTES: usize = 4;
 const EXPORTER_LABEL: &[u8] = b"EXPORTER-mmn-admission";
 const EXPORTER_BYTES: usize = 32;
 
@@ -190,106 +188,6 @@ pub(crate) async fn close_after_flush(connection: &Connection, mut send: SendStr
         let _ = tokio::time::timeout(FLUSH_TIMEOUT, send.stopped()).await;
     }
     connection.close(close_code(code), b"");
-}
-
-/// Why a frame was not read or not written.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum FrameError {
-    /// The other end finished the stream between two frames.
-    #[error("the stream has ended")]
-    End,
-    /// The frame is longer than allowed. Nothing of it was read or written.
-    #[error("a frame of {len} bytes; at most {max} are allowed")]
-    TooLong {
-        /// The length found, in bytes.
-        len: usize,
-        /// The longest length allowed, in bytes.
-        max: usize,
-    },
-    /// The other end finished the stream within a frame.
-    #[error("the stream has ended within a frame")]
-    Truncated,
-    /// The other end gave the stream up.
-    #[error("the stream was reset with code {0}")]
-    Reset(VarInt),
-    /// We have finished or reset the stream ourselves.
-    #[error("the stream is closed")]
-    Closed,
-    /// The connection has ended.
-    #[error("connection lost: {0}")]
-    Connection(ConnectionError),
-}
-
-impl FrameError {
-    fn code(&self) -> i32 {
-        match self {
-            Self::TooLong { .. } | Self::Truncated => abi::SERIALIZATION_ERROR,
-            Self::End | Self::Reset(_) | Self::Closed => abi::CONNECTION_FAILED,
-            Self::Connection(error) => DialError::from(error).code(),
-        }
-    }
-}
-
-/// Reads one frame: a little-endian `u32` length and so many bytes, at most `max`.
-///
-/// Not cancel safe: a future that is dropped may have taken part of a frame with it. Reads that race with
-/// something else belong in a task of their own.
-pub(crate) async fn read_frame(recv: &mut RecvStream, max: usize) -> Result<Bytes, FrameError> {
-    let mut length = [0; LENGTH_BYTES];
-    recv.read_exact(&mut length)
-        .await
-        .map_err(|error| match error {
-            ReadExactError::FinishedEarly(0) => FrameError::End,
-            error => error.into(),
-        })?;
-    let len = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
-    if len > max {
-        return Err(FrameError::TooLong { len, max });
-    }
-    let mut body = vec![0; len];
-    recv.read_exact(&mut body).await?;
-    Ok(body.into())
-}
-
-/// Writes one frame as [`read_frame`] reads it with the same `max`.
-///
-/// Not cancel safe: a future that is dropped may leave part of a frame on the stream.
-pub(crate) async fn write_frame(
-    send: &mut SendStream,
-    body: &[u8],
-    max: usize,
-) -> Result<(), FrameError> {
-    let len = body.len();
-    let too_long = FrameError::TooLong { len, max };
-    if len > max {
-        return Err(too_long);
-    }
-    let length = u32::try_from(len).map_err(|_| too_long)?;
-    let mut frame = Vec::with_capacity(LENGTH_BYTES + len);
-    frame.extend_from_slice(&length.to_le_bytes());
-    frame.extend_from_slice(body);
-    Ok(send.write_all(&frame).await?)
-}
-
-impl From<ReadExactError> for FrameError {
-    fn from(error: ReadExactError) -> Self {
-        match error {
-            ReadExactError::FinishedEarly(_) => Self::Truncated,
-            ReadExactError::ReadError(ReadError::Reset(code)) => Self::Reset(code),
-            ReadExactError::ReadError(ReadError::ConnectionLost(error)) => Self::Connection(error),
-            ReadExactError::ReadError(_) => Self::Closed,
-        }
-    }
-}
-
-impl From<WriteError> for FrameError {
-    fn from(error: WriteError) -> Self {
-        match error {
-            WriteError::Stopped(code) => Self::Reset(code),
-            WriteError::ConnectionLost(error) => Self::Connection(error),
-            WriteError::ClosedStream | WriteError::ZeroRttRejected => Self::Closed,
-        }
-    }
 }
 
 /// Runs `exchange` on the control stream; then opens the windows, or closes the connection.

@@ -211,13 +211,15 @@ impl Raft {
     }
 
     pub(super) fn enable_auto(&mut self, now: Time, enabled: bool) {
+        let waited = self.awaits_election();
         self.auto_election = enabled;
         if !enabled {
             self.abandon_round();
         } else if self.leader().is_none() {
             // C4.7: lost, so the override ends.
             self.released = true;
-            if self.round_at.is_none() {
+            // A timer that runs already goes on: calling again and again must not put the election off.
+            if !waited && self.awaits_election() {
                 self.arm_election(now);
             }
         }

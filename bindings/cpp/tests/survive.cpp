@@ -1,0 +1,451 @@
+/*
+ * Does a C++ host survive what hosts do, through the RAII layer? Each promise is shown with real rooms over loopback and a
+ * second process of this program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
+ *
+ *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
+ *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
+ *
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions (default: all). --rounds: how often `shutdown` shuts
+ * down (20).
+ */
+#include <meta_mystia_network.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto event_time = 10s;       // how long an event may take that must come
+constexpr unsigned test_seconds = 55;  // how long one test may take
+constexpr int unregister_rounds = 200;
+constexpr int restart_rounds = 50;
+constexpr int warm_up_rounds = 10;     // until the allocator and the C library have what they keep
+constexpr long allowed_growth_kib = 4096;  // over 50 rooms: a leak of 100 KiB per room is found, the allocator's mood is not
+
+std::string library_path;
+const char* volatile running_test = "start";
+
+[[noreturn]] void fail(const std::string& text) {
+  std::cerr << "FAILED " << running_test << ": " << text << std::endl;
+  // Not exit(): this may be the library's thread, in the middle of a broken promise.
+  _exit(1);
+}
+
+void must(bool holds, const char* text, int line) {
+  if (!holds) fail("line " + std::to_string(line) + ": " + text + " does not hold");
+}
+#define MUST(...) must((__VA_ARGS__), #__VA_ARGS__, __LINE__)
+
+// The code that a call was refused with; 0 when it was not.
+template <typename Call>
+std::int32_t code_of(Call call) {
+  try {
+    call();
+    return 0;
+  } catch (const mmn::Error& error) {
+    MUST(std::strlen(error.what()) > 0);
+    return error.code();
+  }
+}
+
+// Counts what came; another thread waits for it.
+class Event {
+ public:
+  void happened() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    count_++;
+    changed_.notify_all();
+  }
+  void forget() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    count_ = 0;
+  }
+  void wait(int count = 1) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!changed_.wait_for(lock, event_time, [&] { return count_ >= count; })) fail("an event did not come in time");
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+void on_alarm(int) {
+  static const char text[] = "FAILED: a test took too long: ";
+  if (write(STDERR_FILENO, text, sizeof text - 1) < 0 || write(STDERR_FILENO, running_test, std::strlen(running_test)) < 0 ||
+      write(STDERR_FILENO, "\n", 1) < 0) {
+    _exit(4);
+  }
+  _exit(3);
+}
+
+// This program in a second process, in a room of its own name; ends with this object, and with its parent at the latest.
+class Partner {
+ public:
+  explicit Partner(bool floods) {
+    static int number = 0;
+    session = "survive-cpp-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+    int to[2], from[2];
+    if (pipe(to) != 0 || pipe(from) != 0) fail("pipe");
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(to[0], STDIN_FILENO);
+      dup2(from[1], STDOUT_FILENO);
+      for (int descriptor : {to[0], to[1], from[0], from[1]}) close(descriptor);
+      execl("/proc/self/exe", "survive", "--partner", session.c_str(), floods ? "flood" : "quiet", static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    close(to[0]);
+    close(from[1]);
+    leash_ = to[1];
+    char byte;
+    while (read(from[0], &byte, 1) == 1 && byte != '\n') address += byte;
+    close(from[0]);
+    if (address.empty()) fail("the partner did not start");
+  }
+  ~Partner() {
+    close(leash_);
+    waitpid(pid_, nullptr, 0);
+  }
+  Partner(const Partner&) = delete;
+  Partner& operator=(const Partner&) = delete;
+
+  std::string session, address;
+
+  static int run(const std::string& session, bool floods) {
+    mmn::Library library(library_path);
+    mmn::Room room(library.api(), "partner", session);
+    room.on_message([](const mmn::Message&) {});
+    std::thread([] {
+      char byte;
+      while (read(STDIN_FILENO, &byte, 1) > 0) {
+      }
+      _exit(0);
+    }).detach();
+    std::cout << room.local_address() << std::endl;
+    const std::string data(64, 'x');
+    for (unsigned count = 0;; count++) {
+      if (!floods) pause();
+      // Full queues are what this is about; pauses keep the machine usable for the side that is tested.
+      if (room.peers().empty() || code_of([&] { room.broadcast(data); }) != 0 || count % 32 == 0) std::this_thread::sleep_for(1ms);
+    }
+  }
+
+ private:
+  pid_t pid_;
+  int leash_;
+};
+
+void wait_for_company(const mmn::Room& room) {
+  const auto deadline = Clock::now() + event_time;
+  while (room.peers().empty() || room.leader().empty()) {
+    if (Clock::now() > deadline) fail("no partner or no leader in time");
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+void test_unregister() {
+  mmn::Library library(library_path);
+  Partner partner(true);
+  mmn::Room room(library.api(), "main", partner.session);
+  room.connect(partner.address);
+  wait_for_company(room);
+
+  Event arrived;
+  std::atomic<int> turn{-1};
+  const auto ran = [&](int which) {
+    if (turn != which) fail("a handler ran after it was unregistered");
+    arrived.happened();
+  };
+  const std::vector<std::function<void(int)>> kinds = {
+      [&](int which) {
+        if (which < 0) room.on_message(nullptr);
+        else room.on_message([&, which](const mmn::Message&) { ran(which); });
+      },
+      [&](int which) {
+        if (which < 0) room.on_leader(nullptr);
+        else room.on_leader([&, which](std::string_view) { ran(which); });
+      },
+      [&](int which) {
+        if (which < 0) room.on_peer(nullptr);
+        else room.on_peer([&, which](std::string_view, mmn::PeerStatus) { ran(which); });
+      },
+      [&](int which) {
+        if (which < 0) return room.on_connection(nullptr);
+        room.on_connection([&, which](const mmn::ConnectionResult&) { ran(which); });
+        // Messages flow, and the present is told anew to every handler; connection results must be asked for.
+        room.connect(partner.address);
+        room.connect(partner.address);
+      },
+  };
+  for (const auto& set_handler : kinds) {
+    for (int round = 0; round < unregister_rounds; round++) {
+      arrived.forget();
+      turn = round; // every round has its own handler, so that one that comes rounds too late is noticed, too
+      set_handler(round);
+      // Every fourth time at once, else as soon as events flow.
+      if (round % 4 != 3) arrived.wait();
+      set_handler(-1);
+      turn = -1;
+    }
+  }
+  room.shutdown();
+}
+
+// With raw callbacks: the layer forgets its handlers when a room ends, which would hide a late one.
+std::atomic<bool> room_is_open{false};
+Event flowing;
+
+void must_be_open() {
+  if (!room_is_open) fail("a callback ran after the room was shut down");
+}
+
+void test_shutdown(int rounds) {
+  mmn::Library library(library_path);
+  const mmn::Api& api = library.api();
+  Partner partner(true);
+  for (int round = 0; round < rounds; round++) {
+    flowing.forget();
+    room_is_open = true;
+    mmn::Room room(api, "main-" + std::to_string(round), partner.session);
+    MUST(api.RegisterReceiveCallback([](const char*, const std::uint8_t*, std::int32_t, std::uint16_t, std::uint8_t) {
+      must_be_open();
+      flowing.happened();
+    }) == 0);
+    MUST(api.RegisterLeaderChangedCallback([](const char*) { must_be_open(); }) == 0);
+    MUST(api.RegisterPeerStatusCallback([](const char*, std::int32_t) { must_be_open(); }) == 0);
+    MUST(api.RegisterConnectionResultCallback([](const char*, std::uint8_t, std::int32_t) { must_be_open(); }) == 0);
+    room.connect(partner.address);
+    flowing.wait(20);
+    for (int i = 0; i < 8; i++) room.broadcast("bye");
+    room.connect(partner.address);
+    // Half of them by hand, half by leaving the scope of a room.
+    if (round % 2) {
+      room.shutdown();
+    } else {
+      mmn::Room gone(std::move(room));
+    }
+    room_is_open = false;
+    // A moment in which a late callback would show itself.
+    std::this_thread::sleep_for(2ms);
+    MUST(api.IsNetworkInitialized() == 0);
+  }
+}
+
+struct Usage {
+  long rss_kib = 0, threads = 0, descriptors = 0;
+
+  static Usage now() {
+    Usage usage;
+    std::ifstream status("/proc/self/status");
+    for (std::string key; status >> key;) {
+      if (key == "VmRSS:") status >> usage.rss_kib;
+      if (key == "Threads:") status >> usage.threads;
+    }
+    usage.descriptors = std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+    return usage;
+  }
+
+  void must_not_have_grown_since(const Usage& before) const {
+    std::cout << "   memory " << rss_kib - before.rss_kib << " KiB (allowed " << allowed_growth_kib << "), threads "
+              << threads - before.threads << ", descriptors " << descriptors - before.descriptors << std::endl;
+    if (rss_kib - before.rss_kib > allowed_growth_kib) fail("memory grew");
+    if (threads > before.threads) fail("threads grew");
+    if (descriptors > before.descriptors) fail("descriptors grew");
+  }
+};
+
+void test_restart() {
+  mmn::Library library(library_path);
+  Usage before;
+  for (int round = 0; round < warm_up_rounds + restart_rounds; round++) {
+    if (round == warm_up_rounds) before = Usage::now();
+    mmn::Room room(library.api(), "main", "survive-alone");
+    room.on_message([](const mmn::Message&) {});
+    room.on_leader([](std::string_view) {});
+    MUST(!room.local_address().empty());
+  }
+  Usage::now().must_not_have_grown_since(before);
+}
+
+bool is_mapped() {
+  const std::string file = std::filesystem::canonical(library_path);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(file) != std::string::npos) return true;
+  }
+  return false;
+}
+
+void test_reload() {
+  Partner partner(false);
+  Usage before;
+  int unmapped = 0;
+  for (int round = 0; round < warm_up_rounds + restart_rounds; round++) {
+    if (round == warm_up_rounds) before = Usage::now();
+    {
+      mmn::Library library(library_path);
+      const auto one_room = [&] {
+        mmn::Room room(library.api(), "main", partner.session);
+        Event joined;
+        room.on_peer([&](std::string_view, mmn::PeerStatus status) {
+          if (status == mmn::PeerStatus::connected) joined.happened();
+        });
+        room.connect(partner.address);
+        joined.wait();
+        room.shutdown(); // before `joined` goes
+      };
+      // A thread's destructors for thread-local data live in the library and keep it mapped until the thread ended: only
+      // with a thread of its own is it really unmapped.
+      if (round % 2) one_room();
+      else std::thread(one_room).join();
+    }
+    if (!is_mapped()) unmapped++;
+  }
+  Usage::now().must_not_have_grown_since(before);
+  std::cout << "   really unmapped after " << unmapped << " of " << warm_up_rounds + restart_rounds << " dlclose" << std::endl;
+}
+
+void test_reentry() {
+  mmn::Library library(library_path);
+  Partner partner(true);
+  mmn::Room room(library.api(), "main", partner.session);
+  const mmn::Api& api = library.api();
+  constexpr int kinds = 4;
+  Event reentered[kinds];
+  std::atomic<bool> begun[kinds] = {};
+  std::function<void()> set_handlers;
+
+  // Every function, once in a handler of every kind.
+  const auto call_everything = [&](int kind) {
+    if (begun[kind].exchange(true)) return;
+    const mmn::Config config = mmn::default_config();
+    const auto allowed = [](std::int32_t code, std::initializer_list<std::int32_t> codes) {
+      return std::find(codes.begin(), codes.end(), code) != codes.end();
+    };
+    MUST(code_of([&] { room.shutdown(); }) == mmn::would_deadlock);
+    MUST(api.GetLastErrorCode() == mmn::would_deadlock);
+    MUST(api.IsNetworkInitialized() == 1);
+    MUST(code_of([&] { mmn::Room again(api, "again", partner.session); }) == mmn::already_initialized);
+    MUST(code_of([&] { mmn::Room again(api, "again", partner.session, config); }) == mmn::already_initialized);
+    room.connect(partner.address);
+    room.disconnect("nobody");
+    MUST(!room.local_address().empty());
+    MUST(room.peer_id() == "main");
+    MUST(room.session_id() == partner.session);
+    MUST(api.GetPeerCount() >= 0);
+    room.peers();
+    room.rtt_ms("partner");
+    MUST(room.status("nobody") == mmn::PeerStatus::unknown);
+    room.set_leader("main");
+    room.enable_auto_election(true);
+    room.leader();
+    room.is_leader();
+    room.broadcast("x");
+    room.send("main", "x");
+    MUST(allowed(code_of([&] { room.send_to_leader("x"); }), {0, mmn::peer_not_found, mmn::not_leader}));
+    MUST(allowed(code_of([&] { room.send_from_leader("x"); }), {0, mmn::not_leader}));
+    room.enable_logging(false);
+    MUST(api.GetAbiVersion() >= 1);
+    MUST(std::strlen(api.GetLibraryVersion()) > 0);
+    MUST(!room.describe(mmn::would_deadlock).empty());
+    room.on_message(nullptr);
+    room.on_leader(nullptr);
+    room.on_peer(nullptr);
+    room.on_connection(nullptr);
+    set_handlers();
+    reentered[kind].happened();
+  };
+  set_handlers = [&] {
+    room.on_leader([&](std::string_view) { call_everything(1); });
+    room.on_peer([&](std::string_view, mmn::PeerStatus) { call_everything(2); });
+    room.on_connection([&](const mmn::ConnectionResult&) { call_everything(3); });
+    room.on_message([&](const mmn::Message&) { call_everything(0); });
+  };
+  room.connect(partner.address);
+  set_handlers();
+  for (Event& event : reentered) event.wait();
+  room.shutdown();
+}
+
+void test_exceptions() {
+  mmn::Library library(library_path);
+  mmn::Room room(library.api(), "main", "survive-alone");
+  Event surfaced;
+  room.on_handler_error([&](std::exception_ptr error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::runtime_error& known) {
+      MUST(std::string(known.what()) == "from a handler");
+      surfaced.happened();
+    }
+  });
+  room.on_message([](const mmn::Message&) { throw std::runtime_error("from a handler"); });
+  room.send("main", "to myself");
+  room.send("main", "and again, for the first must not have hurt");
+  surfaced.wait(2);
+  MUST(code_of([&] { room.send("nobody", "x"); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.connect(std::string("a\0b:1", 5)); }) == mmn::invalid_argument);
+  room.shutdown();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const char* path = std::getenv("MMN_LIBRARY");
+  if (!path) {
+    std::cerr << "set MMN_LIBRARY to the library's path" << std::endl;
+    return 2;
+  }
+  library_path = path;
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.size() == 3 && arguments[0] == "--partner") {
+    running_test = "partner";
+    return Partner::run(arguments[1], arguments[2] == "flood");
+  }
+  int rounds = 20;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < arguments.size(); i++) {
+    if (arguments[i] == "--rounds" && i + 1 < arguments.size()) rounds = std::atoi(arguments[++i].c_str());
+    else names.push_back(arguments[i]);
+  }
+  std::signal(SIGALRM, on_alarm);
+  const auto run = [&](const char* name, const std::function<void()>& test) {
+    if (!names.empty() && std::find(names.begin(), names.end(), name) == names.end()) return;
+    running_test = name;
+    alarm(test_seconds);
+    try {
+      test();
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+    std::cout << "ok " << name << std::endl;
+  };
+  run("reload", test_reload);
+  run("unregister", test_unregister);
+  run("shutdown", [&] { test_shutdown(rounds); });
+  run("restart", test_restart);
+  run("reentry", test_reentry);
+  run("exceptions", test_exceptions);
+}

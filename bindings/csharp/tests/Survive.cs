@@ -1,0 +1,557 @@
+// Does a C# host survive what hosts do? Each promise is shown with real rooms over loopback and a second process of this
+// program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
+//
+//   mcs -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
+//   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
+//
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue (default: all). --rounds: how often `shutdown` shuts down (20).
+
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.IO;
+using System.Reflection;
+using System.Runtime.InteropServices;
+using System.Text;
+using System.Threading;
+using MetaMystia.Network;
+
+internal static class Survive
+{
+    private const int EventMs = 10000; // how long an event may take that must come
+    private const int TestMs = 55000;  // how long one test may take
+    private const int UnregisterRounds = 200;
+    private const int RestartRounds = 50;
+    private const int WarmUpRounds = 10; // until the runtime has compiled and allocated what it keeps
+    private const long AllowedGrowthKib = 8192; // over 50 rooms; the collected heap breathes by some MiB
+
+    private static string running = "start";
+    private static string violation; // what a callback found; it cannot throw through the library
+
+    private static int Main(string[] arguments)
+    {
+        if (arguments.Length == 3 && arguments[0] == "--partner")
+        {
+            return Partner.Run(arguments[1], arguments[2] == "flood");
+        }
+        int rounds = 20;
+        List<string> names = new List<string>();
+        for (int i = 0; i < arguments.Length; i++)
+        {
+            if (arguments[i] == "--rounds" && i + 1 < arguments.Length)
+            {
+                rounds = int.Parse(arguments[++i]);
+            }
+            else
+            {
+                names.Add(arguments[i]);
+            }
+        }
+        Watch();
+        try
+        {
+            Run(names, "unregister", Unregister);
+            Run(names, "shutdown", () => Shutdown(rounds));
+            Run(names, "restart", Restart);
+            Run(names, "reentry", Reentry);
+            Run(names, "exceptions", Exceptions);
+            Run(names, "queue", Queued);
+            return 0;
+        }
+        catch (Exception exception)
+        {
+            Console.Error.WriteLine("FAILED " + running + ": " + exception);
+            return 1;
+        }
+    }
+
+    private static void Run(List<string> names, string name, Action test)
+    {
+        if (names.Count > 0 && !names.Contains(name))
+        {
+            return;
+        }
+        lock (typeof(Survive))
+        {
+            running = name;
+        }
+        test();
+        NoViolation();
+        Console.WriteLine("ok " + name);
+    }
+
+    // A thread that is stuck inside the library cannot be ended otherwise.
+    private static void Watch()
+    {
+        Thread watch = new Thread(() =>
+        {
+            string seen = null;
+            Stopwatch clock = Stopwatch.StartNew();
+            while (true)
+            {
+                Thread.Sleep(200);
+                lock (typeof(Survive))
+                {
+                    if (seen != running)
+                    {
+                        seen = running;
+                        clock.Restart();
+                    }
+                }
+                if (clock.ElapsedMilliseconds > TestMs)
+                {
+                    Console.Error.WriteLine("FAILED: a test took too long: " + seen);
+                    Process.GetCurrentProcess().Kill();
+                }
+            }
+        });
+        watch.IsBackground = true;
+        watch.Start();
+    }
+
+    // ---------------------------------------------------------------- unregister, with the raw functions
+
+    private static int turn; // 0 or 1: which of the two functions of a kind may run; -1: none
+    private static readonly AutoResetEvent Arrived = new AutoResetEvent(false);
+
+    private static void Ran(int which)
+    {
+        if (Volatile.Read(ref turn) != which)
+        {
+            violation = "a function ran after it was unregistered";
+        }
+        Arrived.Set();
+    }
+
+    // Two functions per kind take turns, so that an event that reaches the one whose turn is over is noticed at once and
+    // also much later. Static, because the library holds them and the garbage collector does not see that.
+    private static readonly ReceiveCallback[] Receive =
+    {
+        (peer, data, length, type, flags) => Ran(0),
+        (peer, data, length, type, flags) => Ran(1),
+    };
+    private static readonly LeaderChangedCallback[] Leader = { leader => Ran(0), leader => Ran(1) };
+    private static readonly PeerStatusCallback[] Status = { (peer, status) => Ran(0), (peer, status) => Ran(1) };
+    private static readonly ConnectionResultCallback[] Result =
+    {
+        (address, success, code) => Ran(0),
+        (address, success, code) => Ran(1),
+    };
+
+    private static void Unregister()
+    {
+        using (Partner partner = new Partner(true))
+        using (Room room = Room.Join("main", partner.Session))
+        {
+            room.Connect(partner.Address);
+            WaitForCompany(room);
+            Func<int, int>[] kinds =
+            {
+                which => NativeMethods.RegisterReceiveCallback(which < 0 ? null : Receive[which]),
+                which => NativeMethods.RegisterLeaderChangedCallback(which < 0 ? null : Leader[which]),
+                which => NativeMethods.RegisterPeerStatusCallback(which < 0 ? null : Status[which]),
+                which => NativeMethods.RegisterConnectionResultCallback(which < 0 ? null : Result[which]),
+            };
+            for (int kind = 0; kind < kinds.Length; kind++)
+            {
+                for (int round = 0; round < UnregisterRounds; round++)
+                {
+                    Arrived.Reset();
+                    Volatile.Write(ref turn, round % 2);
+                    Must(kinds[kind](round % 2) == 0, "register");
+                    if (kind == 3)
+                    {
+                        // Messages flow, and the present is told anew to every function; connection results must be asked for.
+                        room.Connect(partner.Address);
+                        room.Connect(partner.Address);
+                    }
+                    // Every fourth time at once, else as soon as events flow.
+                    if (round % 4 != 3)
+                    {
+                        Must(Arrived.WaitOne(EventMs), "no event of kind " + kind + " in time");
+                    }
+                    Must(kinds[kind](-1) == 0, "unregister");
+                    Volatile.Write(ref turn, -1);
+                    NoViolation();
+                }
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- shutdown, with raw callbacks: Room would hide a late one
+
+    private static int open;
+    private static int received;
+    private static readonly ManualResetEvent Flowing = new ManualResetEvent(false);
+
+    private static void MustBeOpen()
+    {
+        if (Volatile.Read(ref open) == 0)
+        {
+            violation = "a callback ran after Dispose returned";
+        }
+    }
+
+    private static readonly ReceiveCallback OpenReceive = (peer, data, length, type, flags) =>
+    {
+        MustBeOpen();
+        if (++received == 20)
+        {
+            Flowing.Set();
+        }
+    };
+    private static readonly LeaderChangedCallback OpenLeader = leader => MustBeOpen();
+    private static readonly PeerStatusCallback OpenStatus = (peer, status) => MustBeOpen();
+    private static readonly ConnectionResultCallback OpenResult = (address, success, code) => MustBeOpen();
+
+    private static void Shutdown(int rounds)
+    {
+        using (Partner partner = new Partner(true))
+        {
+            for (int round = 0; round < rounds; round++)
+            {
+                received = 0;
+                Flowing.Reset();
+                Volatile.Write(ref open, 1);
+                Room room = Room.Join("main-" + round, partner.Session);
+                Must(NativeMethods.RegisterReceiveCallback(OpenReceive) == 0, "RegisterReceiveCallback");
+                Must(NativeMethods.RegisterLeaderChangedCallback(OpenLeader) == 0, "RegisterLeaderChangedCallback");
+                Must(NativeMethods.RegisterPeerStatusCallback(OpenStatus) == 0, "RegisterPeerStatusCallback");
+                Must(NativeMethods.RegisterConnectionResultCallback(OpenResult) == 0, "RegisterConnectionResultCallback");
+                room.Connect(partner.Address);
+                Must(Flowing.WaitOne(EventMs), "no messages in time");
+                for (int i = 0; i < 8; i++)
+                {
+                    room.Broadcast(new byte[64]);
+                }
+                room.Connect(partner.Address);
+                room.Dispose();
+                Volatile.Write(ref open, 0);
+                // A moment in which a late callback would show itself.
+                Thread.Sleep(2);
+                NoViolation();
+                Must(NativeMethods.IsNetworkInitialized() == 0, "still initialized after Dispose");
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- the others, with Room
+
+    private static void Restart()
+    {
+        long[] before = null;
+        for (int round = 0; round < WarmUpRounds + RestartRounds; round++)
+        {
+            if (round == WarmUpRounds)
+            {
+                before = Usage();
+            }
+            using (Room room = Room.Join("main", "survive-alone"))
+            {
+                room.MessageReceived += message => { };
+                room.LeaderChanged += leader => { };
+                Must(room.LocalAddress.Length > 0, "no address");
+            }
+        }
+        long[] after = Usage();
+        // The library's thread has ended, but Mono may take a moment to let go of what it knew about it.
+        for (Stopwatch clock = Stopwatch.StartNew(); after[1] > before[1] && clock.ElapsedMilliseconds < 5000; after = Usage())
+        {
+            Thread.Sleep(20);
+        }
+        Console.WriteLine("   memory {0} KiB (allowed {1}), threads {2}, descriptors {3}", after[0] - before[0], AllowedGrowthKib,
+            after[1] - before[1], after[2] - before[2]);
+        Must(after[0] - before[0] <= AllowedGrowthKib, "memory grew");
+        Must(after[1] <= before[1], "threads grew");
+        Must(after[2] <= before[2], "descriptors grew");
+    }
+
+    // KiB resident, threads, descriptors.
+    private static long[] Usage()
+    {
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        GC.Collect();
+        long[] usage = { 0, 0, Directory.GetFiles("/proc/self/fd").Length };
+        foreach (string line in File.ReadAllLines("/proc/self/status"))
+        {
+            string[] words = line.Split(new[] { ' ', '\t' }, StringSplitOptions.RemoveEmptyEntries);
+            if (words.Length > 1 && words[0] == "VmRSS:")
+            {
+                usage[0] = long.Parse(words[1]);
+            }
+            if (words.Length > 1 && words[0] == "Threads:")
+            {
+                usage[1] = long.Parse(words[1]);
+            }
+        }
+        return usage;
+    }
+
+    private static void Reentry()
+    {
+        using (Partner partner = new Partner(true))
+        using (Room room = Room.Join("main", partner.Session))
+        {
+            ManualResetEvent[] done = new ManualResetEvent[4];
+            int[] begun = new int[4];
+            for (int kind = 0; kind < 4; kind++)
+            {
+                done[kind] = new ManualResetEvent(false);
+            }
+            // Every function, once in a handler of every kind.
+            Action<int> everything = kind =>
+            {
+                if (Interlocked.Exchange(ref begun[kind], 1) != 0)
+                {
+                    return;
+                }
+                try
+                {
+                    CallEverything(room, partner);
+                }
+                finally
+                {
+                    done[kind].Set();
+                }
+            };
+            room.HandlerFailed += exception => violation = exception.ToString();
+            room.Connect(partner.Address);
+            room.LeaderChanged += leader => everything(1);
+            room.PeerStatusChanged += (peer, status) => everything(2);
+            room.ConnectionResult += result => everything(3);
+            room.MessageReceived += message => everything(0);
+            for (int kind = 0; kind < 4; kind++)
+            {
+                Must(done[kind].WaitOne(EventMs), "no event of kind " + kind + " in time");
+            }
+        }
+    }
+
+    private static readonly ReceiveCallback IgnoreMessage = (peer, data, length, type, flags) => { };
+    private static readonly LeaderChangedCallback IgnoreLeader = leader => { };
+    private static readonly PeerStatusCallback IgnoreStatus = (peer, status) => { };
+    private static readonly ConnectionResultCallback IgnoreResult = (address, success, code) => { };
+
+    private static void CallEverything(Room room, Partner partner)
+    {
+        Must(CodeOf(room.Dispose) == ErrorCode.WouldDeadlock, "Dispose in a handler is not -15");
+        Must(NativeMethods.GetLastErrorCode() == ErrorCode.WouldDeadlock, "the last error is not -15");
+        Must(NativeMethods.IsNetworkInitialized() == 1, "not initialized any more");
+        Must(CodeOf(() => Room.Join("again", "session")) == ErrorCode.AlreadyInitialized, "InitializeNetwork is not -2");
+        Must(CodeOf(() => Room.Join("again", "session", NetworkConfig.Default())) == ErrorCode.AlreadyInitialized,
+            "InitializeNetworkWithConfig is not -2");
+        room.Connect(partner.Address);
+        room.Disconnect("nobody");
+        Must(room.LocalAddress.Length > 0, "no address");
+        Must(room.PeerId == "main", "another peer id");
+        Must(room.SessionId == partner.Session, "another session id");
+        Must(NativeMethods.GetPeerCount() >= 0, "GetPeerCount");
+        Must(room.Peers != null, "Peers");
+        room.RoundTripMs("partner");
+        Must(room.StatusOf("nobody") == PeerStatus.Unknown, "a status of nobody");
+        room.SetLeader("main");
+        room.SetAutoElection(true);
+        Must(room.Leader != "", "Leader");
+        GC.KeepAlive(room.IsLeader);
+        room.Broadcast(new byte[8]);
+        room.SendTo("main", new byte[8]);
+        int code = CodeOf(() => room.SendToLeader(new byte[8]));
+        Must(code == 0 || code == ErrorCode.PeerNotFound || code == ErrorCode.NotLeader, "SendToLeader: " + code);
+        code = CodeOf(() => room.SendFromLeader(new byte[8]));
+        Must(code == 0 || code == ErrorCode.NotLeader, "SendFromLeader: " + code);
+        Room.EnableLogging(false);
+        Must(NativeMethods.GetAbiVersion() >= 1, "GetAbiVersion");
+        Must(Utf8.FromNative(NativeMethods.GetLibraryVersion()).Length > 0, "GetLibraryVersion");
+        Must(Room.Describe(ErrorCode.WouldDeadlock).Length > 0, "DescribeError");
+        // Room never unregisters, so that this is done beneath it; then its own functions, which are not public, come back,
+        // because the handlers of the other kinds are still to run.
+        Must(NativeMethods.RegisterReceiveCallback(null) == 0, "RegisterReceiveCallback");
+        Must(NativeMethods.RegisterLeaderChangedCallback(null) == 0, "RegisterLeaderChangedCallback");
+        Must(NativeMethods.RegisterPeerStatusCallback(null) == 0, "RegisterPeerStatusCallback");
+        Must(NativeMethods.RegisterConnectionResultCallback(null) == 0, "RegisterConnectionResultCallback");
+        Must(NativeMethods.RegisterReceiveCallback(IgnoreMessage) == 0, "RegisterReceiveCallback");
+        Must(NativeMethods.RegisterLeaderChangedCallback(IgnoreLeader) == 0, "RegisterLeaderChangedCallback");
+        Must(NativeMethods.RegisterPeerStatusCallback(IgnoreStatus) == 0, "RegisterPeerStatusCallback");
+        Must(NativeMethods.RegisterConnectionResultCallback(IgnoreResult) == 0, "RegisterConnectionResultCallback");
+        Must(NativeMethods.RegisterLeaderChangedCallback(Thunk<LeaderChangedCallback>("LeaderChangedThunk")) == 0, "register");
+        Must(NativeMethods.RegisterPeerStatusCallback(Thunk<PeerStatusCallback>("PeerStatusThunk")) == 0, "register");
+        Must(NativeMethods.RegisterConnectionResultCallback(Thunk<ConnectionResultCallback>("ConnectionResultThunk")) == 0, "register");
+        Must(NativeMethods.RegisterReceiveCallback(Thunk<ReceiveCallback>("ReceiveThunk")) == 0, "register");
+    }
+
+    private static T Thunk<T>(string field)
+    {
+        return (T)typeof(Room).GetField(field, BindingFlags.Static | BindingFlags.NonPublic).GetValue(null);
+    }
+
+    private static void Exceptions()
+    {
+        Must(Marshal.SizeOf(typeof(NetworkConfig)) == 44, "NetworkConfig is not 44 bytes");
+        using (Room room = Room.Join("mäin", "survive-alone", NetworkConfig.Default()))
+        using (CountdownEvent twice = new CountdownEvent(2))
+        {
+            Exception surfaced = null;
+            List<Message> came = new List<Message>();
+            room.HandlerFailed += exception =>
+            {
+                surfaced = exception;
+                twice.Signal();
+            };
+            room.MessageReceived += message =>
+            {
+                came.Add(message);
+                throw new InvalidOperationException("from a handler");
+            };
+            room.SendTo("mäin", Encoding.UTF8.GetBytes("grüße 🍵"), 0x0123);
+            room.SendTo("mäin", null);
+            Must(twice.Wait(EventMs), "the exceptions did not come out");
+            Must(surfaced.Message == "from a handler", "another exception: " + surfaced);
+            Must(came[0].From == "mäin" && came[0].Type == 0x0123, "damaged sender or type");
+            Must(Encoding.UTF8.GetString(came[0].Data) == "grüße 🍵", "damaged text");
+            Must(came[1].Data.Length == 0, "the empty message is not empty");
+            Must(CodeOf(() => room.SendTo("nobody", new byte[1])) == ErrorCode.PeerNotFound, "a message to nobody");
+            Must(CodeOf(() => room.Connect(null)) == ErrorCode.InvalidArgument, "NULL as address");
+            try
+            {
+                room.Connect("a\0b:1");
+                Must(false, "a NUL in an address was taken");
+            }
+            catch (ArgumentException)
+            {
+            }
+        }
+    }
+
+    private static void Queued()
+    {
+        using (Partner partner = new Partner(true))
+        using (Room room = Room.Join("main", partner.Session, null, true))
+        {
+            int received = 0, mine = Thread.CurrentThread.ManagedThreadId;
+            bool elsewhere = false;
+            room.MessageReceived += message =>
+            {
+                elsewhere |= Thread.CurrentThread.ManagedThreadId != mine;
+                received++;
+            };
+            room.PeerStatusChanged += (peer, status) => elsewhere |= Thread.CurrentThread.ManagedThreadId != mine;
+            room.Connect(partner.Address);
+            Stopwatch clock = Stopwatch.StartNew();
+            while (received < 100)
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "no messages in time");
+                // The frame of a game.
+                Thread.Sleep(5);
+                room.Pump();
+            }
+            Must(!elsewhere, "a handler ran on another thread than Pump's");
+            // More than the queue holds arrives while nobody pumps: leaving the room must not wait for the pump.
+            Thread.Sleep(500);
+            int last = received;
+            room.Dispose();
+            Must(room.Pump() == 0 && received == last, "a handler ran after Dispose returned");
+        }
+    }
+
+    // ---------------------------------------------------------------- helpers
+
+    private static void Must(bool holds, string text)
+    {
+        if (!holds)
+        {
+            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+        }
+    }
+
+    private static void NoViolation()
+    {
+        if (violation != null)
+        {
+            throw new InvalidOperationException(violation);
+        }
+    }
+
+    private static int CodeOf(Action call)
+    {
+        try
+        {
+            call();
+            return 0;
+        }
+        catch (NetworkException exception)
+        {
+            Must(exception.Message.Length > 0, "an error without a sentence");
+            return exception.Code;
+        }
+    }
+
+    private static void WaitForCompany(Room room)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (room.Peers.Length == 0 || room.Leader == null)
+        {
+            Must(clock.ElapsedMilliseconds < EventMs, "no partner or no leader in time");
+            Thread.Sleep(1);
+        }
+    }
+
+    // This program in a second process; ends with this object, and with its parent at the latest.
+    private sealed class Partner : IDisposable
+    {
+        private static int number;
+        private readonly Process process;
+
+        public readonly string Session;
+        public readonly string Address;
+
+        public Partner(bool floods)
+        {
+            Session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-" + ++number;
+            ProcessStartInfo start = new ProcessStartInfo();
+            // The runtime that runs this program: mono, or dotnet.
+            start.FileName = Process.GetCurrentProcess().MainModule.FileName;
+            start.Arguments = "\"" + Assembly.GetExecutingAssembly().Location + "\" --partner " + Session + (floods ? " flood" : " quiet");
+            start.UseShellExecute = false;
+            start.RedirectStandardInput = true;
+            start.RedirectStandardOutput = true;
+            process = Process.Start(start);
+            Address = process.StandardOutput.ReadLine();
+            Must(!string.IsNullOrEmpty(Address), "the partner did not start");
+        }
+
+        public void Dispose()
+        {
+            process.StandardInput.Close();
+            process.WaitForExit();
+            process.Dispose();
+        }
+
+        public static int Run(string session, bool floods)
+        {
+            Room room = Room.Join("partner", session);
+            room.MessageReceived += message => { };
+            Thread talk = new Thread(() =>
+            {
+                for (int count = 1; floods; count++)
+                {
+                    // Full queues are what this is about; pauses keep the machine usable for the side that is tested.
+                    byte[] data = new byte[64];
+                    if (NativeMethods.GetPeerCount() <= 0 || NativeMethods.BroadcastMessage(data, 64, 0x0100, 0) != 0 || count % 32 == 0)
+                    {
+                        Thread.Sleep(1);
+                    }
+                }
+            });
+            talk.IsBackground = true;
+            talk.Start();
+            Console.WriteLine(room.LocalAddress);
+            while (Console.In.Read() >= 0)
+            {
+            }
+            // As suddenly as a crash: a polite leave is not what is tested here.
+            Process.GetCurrentProcess().Kill();
+            return 0;
+        }
+    }
+}

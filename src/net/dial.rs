@@ -1,0 +1,434 @@
+//! Links come about: dialling, accepting, and the admission of both sides.
+//!
+//! These tasks know the wire; whether a peer is welcome they ask the room, which answers from one thread, so
+//! that two admissions never decide on the same place.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, TransportConfig};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::admission::{
+    AdmissionError, RoomProof, accept_pake, close_after_flush, dial_pake, read_hello,
+    read_hello_ack, write_hello, write_hello_ack,
+};
+use super::frame::{ControlFrame, put_value, read_frame};
+use super::identity::{
+    DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
+};
+use super::limiter::FailedAdmissions;
+use super::link::Admitted;
+use crate::core::id::Fingerprint;
+use crate::core::wire::{Hello, HelloAck, Side};
+use crate::error::Code;
+
+/// Links in admission at a time; those beyond wait unaccepted.
+const MAX_ADMISSIONS: usize = 16;
+/// Longest encoded [`ControlFrame::Ready`].
+const MAX_READY_BYTES: usize = 8;
+
+/// A place in the room that is kept for a peer while its admission goes on.
+pub(crate) type Reservation = Arc<()>;
+
+/// What an admission asks the room.
+pub(crate) enum Ask {
+    /// We dialled the holder of `key`: what do we say to it?
+    Hello {
+        /// Its key.
+        key: Fingerprint,
+        /// Whether the host asked for this link.
+        by_hand: bool,
+        /// Our Hello; or the code that ends the dial.
+        answer: oneshot::Sender<Result<Hello, Code>>,
+    },
+    /// The peer that we dialled says this: do we take it?
+    Check {
+        /// Its Hello.
+        hello: Hello,
+        /// Its key.
+        key: Fingerprint,
+        /// Whether our host asked for this link.
+        by_hand: bool,
+        /// A place for it; or the code that ends the dial.
+        answer: oneshot::Sender<Result<Reservation, Code>>,
+    },
+    /// A dialler says this: do we take it?
+    Admit {
+        /// Its Hello.
+        hello: Hello,
+        /// Its key.
+        key: Fingerprint,
+        /// What we say, and a place for it unless that is a refusal.
+        answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
+    },
+    /// Both ends take the link.
+    Attach(Box<Attach>),
+}
+
+/// A link that both ends take.
+pub(crate) struct Attach {
+    /// The connection and its control stream.
+    pub(crate) link: Admitted,
+    /// What the peer said.
+    pub(crate) theirs: Hello,
+    /// The key that it showed.
+    pub(crate) key: Fingerprint,
+    /// What we said about leadership.
+    pub(crate) our_side: Side,
+    /// How many sessions with this peer we said had ended.
+    pub(crate) our_generation: u32,
+    /// Whether we dialled.
+    pub(crate) dialled: bool,
+    /// Whether our host asked for this link.
+    pub(crate) by_hand: bool,
+    /// The place that was kept.
+    pub(crate) reservation: Reservation,
+    /// Told when the link is part of the room; or the code that says why it is not.
+    pub(crate) answer: oneshot::Sender<Result<(), Code>>,
+}
+
+/// Everything that dialling and accepting need.
+pub(crate) struct Gate {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) identity: Identity,
+    pub(crate) transport: Arc<TransportConfig>,
+    pub(crate) proof: RoomProof,
+    pub(crate) asks: mpsc::Sender<Ask>,
+    pub(crate) handshake_timeout: Duration,
+    pub(crate) dials: DialLocks,
+}
+
+impl Gate {
+    /// Dials `address` and enters the link into the room, within the handshake's time.
+    ///
+    /// # Errors
+    /// The code for the host: `AlreadyConnected` where there is a link to that peer.
+    pub(crate) async fn dial(
+        &self,
+        address: SocketAddr,
+        expected: Option<Fingerprint>,
+        by_hand: bool,
+        limit: Duration,
+    ) -> Result<(), Code> {
+        let dial = self.dial_without_limit(address, expected, by_hand);
+        match timeout(limit, dial).await {
+            Ok(result) => result,
+            Err(_) => Err(Code::Timeout),
+        }
+    }
+
+    async fn dial_without_limit(
+        &self,
+        address: SocketAddr,
+        expected: Option<Fingerprint>,
+        by_hand: bool,
+    ) -> Result<(), Code> {
+        let config = client_config(&self.identity, expected, Arc::clone(&self.transport))
+            .map_err(|error| log_internal(&error))?;
+        let connecting = self
+            .endpoint
+            .connect_with(config, address, SERVER_NAME)
+            .map_err(|error| code_of(DialError::from(error).code()))?;
+        let connection = connecting
+            .await
+            .map_err(|error| code_of(DialError::from(error).code()))?;
+        let guard = CloseOnDrop::new(&connection);
+        let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
+        if key == self.identity.fingerprint() {
+            return Err(Code::InvalidArgument); // our own socket, by another name
+        }
+        // One dial at a time decides about a peer: the second finds the link of the first.
+        let lock = self.dials.of(key);
+        let _turn = lock.lock().await;
+        let hello = self
+            .ask(|answer| Ask::Hello {
+                key,
+                by_hand,
+                answer,
+            })
+            .await??;
+        let exchange = self.dial_exchange(&connection, &hello, key, by_hand).await;
+        let (send, recv, theirs, reservation) = match exchange {
+            Ok(admitted) => admitted,
+            Err(error) => return Err(self.explain(&connection, error)),
+        };
+        let result = self
+            .attach(Attach {
+                link: Admitted {
+                    connection: connection.clone(),
+                    send,
+                    recv,
+                },
+                theirs,
+                key,
+                our_side: hello.side,
+                our_generation: hello.generation,
+                dialled: true,
+                by_hand,
+                reservation,
+                answer: oneshot::channel().0,
+            })
+            .await;
+        if result.is_ok() {
+            guard.disarm();
+        }
+        result
+    }
+
+    async fn dial_exchange(
+        &self,
+        connection: &Connection,
+        hello: &Hello,
+        key: Fingerprint,
+        by_hand: bool,
+    ) -> Result<(SendStream, RecvStream, Hello, Reservation), Refusal> {
+        let (mut send, mut recv) = dial_pake(connection, &self.proof).await?;
+        write_hello(&mut send, hello).await?;
+        let ack = read_hello_ack(&mut recv).await?;
+        if ack.code != 0 {
+            return Err(Refusal::Said(code_of(ack.code)));
+        }
+        let theirs = ack.hello.clone();
+        let reservation = self
+            .ask(|answer| Ask::Check {
+                hello: theirs,
+                key,
+                by_hand,
+                answer,
+            })
+            .await
+            .and_then(|checked| checked)
+            .map_err(Refusal::Ours)?;
+        say_ready(&mut send).await?;
+        hear_ready(&mut recv).await?;
+        Ok((send, recv, ack.hello, reservation))
+    }
+
+    /// The code for the host; the other end gets it too, where it is our word.
+    fn explain(&self, connection: &Connection, refusal: Refusal) -> Code {
+        match refusal {
+            Refusal::Said(code) => code,
+            Refusal::Ours(code) => {
+                connection.close(close_code(code.value()), b"");
+                code
+            }
+            Refusal::Admission(error) => {
+                tracing::debug!(%error, "a dial failed");
+                // The other end's word says more than our failing to read.
+                let closed = connection.close_reason().map(DialError::from);
+                connection.close(close_code(error.code()), b"");
+                match closed {
+                    Some(DialError::Closed { code }) => code_of(code),
+                    _ => code_of(error.code()),
+                }
+            }
+        }
+    }
+
+    /// Accepts until the endpoint is closed.
+    pub(crate) async fn accept_all(self: Arc<Self>) {
+        let places = Arc::new(Semaphore::new(MAX_ADMISSIONS));
+        let failures = Arc::new(Mutex::new(FailedAdmissions::default()));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                return;
+            };
+            let Some(incoming) = self.endpoint.accept().await else {
+                return;
+            };
+            let from = incoming.remote_address().ip();
+            if !allows(&failures, from) {
+                incoming.refuse();
+                continue;
+            }
+            let gate = Arc::clone(&self);
+            let failures = Arc::clone(&failures);
+            tokio::spawn(async move {
+                let admission = gate.accept(incoming, &failures);
+                // An admission that takes too long closes its connection when it is dropped.
+                let _ = timeout(gate.handshake_timeout, admission).await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn accept(&self, incoming: Incoming, failures: &Mutex<FailedAdmissions>) {
+        let from = incoming.remote_address();
+        let Ok(connecting) = incoming.accept() else {
+            return;
+        };
+        let Ok(connection) = connecting.await else {
+            return;
+        };
+        let guard = CloseOnDrop::new(&connection);
+        match self.accept_exchange(&connection).await {
+            Ok(()) => guard.disarm(),
+            Err(Refusal::Admission(error)) => {
+                tracing::debug!(%from, %error, "a link was not admitted");
+                if error.is_failed_confirmation() {
+                    record(failures, from.ip());
+                }
+                connection.close(close_code(error.code()), b"");
+            }
+            Err(Refusal::Ours(code) | Refusal::Said(code)) => {
+                tracing::debug!(%from, ?code, "a link was not admitted");
+                connection.close(close_code(code.value()), b"");
+            }
+        }
+    }
+
+    async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {
+        let key = peer_fingerprint(connection).ok_or(Refusal::Ours(Code::ConnectionFailed))?;
+        let (mut send, mut recv) = accept_pake(connection, &self.proof).await?;
+        let theirs = read_hello(&mut recv).await?;
+        let hello = theirs.clone();
+        let (ack, reservation) = self
+            .ask(|answer| Ask::Admit { hello, key, answer })
+            .await
+            .map_err(Refusal::Ours)?;
+        write_hello_ack(&mut send, &ack).await?;
+        let Some(reservation) = reservation else {
+            close_after_flush(connection, send, ack.code).await;
+            return Err(Refusal::Said(code_of(ack.code)));
+        };
+        say_ready(&mut send).await?;
+        hear_ready(&mut recv).await?;
+        self.attach(Attach {
+            link: Admitted {
+                connection: connection.clone(),
+                send,
+                recv,
+            },
+            theirs,
+            key,
+            our_side: ack.hello.side,
+            our_generation: ack.hello.generation,
+            dialled: false,
+            by_hand: false,
+            reservation,
+            answer: oneshot::channel().0,
+        })
+        .await
+        .map_err(Refusal::Ours)
+    }
+
+    async fn attach(&self, mut attach: Attach) -> Result<(), Code> {
+        self.ask(|answer| {
+            attach.answer = answer;
+            Ask::Attach(Box::new(attach))
+        })
+        .await?
+    }
+
+    async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Code> {
+        let (answer, answered) = oneshot::channel();
+        let closing = |()| Code::ConnectionFailed; // the room is going away
+        self.asks
+            .send(question(answer))
+            .await
+            .map_err(|_| closing(()))?;
+        answered.await.map_err(|_| closing(()))
+    }
+}
+
+/// Why an admission ended.
+enum Refusal {
+    /// The exchange failed.
+    Admission(AdmissionError),
+    /// The other end said so.
+    Said(Code),
+    /// We say so.
+    Ours(Code),
+}
+
+impl<E: Into<AdmissionError>> From<E> for Refusal {
+    fn from(error: E) -> Self {
+        Self::Admission(error.into())
+    }
+}
+
+async fn say_ready(send: &mut SendStream) -> Result<(), Refusal> {
+    let mut buffer = BytesMut::new();
+    put_value(&mut buffer, &ControlFrame::Ready)
+        .map_err(|error| Refusal::Ours(log_internal(&error)))?;
+    let written = send.write_all(&buffer).await;
+    written.map_err(|error| AdmissionError::from(super::frame::FrameError::from(error)))?;
+    Ok(())
+}
+
+async fn hear_ready(recv: &mut RecvStream) -> Result<(), Refusal> {
+    let frame = read_frame(recv, MAX_READY_BYTES).await?;
+    match postcard::take_from_bytes(&frame) {
+        Ok((ControlFrame::Ready, [])) => Ok(()),
+        _ => Err(AdmissionError::Malformed { what: "Ready" }.into()),
+    }
+}
+
+/// Closes a connection whose admission is given up.
+struct CloseOnDrop<'a> {
+    connection: Option<&'a Connection>,
+}
+
+impl<'a> CloseOnDrop<'a> {
+    fn new(connection: &'a Connection) -> Self {
+        Self {
+            connection: Some(connection),
+        }
+    }
+
+    fn disarm(mut self) {
+        self.connection = None;
+    }
+}
+
+impl Drop for CloseOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection {
+            // Closing twice does nothing: an earlier close with its reason stands.
+            connection.close(close_code(Code::Timeout.value()), b"");
+        }
+    }
+}
+
+/// One lock per key that is being dialled.
+#[derive(Default)]
+pub(crate) struct DialLocks {
+    locks: Mutex<BTreeMap<Fingerprint, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl DialLocks {
+    fn of(&self, key: Fingerprint) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = locks.get(&key).and_then(Weak::upgrade) {
+            return lock;
+        }
+        let lock = Arc::default();
+        locks.insert(key, Arc::downgrade(&lock));
+        lock
+    }
+}
+
+fn allows(failures: &Mutex<FailedAdmissions>, from: IpAddr) -> bool {
+    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+    failures.allows(Instant::now(), from)
+}
+
+fn record(failures: &Mutex<FailedAdmissions>, from: IpAddr) {
+    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+    failures.record(Instant::now(), from);
+}
+
+fn code_of(value: i32) -> Code {
+    Code::from_value(value).unwrap_or(Code::ConnectionFailed)
+}
+
+fn log_internal(error: &dyn std::fmt::Display) -> Code {
+    tracing::error!(%error, "a link could not be set up");
+    Code::InternalError
+}

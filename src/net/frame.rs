@@ -1,0 +1,230 @@
+//! Frames: how control messages and lane messages lie on their streams.
+//!
+//! Every frame is a little-endian `u32` length and so many bytes. On the control stream the bytes are one
+//! [`ControlFrame`]. On a lane the first frame is a [`LaneHeader`]; every further one is a [`MessageHeader`]
+//! and the payload.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use quinn::{ConnectionError, ReadError, ReadExactError};
+use quinn::{RecvStream, SendStream, VarInt, WriteError};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::identity::{DialError, abi};
+use crate::core::election::record::Record;
+use crate::core::id::PeerId;
+use crate::core::wire::Envelope;
+
+/// Bytes of the length before every frame.
+pub(crate) const LENGTH_BYTES: usize = 4;
+/// Longest encoded [`MessageHeader`], in bytes.
+pub(crate) const MAX_MESSAGE_HEADER_BYTES: usize = 512;
+/// The bit of a message's flags that is the library's own.
+pub(crate) const OWN_FLAG: u8 = 1;
+
+/// What travels on the control stream once both ends said Hello.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ControlFrame {
+    /// The sender takes the link as it is; the last word of the admission.
+    Ready,
+    /// From core to core.
+    Core(Envelope),
+    /// Every message of the lane before this number was taken by the sender's host queue.
+    Ack {
+        /// The lane.
+        lane: u16,
+        /// The number of the next message that is expected.
+        next: u64,
+    },
+}
+
+/// The first frame of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LaneHeader {
+    /// Which lane; 0 is the reliable ordered one.
+    pub(crate) lane: u16,
+}
+
+/// What precedes a message's payload.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MessageHeader {
+    /// Counts the messages of the lane within one session of both peers, across links.
+    pub(crate) seq: u64,
+    /// The application's type.
+    pub(crate) msg_type: u16,
+    /// The application's flags; bit 0 is the library's own.
+    pub(crate) flags: u8,
+    /// In whose name it is sent.
+    pub(crate) role: MessageRole,
+}
+
+/// In whose name a message is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum MessageRole {
+    /// The sender's own.
+    Peer,
+    /// The sender's as leader, under this record.
+    Leader(Record),
+    /// Another member's, relayed by the leader.
+    Relayed {
+        /// Whose it is.
+        origin: PeerId,
+        /// The number that its origin gave it.
+        origin_seq: u64,
+    },
+}
+
+/// Appends `value` as one frame.
+///
+/// # Errors
+/// What serde says; nothing but an invariant of our own types can fail.
+pub(crate) fn put_value<T: Serialize>(
+    buffer: &mut BytesMut,
+    value: &T,
+) -> Result<(), postcard::Error> {
+    let body = postcard::to_allocvec(value)?;
+    put_length(buffer, body.len());
+    buffer.put_slice(&body);
+    Ok(())
+}
+
+/// Appends a message as one frame.
+///
+/// # Errors
+/// As [`put_value`].
+pub(crate) fn put_message(
+    buffer: &mut BytesMut,
+    header: &MessageHeader,
+    payload: &[u8],
+) -> Result<(), postcard::Error> {
+    let mut scratch = [0; MAX_MESSAGE_HEADER_BYTES];
+    let header = postcard::to_slice(header, &mut scratch)?;
+    put_length(buffer, header.len() + payload.len());
+    buffer.put_slice(header);
+    buffer.put_slice(payload);
+    Ok(())
+}
+
+fn put_length(buffer: &mut BytesMut, len: usize) {
+    // A frame is bounded far below 4 GiB by the limits on messages and control frames.
+    buffer.put_u32_le(u32::try_from(len).unwrap_or(u32::MAX));
+}
+
+/// Takes the next whole frame from the front of `buffer`; `None` when more bytes are needed.
+///
+/// # Errors
+/// [`FrameError::TooLong`] when the frame's length is above `max`.
+pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Bytes>, FrameError> {
+    let Some(length) = buffer.first_chunk::<LENGTH_BYTES>() else {
+        return Ok(None);
+    };
+    let len = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
+    if len > max {
+        return Err(FrameError::TooLong { len, max });
+    }
+    if buffer.len() < LENGTH_BYTES + len {
+        return Ok(None);
+    }
+    let mut frame = buffer.split_to(LENGTH_BYTES + len);
+    Ok(Some(frame.split_off(LENGTH_BYTES).freeze()))
+}
+
+/// Why a frame was not read or not written.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum FrameError {
+    /// The other end finished the stream between two frames.
+    #[error("the stream has ended")]
+    End,
+    /// The frame is longer than allowed. Nothing of it was read or written.
+    #[error("a frame of {len} bytes; at most {max} are allowed")]
+    TooLong {
+        /// The length found, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// The other end finished the stream within a frame.
+    #[error("the stream has ended within a frame")]
+    Truncated,
+    /// The other end gave the stream up.
+    #[error("the stream was reset with code {0}")]
+    Reset(VarInt),
+    /// We have finished or reset the stream ourselves.
+    #[error("the stream is closed")]
+    Closed,
+    /// The connection has ended.
+    #[error("connection lost: {0}")]
+    Connection(ConnectionError),
+}
+
+impl FrameError {
+    pub(crate) fn code(&self) -> i32 {
+        match self {
+            Self::TooLong { .. } | Self::Truncated => abi::SERIALIZATION_ERROR,
+            Self::End | Self::Reset(_) | Self::Closed => abi::CONNECTION_FAILED,
+            Self::Connection(error) => DialError::from(error).code(),
+        }
+    }
+}
+
+/// Reads one frame: a little-endian `u32` length and so many bytes, at most `max`.
+///
+/// Not cancel safe: a future that is dropped may have taken part of a frame with it. Reads that race with
+/// something else belong in a task of their own.
+pub(crate) async fn read_frame(recv: &mut RecvStream, max: usize) -> Result<Bytes, FrameError> {
+    let mut length = [0; LENGTH_BYTES];
+    recv.read_exact(&mut length)
+        .await
+        .map_err(|error| match error {
+            ReadExactError::FinishedEarly(0) => FrameError::End,
+            error => error.into(),
+        })?;
+    let len = usize::try_from(u32::from_le_bytes(length)).unwrap_or(usize::MAX);
+    if len > max {
+        return Err(FrameError::TooLong { len, max });
+    }
+    let mut body = vec![0; len];
+    recv.read_exact(&mut body).await?;
+    Ok(body.into())
+}
+
+/// Writes one frame as [`read_frame`] reads it with the same `max`.
+///
+/// Not cancel safe: a future that is dropped may leave part of a frame on the stream.
+pub(crate) async fn write_frame(
+    send: &mut SendStream,
+    body: &[u8],
+    max: usize,
+) -> Result<(), FrameError> {
+    let len = body.len();
+    let too_long = FrameError::TooLong { len, max };
+    if len > max {
+        return Err(too_long);
+    }
+    let length = u32::try_from(len).map_err(|_| too_long)?;
+    let mut frame = Vec::with_capacity(LENGTH_BYTES + len);
+    frame.extend_from_slice(&length.to_le_bytes());
+    frame.extend_from_slice(body);
+    Ok(send.write_all(&frame).await?)
+}
+
+impl From<ReadExactError> for FrameError {
+    fn from(error: ReadExactError) -> Self {
+        match error {
+            ReadExactError::FinishedEarly(_) => Self::Truncated,
+            ReadExactError::ReadError(ReadError::Reset(code)) => Self::Reset(code),
+            ReadExactError::ReadError(ReadError::ConnectionLost(error)) => Self::Connection(error),
+            ReadExactError::ReadError(_) => Self::Closed,
+        }
+    }
+}
+
+impl From<WriteError> for FrameError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Stopped(code) => Self::Reset(code),
+            WriteError::ConnectionLost(error) => Self::Connection(error),
+            WriteError::ClosedStream | WriteError::ZeroRttRejected => Self::Closed,
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! The network thread: feeds the core with events and time, and carries out what it says.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc as blocking;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use quinn::{Endpoint, EndpointConfig};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::sessions::Sessions;
+use super::{HostCommand, Shared, internal};
+use crate::config::ManualOverrideRecovery;
+use crate::core::election::raft::Recovery;
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::node::{Command, CommandError, Event, Input, Node, NodeConfig, Output};
+use crate::core::time::Time;
+use crate::core::wire::{
+    Authority, Hello, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Strategy,
+};
+use crate::dispatch::{ConnectionResult, Event as HostEvent};
+use crate::error::{Code, StartError};
+use crate::net::admission::RoomProof;
+use crate::net::dial::{Ask, DialLocks, Gate};
+use crate::net::identity::{Identity, server_config, transport_config};
+use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
+use crate::net::socket;
+use crate::snapshot::{PeerStatus, PeerView, Snapshot};
+use crate::target::{Host, Target};
+
+/// How long accepted messages are flushed when the host leaves.
+const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+/// How long leaving takes at most.
+const LEAVE_LIMIT: Duration = Duration::from_secs(2);
+/// How long the answers to a farewell are waited for, at least.
+const MIN_FAREWELL: Duration = Duration::from_millis(250);
+/// How long closed connections may take to go out.
+const CLOSE_LIMIT: Duration = Duration::from_millis(300);
+/// A loop that is so late was stopped or starved: it reads what has arrived before it judges silence.
+const LATE: Duration = Duration::from_millis(100);
+/// What it takes to read what has arrived.
+const CATCH_UP: Duration = Duration::from_millis(20);
+/// Questions of admissions that wait.
+const ASK_QUEUE: usize = 64;
+
+/// The body of the network thread. Tells through `started` the port, or why there is none.
+pub(super) fn run(
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedReceiver<HostCommand>,
+    started: &blocking::SyncSender<Result<u16, StartError>>,
+) {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // The opener waits for this one word.
+            let _ = started.send(Err(internal(&error)));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        match Driver::start(shared, commands) {
+            Ok((driver, port)) => {
+                let _ = started.send(Ok(port));
+                driver.run().await;
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
+        }
+    });
+    // Dropping the runtime ends its tasks and waits for a resolver that is still running.
+}
+
+/// How a dial ended.
+enum DialDone {
+    /// One that the core asked for.
+    Core(PeerId, Result<(), Code>),
+    /// One that the host asked for.
+    Host(String, Result<(), Code>),
+}
+
+/// The state of the network thread.
+pub(super) struct Driver {
+    pub(super) shared: Arc<Shared>,
+    pub(super) node: Node,
+    pub(super) sessions: Sessions,
+    pub(super) surroundings: Surroundings,
+    pub(super) policy: RoomPolicy,
+    gate: Arc<Gate>,
+    port: u16,
+    origin: Instant,
+    /// The core is not ticked before: what has arrived is read first.
+    tick_after: Option<Instant>,
+    commands: mpsc::UnboundedReceiver<HostCommand>,
+    asks: mpsc::Receiver<Ask>,
+    link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
+    dials: mpsc::UnboundedReceiver<DialDone>,
+    dial_done: mpsc::UnboundedSender<DialDone>,
+    host_dials: usize,
+    leave_asked: bool,
+    departed: bool,
+}
+
+impl Driver {
+    fn start(
+        shared: Arc<Shared>,
+        commands: mpsc::UnboundedReceiver<HostCommand>,
+    ) -> Result<(Self, u16), StartError> {
+        let identity = Identity::generate().map_err(|error| internal(&error))?;
+        let transport = Arc::new(transport_config());
+        let server =
+            server_config(&identity, Arc::clone(&transport)).map_err(|error| internal(&error))?;
+        let udp = socket::bind(0).map_err(|source| StartError::Socket { source })?;
+        let port = udp
+            .local_addr()
+            .map_err(|source| StartError::Socket { source })?
+            .port();
+        let endpoint = Endpoint::new(
+            EndpointConfig::default(),
+            Some(server),
+            udp,
+            Arc::new(quinn::TokioRuntime),
+        )
+        .map_err(|source| StartError::Socket { source })?;
+
+        let policy = RoomPolicy {
+            strategy: Strategy::Raft,
+            quorum: QuorumPolicy::Dynamic,
+            merge: MergePolicy::LargestSide,
+            authority: Authority::Anyone,
+            host_mode: HostMode::Off,
+        };
+        let random = SystemRandom::new();
+        let draw = || {
+            let mut bytes = [0; 8];
+            let filled = random.fill(&mut bytes);
+            filled.map_err(|_| internal(&"the system's random generator failed"))?;
+            Ok(u64::from_le_bytes(bytes))
+        };
+        let incarnation = Incarnation {
+            started_us: SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX)),
+            random: draw()?,
+        };
+        let node = Node::new(
+            shared.peer_id.clone(),
+            incarnation,
+            node_config(&shared, policy, &identity, port),
+            draw()?,
+            Time::ZERO,
+        );
+        let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
+        let (events, link_events) = mpsc::channel(EVENT_QUEUE);
+        let (dial_done, dials) = mpsc::unbounded_channel();
+        let gate = Arc::new(Gate {
+            endpoint,
+            proof: RoomProof {
+                session: shared.session_id.clone(),
+                secret: None,
+                own_key: identity.fingerprint(),
+            },
+            identity,
+            transport,
+            asks: asks_in,
+            handshake_timeout: shared.config.handshake_timeout,
+            dials: DialLocks::default(),
+        });
+        tokio::spawn(Arc::clone(&gate).accept_all());
+        let surroundings = Surroundings {
+            outboxes: Arc::clone(&shared.outboxes),
+            dispatch: Arc::clone(&shared.dispatch),
+            events,
+            max_message_size: shared.config.max_message_size,
+        };
+        let driver = Self {
+            shared,
+            node,
+            sessions: Sessions::default(),
+            surroundings,
+            policy,
+            gate,
+            port,
+            origin: Instant::now(),
+            tick_after: None,
+            commands,
+            asks,
+            link_events,
+            dials,
+            dial_done,
+            host_dials: 0,
+            leave_asked: false,
+            departed: false,
+        };
+        Ok((driver, port))
+    }
+
+    async fn run(mut self) {
+        while !self.leave_asked {
+            self.step().await;
+        }
+        self.leave().await;
+    }
+
+    /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
+    async fn step(&mut self) {
+        let deadline = self.deadline();
+        tokio::select! {
+            Some((id, event)) = self.link_events.recv() => self.link_event(id, event),
+            Some(ask) = self.asks.recv() => self.asked(ask),
+            Some(command) = self.commands.recv() => self.commanded(command),
+            Some(done) = self.dials.recv() => self.dialled(done),
+            () = sleep_until(deadline) => self.timer(deadline),
+        }
+    }
+
+    /// When the core, or a peer that is leaving, needs attention.
+    fn deadline(&self) -> Instant {
+        let far = || Instant::now() + Duration::from_secs(3600);
+        let core = self.node.next_deadline().map_or_else(far, |at| {
+            let at = self.origin + Duration::from_micros(at.as_micros());
+            self.tick_after.map_or(at, |after| at.max(after))
+        });
+        self.sessions
+            .next_deadline()
+            .map_or(core, |departing| core.min(departing))
+    }
+
+    fn timer(&mut self, deadline: Instant) {
+        let now = Instant::now();
+        if now > deadline + LATE && self.tick_after.is_none() {
+            self.tick_after = Some(now + CATCH_UP);
+            return;
+        }
+        self.tick_after = None;
+        for peer in self.sessions.heard_since_probe() {
+            self.feed(Input::Heard { peer });
+        }
+        self.feed(Input::Tick);
+        self.finish_departures(now);
+    }
+
+    /// The time as the core counts it.
+    pub(super) fn now(&self) -> Time {
+        let micros = self.origin.elapsed().as_micros();
+        Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// Gives the core an input that cannot be refused, and carries out what follows.
+    pub(super) fn feed(&mut self, input: Input) {
+        if let Err(error) = self.command(input) {
+            tracing::error!(%error, "the core refused an event");
+        }
+    }
+
+    fn command(&mut self, input: Input) -> Result<(), CommandError> {
+        let now = self.now();
+        let result = self.node.handle(now, input);
+        self.carry_out();
+        result
+    }
+
+    /// Carries out the core's outputs. The snapshot is published before the host is told of events, so that
+    /// a query in a callback shows the event's state or a newer one.
+    pub(super) fn carry_out(&mut self) {
+        let mut events = Vec::new();
+        while let Some(output) = self.node.poll_output() {
+            match output {
+                Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
+                Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
+                Output::Dial(dial) => {
+                    let gate = Arc::clone(&self.gate);
+                    let done = self.dial_done.clone();
+                    tokio::spawn(async move {
+                        let limit = gate.handshake_timeout;
+                        let result = gate.dial(dial.address, Some(dial.key), false, limit).await;
+                        // Without a driver nobody waits for it.
+                        let _ = done.send(DialDone::Core(dial.peer, result));
+                    });
+                }
+                Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
+                Output::Event(event) => events.push(event),
+                Output::Departed => self.departed = true,
+            }
+        }
+        self.publish();
+        for event in events {
+            self.tell(event);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Joined(peer) => {
+                tracing::info!(%peer, "joined");
+                self.shared.dispatch.push(HostEvent::Joined(peer));
+            }
+            Event::Left { peer, why } => {
+                tracing::info!(%peer, ?why, "left");
+                self.session_ended(&peer, why);
+            }
+            Event::LeaderChanged(leader) => {
+                tracing::info!(
+                    leader = leader.as_ref().map_or("", PeerId::as_str),
+                    "leader"
+                );
+                self.shared.dispatch.push(HostEvent::LeaderChanged(leader));
+            }
+            Event::SetLeaderResult { target, outcome } => {
+                tracing::info!(%target, ?outcome, "SetLeader ended");
+            }
+        }
+    }
+
+    fn publish(&self) {
+        let mut peers: Vec<_> = self
+            .node
+            .membership()
+            .iter()
+            .map(|(id, member)| PeerView {
+                id: id.clone(),
+                status: PeerStatus::Connected,
+                rtt: member.rtt.smoothed(),
+            })
+            .collect();
+        let connected = peers.len();
+        let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
+        let peer_list = ids.join("\n");
+        for id in self.node.dialing().chain(self.sessions.reserved()) {
+            if !peers.iter().any(|peer| peer.id == *id) {
+                peers.push(PeerView {
+                    id: id.clone(),
+                    status: PeerStatus::Handshaking,
+                    rtt: None,
+                });
+            }
+        }
+        peers.sort_by(|a, b| a.id.cmp(&b.id));
+        let published = self.shared.published.load();
+        let leader_stamp = match (self.node.leader_stamp(), &published.leader_stamp) {
+            (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
+            (now, _) => now.cloned().map(Arc::new),
+        };
+        let snapshot = Snapshot {
+            peers,
+            connected,
+            peer_list,
+            leader: self.node.leader().cloned(),
+            is_leader: self.node.is_leader(),
+            leader_stamp,
+        };
+        if **published != snapshot {
+            self.shared.published.store(Arc::new(snapshot));
+        }
+    }
+
+    fn commanded(&mut self, command: HostCommand) {
+        match command {
+            HostCommand::Connect { text, target } => self.connect(text, target),
+            HostCommand::Core(command, answer) => {
+                let result = self.command(Input::Command(command));
+                // A host thread that is gone needs no answer.
+                let _ = answer.send(result);
+            }
+            HostCommand::Leave => self.leave_asked = true,
+        }
+    }
+
+    fn connect(&mut self, text: String, target: Target) {
+        self.host_dials += 1;
+        self.feed(Input::HostDialing(true));
+        let gate = Arc::clone(&self.gate);
+        let done = self.dial_done.clone();
+        let port = self.port;
+        tokio::spawn(async move {
+            let result = dial_target(&gate, &target, port).await;
+            let _ = done.send(DialDone::Host(text, result));
+        });
+    }
+
+    fn dialled(&mut self, done: DialDone) {
+        match done {
+            DialDone::Core(peer, Err(code)) => {
+                tracing::debug!(%peer, ?code, "a dial failed");
+                self.feed(Input::DialFailed {
+                    peer,
+                    hopeless: is_hopeless(code),
+                });
+            }
+            DialDone::Core(_, Ok(())) => {}
+            DialDone::Host(target, result) => {
+                self.host_dials -= 1;
+                let dialing = self.host_dials > 0;
+                self.feed(Input::HostDialing(dialing));
+                let code = result.err().unwrap_or(Code::Ok);
+                self.shared
+                    .dispatch
+                    .push(HostEvent::ConnectionResult(ConnectionResult {
+                        target,
+                        success: matches!(code, Code::Ok | Code::AlreadyConnected),
+                        code: code.value(),
+                    }));
+                self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What this node says of itself to the holder of a key.
+    pub(super) fn hello(&self, generation: u32, by_hand: bool) -> Hello {
+        Hello {
+            features: 0,
+            peer_id: self.shared.peer_id.clone(),
+            incarnation: self.node.incarnation(),
+            generation,
+            by_hand,
+            policy: self.policy,
+            listen_port: self.port,
+            max_message_size: self
+                .shared
+                .config
+                .max_message_size
+                .try_into()
+                .unwrap_or(u32::MAX),
+            eligible: true,
+            priority: 0,
+            side: self.node.side(self.now()),
+            join_payload: Vec::new(),
+        }
+    }
+
+    /// Leaves the room: flush, farewell, close, all within [`LEAVE_LIMIT`].
+    async fn leave(mut self) {
+        let limit = Instant::now() + LEAVE_LIMIT;
+        self.gate.endpoint.set_server_config(None);
+        let flushed = self.flush(Instant::now() + FLUSH_LIMIT).await;
+        self.sessions.end_lanes(flushed);
+        let slowest = self
+            .node
+            .membership()
+            .iter()
+            .filter_map(|(_, member)| member.rtt.smoothed())
+            .max()
+            .unwrap_or_default();
+        self.feed(Input::Command(Command::Leave));
+        let farewell_limit = limit.min(Instant::now() + MIN_FAREWELL.max(slowest * 3));
+        while !self.departed && Instant::now() < farewell_limit {
+            // Whatever ends the wait, the loop looks.
+            let _ = timeout(farewell_limit - Instant::now(), self.step()).await;
+        }
+        self.gate.endpoint.close(close::DONE, b"left");
+        let rest = limit
+            .saturating_duration_since(Instant::now())
+            .min(CLOSE_LIMIT);
+        // Connections that do not close in time are forgotten with the endpoint.
+        let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+    }
+
+    /// Waits until the peers have taken everything that was accepted; tells whether they did.
+    async fn flush(&mut self, limit: Instant) -> bool {
+        let outboxes = Arc::clone(&self.shared.outboxes);
+        let flushed = outboxes.flushed();
+        tokio::pin!(flushed);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut flushed => return true,
+                () = sleep_until(limit) => return false,
+                () = self.step() => {}
+            }
+        }
+    }
+}
+
+fn node_config(shared: &Shared, policy: RoomPolicy, identity: &Identity, port: u16) -> NodeConfig {
+    let config = &shared.config;
+    NodeConfig {
+        heartbeat_interval: config.heartbeat_interval,
+        heartbeat_timeout: config.heartbeat_timeout(),
+        election_timeout_min: config.election_timeout_min,
+        election_timeout_max: config.election_timeout_max,
+        max_connections: config.max_connections,
+        auto_reconnect: config.auto_reconnect_enabled,
+        auto_election: config.auto_election_enabled,
+        recovery: match config.manual_override_recovery {
+            ManualOverrideRecovery::Hold => Recovery::Hold,
+            ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
+        },
+        eligible: true,
+        policy,
+        key: identity.fingerprint(),
+        addresses: socket::own_addresses(port),
+    }
+}
+
+/// Resolves and dials, within the handshake's time for all addresses together.
+async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), Code> {
+    let limit = Instant::now() + gate.handshake_timeout;
+    let addresses: Vec<SocketAddr> = match &target.host {
+        Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
+        Host::Name(name) => {
+            let lookup = tokio::net::lookup_host((name.as_str(), target.port));
+            match timeout(gate.handshake_timeout, lookup).await {
+                Ok(Ok(addresses)) => addresses.collect(),
+                Ok(Err(error)) => {
+                    tracing::debug!(%name, %error, "a name was not resolved");
+                    return Err(Code::ConnectionFailed);
+                }
+                Err(_) => return Err(Code::Timeout),
+            }
+        }
+    };
+    let mut result = Err(Code::ConnectionFailed);
+    for (index, address) in addresses.iter().enumerate() {
+        if socket::is_own(*address, own_port) {
+            result = Err(Code::InvalidArgument);
+            continue;
+        }
+        if !socket::dialable(*address) {
+            continue;
+        }
+        let left = limit.saturating_duration_since(Instant::now());
+        let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+        result = gate.dial(*address, None, true, left / addresses_left).await;
+        if !matches!(result, Err(Code::ConnectionFailed | Code::Timeout)) {
+            break;
+        }
+    }
+    result
+}
+
+/// Whether another dial cannot end better.
+fn is_hopeless(code: Code) -> bool {
+    matches!(
+        code,
+        Code::SessionMismatch
+            | Code::AuthenticationFailed
+            | Code::VersionMismatch
+            | Code::PolicyMismatch
+            | Code::Rejected
+            | Code::AlreadyConnected
+    )
+}

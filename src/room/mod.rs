@@ -1,0 +1,326 @@
+//! The room as host threads see it: a handle whose calls never wait for the network.
+//!
+//! All state is owned by one network thread (`driver`). Host threads read the published snapshot, put
+//! messages into the bounded queues, and hand over commands.
+
+mod driver;
+mod sessions;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc as blocking;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use arc_swap::{ArcSwap, Guard};
+use tokio::sync::mpsc;
+
+use crate::config::Config;
+use crate::core::election::ElectionError;
+use crate::core::id::{PeerId, SessionId};
+use crate::core::node::{Command, CommandError};
+use crate::dispatch::{Dispatch, FIRST_RECEIVE_HOLD, Incoming, Limits};
+use crate::error::{
+    AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
+};
+use crate::net::outbox::{OutboxLimits, Outboxes};
+use crate::net::socket;
+use crate::snapshot::Snapshot;
+use crate::target::Target;
+
+pub use crate::net::outbox::OutMessage;
+
+/// Connection attempts without a delivered result, at most.
+pub const MAX_PENDING_CONNECTS: usize = 256;
+
+/// One room, from `InitializeNetwork` to `ShutdownNetwork`.
+pub struct Room {
+    shared: Arc<Shared>,
+    port: u16,
+    network: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the host's threads share with the network thread.
+struct Shared {
+    peer_id: PeerId,
+    session_id: SessionId,
+    config: Config,
+    published: ArcSwap<Snapshot>,
+    outboxes: Arc<Outboxes>,
+    dispatch: Arc<Dispatch>,
+    /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
+    commands: mpsc::UnboundedSender<HostCommand>,
+    connects_running: AtomicUsize,
+}
+
+/// What a host thread asks of the network thread.
+enum HostCommand {
+    /// Dial, and tell how it ended.
+    Connect { text: String, target: Target },
+    /// A command to the core, with the way back of its answer.
+    Core(Command, blocking::SyncSender<Result<(), CommandError>>),
+    /// Leave the room and end.
+    Leave,
+}
+
+impl Room {
+    /// Binds the socket and starts the threads.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is left running then.
+    pub fn open(
+        peer_id: PeerId,
+        session_id: SessionId,
+        config: Config,
+    ) -> Result<Self, StartError> {
+        let dispatch = Dispatch::start(Limits {
+            messages: config.incoming_queue_capacity,
+            bytes: config.queue_bytes,
+            hold: FIRST_RECEIVE_HOLD,
+        })
+        .map_err(|error| internal(&error))?;
+        let (commands, command_queue) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared {
+            outboxes: Arc::new(Outboxes::new(OutboxLimits {
+                messages: config.send_queue_capacity,
+                bytes: config.queue_bytes,
+            })),
+            peer_id,
+            session_id,
+            config,
+            published: ArcSwap::default(),
+            dispatch: Arc::new(dispatch),
+            commands,
+            connects_running: AtomicUsize::new(0),
+        });
+        let (started, start) = blocking::sync_channel(1);
+        let network = thread::Builder::new()
+            .name("mmn-network".into())
+            .spawn({
+                let shared = Arc::clone(&shared);
+                move || driver::run(shared, command_queue, &started)
+            })
+            .map_err(|error| internal(&error))?;
+        match start.recv() {
+            Ok(Ok(port)) => Ok(Self {
+                shared,
+                port,
+                network: Mutex::new(Some(network)),
+            }),
+            Ok(Err(error)) => {
+                join(network);
+                Err(error)
+            }
+            Err(_) => {
+                join(network);
+                Err(internal(&"the network thread ended at once"))
+            }
+        }
+    }
+
+    /// Leaves politely and releases everything: when it returns, no thread and no callback of the room runs.
+    /// Takes at most 2 s for the network, and waits for a callback that is running.
+    pub fn close(&self) {
+        self.shared.outboxes.shut();
+        // A network thread that has ended takes no command.
+        let _ = self.shared.commands.send(HostCommand::Leave);
+        let network = self
+            .network
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(network) = network {
+            join(network);
+        }
+        self.shared.dispatch.stop();
+    }
+
+    /// The own name.
+    pub fn peer_id(&self) -> &PeerId {
+        &self.shared.peer_id
+    }
+
+    /// The room's name.
+    pub fn session_id(&self) -> &SessionId {
+        &self.shared.session_id
+    }
+
+    /// The room as it was published last. Never waits for the network thread.
+    pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
+        self.shared.published.load()
+    }
+
+    /// An address that another peer can dial.
+    pub fn local_address(&self) -> SocketAddr {
+        socket::best_local_address(self.port)
+    }
+
+    /// Longest message that may be sent, in bytes; a peer may take less.
+    pub fn max_message_size(&self) -> usize {
+        self.shared.config.max_message_size
+    }
+
+    /// The queue to the host.
+    pub fn dispatch(&self) -> &Dispatch {
+        &self.shared.dispatch
+    }
+
+    /// Dials `target`; exactly one ConnectionResult event with `text` follows.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; no event follows then.
+    pub fn connect(&self, text: &str, target: Target) -> Result<(), ConnectError> {
+        if let Some(address) = target.socket_addr() {
+            if socket::is_own(address, self.port) {
+                return Err(ConnectError::OwnAddress { address });
+            }
+        }
+        let running = self.shared.connects_running.load(Ordering::Relaxed);
+        let undelivered = self.shared.dispatch.undelivered_connection_results();
+        if running + undelivered >= MAX_PENDING_CONNECTS {
+            return Err(ConnectError::TooManyPending {
+                limit: MAX_PENDING_CONNECTS,
+            });
+        }
+        self.shared.connects_running.fetch_add(1, Ordering::Relaxed);
+        let command = HostCommand::Connect {
+            text: text.to_owned(),
+            target,
+        };
+        self.shared
+            .commands
+            .send(command)
+            .map_err(|_| ConnectError::NotInitialized)
+    }
+
+    /// Ends the link with `peer`, until one of both connects by hand. An unknown peer is no error.
+    ///
+    /// # Errors
+    /// [`DisconnectError`]; nothing has changed then.
+    pub fn disconnect(&self, peer: &PeerId) -> Result<(), DisconnectError> {
+        match self.command(Command::Disconnect(peer.clone())) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(DisconnectError::Myself { id: peer.clone() }),
+            None => Err(DisconnectError::NotInitialized),
+        }
+    }
+
+    /// Sets the leader. The own snapshot shows it when this returns.
+    ///
+    /// # Errors
+    /// [`SetLeaderError`]; nothing has changed then.
+    pub fn set_leader(&self, peer: &PeerId) -> Result<(), SetLeaderError> {
+        match self.command(Command::SetLeader(peer.clone())) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::Election(error))) => Err(match error {
+                ElectionError::UnknownTarget(id) => SetLeaderError::PeerNotFound { id },
+                ElectionError::IneligibleTarget(id) => SetLeaderError::Rejected {
+                    id,
+                    reason: "it is an observer",
+                },
+                ElectionError::NotLeader => SetLeaderError::NotLeader,
+                ElectionError::Violation(what) => SetLeaderError::Internal { what: what.into() },
+            }),
+            Some(Err(error)) => Err(SetLeaderError::Internal {
+                what: error.to_string(),
+            }),
+            None => Err(SetLeaderError::NotInitialized),
+        }
+    }
+
+    /// Allows or forbids campaigns of this node.
+    ///
+    /// # Errors
+    /// [`AutoElectionError`]; nothing has changed then.
+    pub fn enable_auto_election(&self, enabled: bool) -> Result<(), AutoElectionError> {
+        match self.command(Command::EnableAutoElection(enabled)) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(AutoElectionError::Internal {
+                what: error.to_string(),
+            }),
+            None => Err(AutoElectionError::NotInitialized),
+        }
+    }
+
+    /// Queues `message` for every connected peer, or for none.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
+        self.shared.outboxes.broadcast(&message, None)
+    }
+
+    /// Queues `message` for `peer`; one for oneself is delivered here.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send_to(&self, peer: &PeerId, message: OutMessage) -> Result<(), SendError> {
+        if *peer == self.shared.peer_id {
+            return self.deliver_here(message);
+        }
+        self.shared.outboxes.send(peer, message, None)
+    }
+
+    /// Queues `message` for the leader; at the leader it is delivered here.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send_to_leader(&self, message: OutMessage) -> Result<(), SendError> {
+        let leader = self.snapshot().leader.clone();
+        self.send_to(&leader.ok_or(SendError::NoLeader)?, message)
+    }
+
+    /// Queues `message` for every connected peer, or for none, stamped with the record under which this node
+    /// leads.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
+        let stamp = self.snapshot().leader_stamp.clone();
+        let stamp = stamp.ok_or(SendError::NotLeader)?;
+        self.shared.outboxes.broadcast(&message, Some(&stamp))
+    }
+
+    fn deliver_here(&self, message: OutMessage) -> Result<(), SendError> {
+        let me = &self.shared.peer_id;
+        let incoming = Incoming {
+            from: me.clone(),
+            payload: message.payload,
+            msg_type: message.msg_type,
+            flags: message.flags,
+        };
+        self.shared
+            .dispatch
+            .try_push_message(incoming)
+            .map_err(|_| SendError::QueueFull {
+                peers: vec![me.clone()],
+            })
+    }
+
+    /// Hands a command to the network thread and waits for its answer, which takes no network. `None` when
+    /// the room is closing.
+    fn command(&self, command: Command) -> Option<Result<(), CommandError>> {
+        let (answer, answered) = blocking::sync_channel(1);
+        let command = HostCommand::Core(command, answer);
+        self.shared.commands.send(command).ok()?;
+        answered.recv().ok()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn join(network: JoinHandle<()>) {
+    if network.join().is_err() {
+        tracing::error!("the network thread panicked");
+    }
+}
+
+fn internal(error: &dyn std::fmt::Display) -> StartError {
+    StartError::Internal {
+        what: error.to_string(),
+    }
+}

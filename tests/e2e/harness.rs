@@ -1,0 +1,219 @@
+//! A member under test: a room with everything that its host was told.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use meta_mystia_network::config::Config;
+use meta_mystia_network::core::id::{PeerId, SessionId};
+use meta_mystia_network::room::{OutMessage, Room};
+use meta_mystia_network::snapshot::PeerStatus;
+use meta_mystia_network::target::parse_target;
+
+/// How long anything may take before a test gives up on it. Far more than it takes on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a host was told, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Told {
+    Joined(String),
+    Left(String),
+    Leader(String),
+    Message(String, Vec<u8>),
+    Connection(String, bool, i32),
+}
+
+#[derive(Default)]
+struct Log {
+    told: Mutex<Vec<Told>>,
+    changed: Condvar,
+}
+
+impl Log {
+    fn push(&self, told: Told) {
+        self.told.lock().expect("not poisoned").push(told);
+        self.changed.notify_all();
+    }
+}
+
+pub(crate) struct Member {
+    pub(crate) room: Room,
+    log: Arc<Log>,
+}
+
+pub(crate) fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a valid id")
+}
+
+pub(crate) fn message(payload: &[u8]) -> OutMessage {
+    OutMessage {
+        payload: Bytes::copy_from_slice(payload),
+        msg_type: 0x0100,
+        flags: 0,
+    }
+}
+
+/// Timers that make elections quick. The machine may stall for longer than the heartbeat timeout of games
+/// on a LAN, so these are not the quickest that work.
+pub(crate) fn quick() -> Config {
+    Config {
+        heartbeat_interval: Duration::from_millis(100),
+        election_timeout_min: Duration::from_millis(300),
+        election_timeout_max: Duration::from_millis(600),
+        heartbeat_timeout_multiplier: 10,
+        ..Config::default()
+    }
+}
+
+impl Member {
+    pub(crate) fn open(name: &str, session: &str) -> Self {
+        Self::open_with(name, session, quick())
+    }
+
+    pub(crate) fn open_with(name: &str, session: &str, config: Config) -> Self {
+        let member = Self::open_deaf(name, session, config);
+        member.listen();
+        member
+    }
+
+    /// A member that has not registered for messages.
+    pub(crate) fn open_deaf(name: &str, session: &str, config: Config) -> Self {
+        let session = SessionId::new(session).expect("a valid session");
+        let room = Room::open(id(name), session, config).expect("a room");
+        let log = Arc::<Log>::default();
+        let dispatch = room.dispatch();
+        dispatch.register_leader_changed(Some(Arc::new({
+            let log = Arc::clone(&log);
+            move |leader: Option<&PeerId>| {
+                let leader = leader.map_or("", PeerId::as_str);
+                log.push(Told::Leader(leader.to_owned()));
+            }
+        })));
+        dispatch.register_peer_status(Some(Arc::new({
+            let log = Arc::clone(&log);
+            move |peer: &PeerId, status| {
+                let peer = peer.to_string();
+                log.push(match status {
+                    PeerStatus::Connected => Told::Joined(peer),
+                    _ => Told::Left(peer),
+                });
+            }
+        })));
+        dispatch.register_connection_result(Some(Arc::new({
+            let log = Arc::clone(&log);
+            move |result: &meta_mystia_network::dispatch::ConnectionResult| {
+                let target = result.target.clone();
+                log.push(Told::Connection(target, result.success, result.code));
+            }
+        })));
+        Self { room, log }
+    }
+
+    /// Registers for messages.
+    pub(crate) fn listen(&self) {
+        let log = Arc::clone(&self.log);
+        let receive = move |message: &meta_mystia_network::dispatch::Incoming| {
+            let payload = message.payload.to_vec();
+            log.push(Told::Message(message.from.to_string(), payload));
+        };
+        self.room
+            .dispatch()
+            .register_receive(Some(Arc::new(receive)));
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.room.local_address().port()
+    }
+
+    pub(crate) fn connect(&self, text: &str) {
+        let target = parse_target(text).expect("a target");
+        self.room.connect(text, target).expect("accepted");
+    }
+
+    pub(crate) fn connect_to(&self, other: &Member) {
+        self.connect(&format!("127.0.0.1:{}", other.port()));
+    }
+
+    /// Connects and waits for the code.
+    pub(crate) fn connect_result(&self, text: &str) -> (bool, i32) {
+        let before = self.told().len();
+        self.connect(text);
+        self.wait("a connection result", |told| {
+            told[before..].iter().find_map(|told| match told {
+                Told::Connection(target, success, code) if target == text => {
+                    Some((*success, *code))
+                }
+                _ => None,
+            })
+        })
+    }
+
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.log.told.lock().expect("not poisoned").clone()
+    }
+
+    /// Waits until the host was told what `find` looks for.
+    pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
+        let limit = Instant::now() + PATIENCE;
+        let mut told = self.log.told.lock().expect("not poisoned");
+        loop {
+            if let Some(found) = find(&told) {
+                return found;
+            }
+            let left = limit.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero(),
+                "{} was not told of {what}; it was told {told:#?}",
+                self.room.peer_id()
+            );
+            told = self
+                .log
+                .changed
+                .wait_timeout(told, left)
+                .expect("not poisoned")
+                .0;
+        }
+    }
+
+    pub(crate) fn wait_for(&self, expected: &Told) {
+        self.wait(&format!("{expected:?}"), |told| {
+            told.contains(expected).then_some(())
+        });
+    }
+
+    pub(crate) fn messages(&self) -> Vec<(String, Vec<u8>)> {
+        self.told()
+            .into_iter()
+            .filter_map(|told| match told {
+                Told::Message(from, payload) => Some((from, payload)),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub(crate) fn leader(&self) -> Option<String> {
+        let snapshot = self.room.snapshot();
+        snapshot.leader.as_ref().map(ToString::to_string)
+    }
+}
+
+/// Waits until `condition` holds. For what no callback tells; looks every few milliseconds.
+pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let limit = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < limit, "it never came about: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits until every member sees all others and all name one leader; gives its name.
+pub(crate) fn settled(members: &[&Member]) -> String {
+    eventually("a full mesh with one leader", || {
+        let leader = members[0].leader();
+        leader.is_some()
+            && members.iter().all(|member| {
+                member.room.snapshot().connected == members.len() - 1 && member.leader() == leader
+            })
+    });
+    members[0].leader().expect("just seen")
+}

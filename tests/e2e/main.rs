@@ -1,0 +1,5 @@
+//! Real rooms over loopback: several members in one process, each with its own threads and sockets.
+
+mod harness;
+mod membership;
+mod messages;

@@ -1,0 +1,404 @@
+//! One seeded run: a room under faults, then healing, then quiet.
+//!
+//! Swarm selection: every run draws which kinds of faults it has, so that some runs have all of one kind.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::node::{Command, LinkEnd};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{Authority, MergePolicy};
+
+use crate::checks::Violation;
+use crate::trace::Trace;
+use crate::world::{Settings, World};
+
+/// How often the hosts look after their rooms.
+const UPKEEP: Duration = Duration::from_secs(1);
+/// For redials, and for silence to be noticed, in the bound of convergence.
+const VIEW_BOUND: Duration = Duration::from_secs(12);
+/// How long the agreed leader must stay after healing.
+const QUIET: Duration = Duration::from_secs(5);
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) violation: Option<Violation>,
+    pub(crate) ended_at: Time,
+    pub(crate) trace: Trace,
+}
+
+/// Runs a seed to its end or to its first violation.
+pub(crate) fn run(seed: u64, trace: Trace) -> Outcome {
+    let mut run = Run::new(seed, trace);
+    let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
+    if let Some(panic) = panicked {
+        let text = panic
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+            .unwrap_or_default();
+        run.world.violate("panic", text);
+    }
+    Outcome {
+        violation: run.world.violation.take(),
+        ended_at: run.world.now,
+        trace: run.world.trace,
+    }
+}
+
+/// A kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Crash,
+    Leave,
+    Pause,
+    Partition,
+    CutPair,
+    SetLeader,
+    ToggleAuto,
+    Delay,
+    Datagrams,
+    Join,
+    Reconnect,
+}
+
+const FAULTS: [Fault; 11] = [
+    Fault::Crash,
+    Fault::Leave,
+    Fault::Pause,
+    Fault::Partition,
+    Fault::CutPair,
+    Fault::SetLeader,
+    Fault::ToggleAuto,
+    Fault::Delay,
+    Fault::Datagrams,
+    Fault::Join,
+    Fault::Reconnect,
+];
+
+/// What ends a fault.
+#[derive(Debug, Clone)]
+enum Undo {
+    Mend(Vec<(usize, usize)>),
+    Resume(usize),
+    Start(usize),
+}
+
+#[derive(Debug)]
+struct Run {
+    world: World,
+    faults: Vec<Fault>,
+    /// Time between two faults, at most.
+    pace: Duration,
+    undo: Vec<(Time, Undo)>,
+    upkeep_at: Time,
+    ends_at: Time,
+}
+
+impl Run {
+    fn new(seed: u64, trace: Trace) -> Self {
+        let mut world = World::new(seed, 0, Settings::default(), trace);
+        let sizes = [1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 7];
+        let size = *sizes.choose(&mut world.rng).expect("not empty");
+        world.add_slots(size);
+        world.settings = draw_settings(&mut world);
+        if world.rng.random_bool(0.1) {
+            // The first place stays eligible, so that somebody can lead.
+            for slot in 1..size {
+                world.slots[slot].eligible = world.rng.random_bool(0.7);
+            }
+        }
+        world.silence_is_told_as = *[LinkEnd::Closed, LinkEnd::Silent]
+            .choose(&mut world.rng)
+            .expect("not empty");
+        let share = *[0.2, 0.5, 0.9].choose(&mut world.rng).expect("not empty");
+        let faults = FAULTS
+            .into_iter()
+            .filter(|_| world.rng.random_bool(share))
+            .collect();
+        let pace = *[300, 1_000, 3_000, 6_000].choose(&mut world.rng).expect("not empty");
+        let lasts = world.between(Duration::from_secs(4), Duration::from_secs(25));
+        Self {
+            faults,
+            pace: Duration::from_millis(pace),
+            undo: Vec::new(),
+            upkeep_at: world.now + UPKEEP,
+            ends_at: world.now + lasts,
+            world,
+        }
+    }
+
+    fn play(&mut self) {
+        let settings = format!("{:?} faults {:?}", self.world.settings, self.faults);
+        self.world.trace.add(self.world.now, format_args!("{settings}"));
+        self.gather();
+        while self.world.now < self.ends_at && self.world.violation.is_none() {
+            let pause = self.world.between(Duration::from_millis(1), self.pace);
+            let next = (self.world.now + pause).min(self.ends_at);
+            self.run_until(next);
+            if let Some(fault) = self.faults.choose(&mut self.world.rng).copied() {
+                self.inflict(fault);
+            }
+        }
+        self.heal();
+        self.settle();
+    }
+
+    /// Everybody starts within the first seconds, or joins later.
+    fn gather(&mut self) {
+        let late = self.faults.contains(&Fault::Join);
+        let together = self.world.rng.random_bool(0.2);
+        self.world.start(0);
+        for slot in 1..self.world.slots.len() {
+            if late && self.world.rng.random_bool(0.3) {
+                continue;
+            }
+            let most = if together { Duration::ZERO } else { Duration::from_secs(4) };
+            let at = self.world.now + self.world.between(Duration::ZERO, most);
+            self.undo.push((at, Undo::Start(slot)));
+        }
+    }
+
+    /// Runs on, with what the hosts do and with the ends of faults on the way.
+    fn run_until(&mut self, time: Time) {
+        while self.world.violation.is_none() {
+            let undo_at = self.undo.iter().map(|(at, _)| *at).min().unwrap_or(time);
+            let next = time.min(undo_at).min(self.upkeep_at);
+            self.world.run_until(next);
+            if next == self.upkeep_at {
+                self.upkeep_at = next + UPKEEP;
+                self.look_after();
+            }
+            while let Some(index) = self.undo.iter().position(|(at, _)| *at <= next) {
+                let (_, undo) = self.undo.remove(index);
+                self.undo(undo);
+            }
+            if next >= time {
+                return;
+            }
+        }
+    }
+
+    /// Hosts without any peer connect to somebody again; hosts without a leader allow elections.
+    fn look_after(&mut self) {
+        let running = self.world.running();
+        for slot in running.clone() {
+            let Some(node) = self.world.node(slot) else {
+                continue;
+            };
+            let (alone, leaderless) = (node.membership().is_empty(), node.leader().is_none());
+            let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
+            if alone {
+                if let Some(other) = others.choose(&mut self.world.rng) {
+                    self.world.connect(slot, *other);
+                }
+            }
+            if self.world.calm_since.is_some() {
+                let first = running[0];
+                if slot != first {
+                    self.world.connect(slot, first);
+                }
+                if leaderless {
+                    let _ = self.world.command(slot, Command::EnableAutoElection(true));
+                }
+            }
+        }
+    }
+
+    fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Mend(cuts) => {
+                for (from, to) in cuts {
+                    self.world.mend(from, to);
+                }
+            }
+            Undo::Resume(slot) => self.world.resume(slot),
+            Undo::Start(slot) => {
+                if self.world.slots[slot].process.is_none() {
+                    let running = self.world.running();
+                    self.world.start(slot);
+                    if let Some(contact) = running.choose(&mut self.world.rng) {
+                        self.world.connect(slot, *contact);
+                    }
+                }
+            }
+        }
+    }
+
+    fn later(&mut self, least_ms: u64, most_ms: u64, undo: Undo) {
+        let wait = self
+            .world
+            .between(Duration::from_millis(least_ms), Duration::from_millis(most_ms));
+        self.undo.push((self.world.now + wait, undo));
+    }
+
+    fn inflict(&mut self, fault: Fault) {
+        let running = self.world.running();
+        let Some(&victim) = running.choose(&mut self.world.rng) else {
+            return;
+        };
+        match fault {
+            Fault::Crash => {
+                self.world.crash(victim);
+                self.later(100, 8_000, Undo::Start(victim));
+            }
+            Fault::Leave => {
+                self.world.leave(victim);
+                self.later(2_100, 8_000, Undo::Start(victim));
+            }
+            Fault::Pause => {
+                self.world.pause(victim);
+                self.later(50, 5_000, Undo::Resume(victim));
+            }
+            Fault::Partition => self.partition(),
+            Fault::CutPair => {
+                let other = *running.choose(&mut self.world.rng).expect("not empty");
+                let both = self.world.rng.random_bool(0.5);
+                if victim != other {
+                    let mut cuts = vec![(victim, other)];
+                    if both {
+                        cuts.push((other, victim));
+                    }
+                    self.cut(cuts);
+                }
+            }
+            Fault::SetLeader => {
+                for _ in 0..self.world.rng.random_range(1..=2) {
+                    let caller = *running.choose(&mut self.world.rng).expect("not empty");
+                    let target = *running.choose(&mut self.world.rng).expect("not empty");
+                    let target = self.world.slots[target].id.clone();
+                    let _ = self.world.command(caller, Command::SetLeader(target));
+                }
+            }
+            Fault::ToggleAuto => {
+                let enabled = self.world.rng.random_bool(0.5);
+                let _ = self.world.command(victim, Command::EnableAutoElection(enabled));
+            }
+            Fault::Delay => self.world.settings.delay = draw_delay(&mut self.world),
+            Fault::Datagrams => {
+                self.world.datagram_loss = self.world.rng.random_range(0.0..0.6);
+                self.world.datagram_copies = self.world.rng.random_range(0.0..0.5);
+            }
+            Fault::Join => {
+                let slot = self.world.rng.random_range(0..self.world.slots.len());
+                self.undo(Undo::Start(slot));
+            }
+            Fault::Reconnect => {
+                let other = *running.choose(&mut self.world.rng).expect("not empty");
+                self.world.connect(victim, other);
+            }
+        }
+    }
+
+    /// Splits the places into two groups, both ways or one way.
+    fn partition(&mut self) {
+        let sides: Vec<bool> = (0..self.world.slots.len())
+            .map(|_| self.world.rng.random_bool(0.5))
+            .collect();
+        let one_way = self.world.rng.random_bool(0.25);
+        let mut cuts = Vec::new();
+        for from in 0..sides.len() {
+            for to in 0..sides.len() {
+                if sides[from] != sides[to] && (sides[from] || !one_way) {
+                    cuts.push((from, to));
+                }
+            }
+        }
+        self.cut(cuts);
+    }
+
+    fn cut(&mut self, cuts: Vec<(usize, usize)>) {
+        for (from, to) in &cuts {
+            self.world.cut(*from, *to);
+        }
+        self.later(100, 8_000, Undo::Mend(cuts));
+    }
+
+    /// All faults end at once; whoever is down starts again.
+    fn heal(&mut self) {
+        if self.world.violation.is_some() {
+            return;
+        }
+        self.world.trace.add(self.world.now, format_args!("---- healing ----"));
+        self.world.datagram_loss = 0.0;
+        self.world.datagram_copies = 0.0;
+        for (_, undo) in std::mem::take(&mut self.undo) {
+            self.undo(undo);
+        }
+        for slot in 0..self.world.slots.len() {
+            let leaving = self.world.slots[slot]
+                .process
+                .as_ref()
+                .is_some_and(|process| process.leaving);
+            if leaving {
+                self.world.crash(slot);
+            }
+            if self.world.slots[slot].process.is_none() {
+                self.undo(Undo::Start(slot));
+            }
+            let _ = self.world.command(slot, Command::EnableAutoElection(true));
+        }
+        // What is still under way was delayed by the last of the faults.
+        self.world.calm_since = Some(self.world.now + Duration::from_millis(400));
+    }
+
+    /// One leader for all within the bound (P9), and the same from then on (P14).
+    fn settle(&mut self) {
+        let bound = self.world.settings.election_timeout_max * 2 + VIEW_BOUND;
+        let deadline = self.world.now + bound;
+        while self.world.violation.is_none() {
+            self.run_until(self.world.now + Duration::from_millis(100));
+            if self.world.is_mesh() && self.world.agreed().is_some() {
+                break;
+            }
+            if self.world.now > deadline {
+                let text = self.world.describe();
+                self.world.violate("P9", format!("no agreement after {bound:?}: {text}"));
+            }
+        }
+        let leader = self.world.agreed();
+        let until = self.world.now + QUIET;
+        while self.world.violation.is_none() && self.world.now < until {
+            self.run_until(self.world.now + Duration::from_millis(100));
+            if self.world.agreed() != leader {
+                let text = self.world.describe();
+                self.world.violate("P14", format!("the leader did not stay: {text}"));
+            }
+        }
+    }
+}
+
+fn draw_delay(world: &mut World) -> (Duration, Duration) {
+    let most = *[2, 10, 40, 150].choose(&mut world.rng).expect("not empty");
+    let most = Duration::from_millis(most);
+    let least = world.between(Duration::from_millis(1), most);
+    (least, most)
+}
+
+fn draw_settings(world: &mut World) -> Settings {
+    let mut settings = Settings {
+        delay: draw_delay(world),
+        lateness: world.between(Duration::ZERO, Duration::from_millis(3)),
+        ..Settings::default()
+    };
+    if world.rng.random_bool(0.15) {
+        settings.merge = MergePolicy::HighestTerm;
+    }
+    if world.rng.random_bool(0.15) {
+        settings.authority = Authority::LeaderOnly;
+    }
+    if world.rng.random_bool(0.5) {
+        settings.recovery = Recovery::AutoElect;
+    }
+    if world.rng.random_bool(0.1) {
+        settings.heartbeat_interval = Duration::from_millis(200);
+        settings.heartbeat_timeout = Duration::from_millis(600);
+        settings.election_timeout_min = Duration::from_millis(600);
+        settings.election_timeout_max = Duration::from_millis(1200);
+    }
+    settings
+}

@@ -1,0 +1,712 @@
+//! Links between processes: dialling, Hello, ordered control streams, datagrams, closing.
+//!
+//! What the network layer of the library does, without its bytes: one link per pair; of two that are dialled
+//! at once the smaller id's stays; a link that its dialler's end has ended is replaced by its next one.
+
+use std::collections::VecDeque;
+
+use rand::Rng;
+
+use meta_mystia_network::core::id::{Fingerprint, PeerId};
+use meta_mystia_network::core::introductions::Dial;
+use meta_mystia_network::core::node::{Input, LinkEnd, LinkUp};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{Envelope, Hello, Probe, Side};
+
+use crate::trace::Brief;
+use crate::world::{Happening, World};
+
+/// A dial that the core asked for fails after this.
+const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
+/// A dial that the host asked for fails after this.
+const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The end that dialled, and the one that accepted.
+const DIALLER: usize = 0;
+const ACCEPTOR: usize = 1;
+
+/// What travels on a control stream.
+#[derive(Debug)]
+enum Item {
+    /// The acceptor's Hello: the link is up.
+    Ack(Side),
+    /// A control message.
+    Message(Box<Envelope>),
+}
+
+/// One direction: reliable and in order.
+#[derive(Debug, Default)]
+struct Pipe {
+    items: VecDeque<(Time, Item)>,
+    last: Option<Time>,
+}
+
+/// A link, from the acceptor's Hello on.
+#[derive(Debug)]
+pub(crate) struct Link {
+    slots: [usize; 2],
+    lives: [u64; 2],
+    /// Whether the end holds the link as its session.
+    up: [bool; 2],
+    /// Whether the end has ended it.
+    ended: [bool; 2],
+    /// From the end of that number to the other.
+    pipes: [Pipe; 2],
+    dial: u64,
+    said: Side,
+}
+
+/// A dial that has not ended.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    from: usize,
+    life: u64,
+    to: usize,
+    /// The core's own dial, and the key that it expects.
+    expects: Option<Fingerprint>,
+    link: Option<u64>,
+}
+
+/// Something that will happen to links.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    SayHello { dial: u64 },
+    HelloArrives { dial: u64, to_life: u64, hello: Box<Hello> },
+    DialRefused { dial: u64, hopeless: bool },
+    DialTimeout { dial: u64 },
+    Deliver { link: u64, from: usize },
+    Datagram { link: u64, from: usize, probe: Probe },
+    Closed { link: u64, from: usize, why: LinkEnd },
+}
+
+/// The network between places.
+impl World {
+    /// Cuts one direction once more.
+    pub(crate) fn cut(&mut self, from: usize, to: usize) {
+        *self.cuts.entry((from, to)).or_insert(0) += 1;
+        self.trace.add(
+            self.now,
+            format_args!("cut {} -> {}", self.slots[from].id, self.slots[to].id),
+        );
+    }
+
+    /// Takes one cut of that direction back.
+    pub(crate) fn mend(&mut self, from: usize, to: usize) {
+        if let Some(count) = self.cuts.get_mut(&(from, to)) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.cuts.remove(&(from, to));
+                self.trace.add(
+                    self.now,
+                    format_args!("mend {} -> {}", self.slots[from].id, self.slots[to].id),
+                );
+            }
+        }
+        self.unblock();
+    }
+
+    /// Cuts both directions between two places.
+    pub(crate) fn cut_both(&mut self, a: usize, b: usize) {
+        self.cut(a, b);
+        self.cut(b, a);
+    }
+
+    /// Takes one cut of both directions back.
+    pub(crate) fn mend_both(&mut self, a: usize, b: usize) {
+        self.mend(a, b);
+        self.mend(b, a);
+    }
+
+    pub(crate) fn is_cut(&self, from: usize, to: usize) -> bool {
+        self.cuts.contains_key(&(from, to))
+    }
+
+    /// Whether both ends hold one link, and both directions work.
+    pub(crate) fn is_linked(&self, a: usize, b: usize) -> bool {
+        let session = |x: usize, y: usize| {
+            let process = self.slots[x].process.as_ref()?;
+            process.sessions.get(&y).copied()
+        };
+        match (session(a, b), session(b, a)) {
+            (Some(one), Some(other)) => one == other && !self.is_cut(a, b) && !self.is_cut(b, a),
+            _ => false,
+        }
+    }
+
+    fn delay(&mut self) -> Duration {
+        let (least, most) = self.settings.delay;
+        self.between(least, most)
+    }
+
+    fn is_paused(&self, slot: usize) -> bool {
+        self.slots[slot].process.as_ref().is_some_and(|process| process.paused)
+    }
+
+    fn is_life(&self, slot: usize, life: u64) -> bool {
+        self.slots[slot].life == life && self.slots[slot].process.is_some()
+    }
+
+    pub(crate) fn wire(&mut self, wire: Wire) {
+        match wire {
+            Wire::SayHello { dial } => self.say_hello(dial),
+            Wire::HelloArrives { dial, to_life, hello } => self.hello_arrives(dial, to_life, &hello),
+            Wire::DialRefused { dial, hopeless } => self.dial_failed(dial, hopeless),
+            Wire::DialTimeout { dial } => self.dial_failed(dial, false),
+            Wire::Deliver { link, from } => self.deliver(link, from),
+            Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
+            Wire::Closed { link, from, why } => self.closed(link, from, why),
+        }
+    }
+}
+
+/// Dialling.
+impl World {
+    /// The host of `from` connects to the address of `to`.
+    pub(crate) fn connect(&mut self, from: usize, to: usize) {
+        let Some(process) = &mut self.slots[from].process else {
+            return;
+        };
+        let running = self.dials.values().any(|dial| dial.from == from && dial.to == to);
+        if from == to || process.leaving || running || process.sessions.contains_key(&to) {
+            return;
+        }
+        process.host_dials += 1;
+        self.trace.add(
+            self.now,
+            format_args!("{} connects to {}", self.slots[from].id, self.slots[to].id),
+        );
+        let _ = self.feed(from, Input::HostDialing(true));
+        self.dial(from, to, None);
+    }
+
+    pub(crate) fn dial_for_core(&mut self, from: usize, dial: &Dial) {
+        self.trace.add(
+            self.now,
+            format_args!("{} dials {}", self.slots[from].id, dial.peer),
+        );
+        let to = self.slots.iter().position(|slot| slot.address == dial.address);
+        let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
+        match to.filter(busy) {
+            Some(to) => self.dial(from, to, Some(dial.key)),
+            None => {
+                let peer = dial.peer.clone();
+                let _ = self.feed(from, Input::DialFailed { peer, hopeless: false });
+            }
+        }
+    }
+
+    fn dial(&mut self, from: usize, to: usize, expects: Option<Fingerprint>) {
+        self.made += 1;
+        let dial = self.made;
+        let life = self.slots[from].life;
+        self.dials.insert(dial, Pending { from, life, to, expects, link: None });
+        // TLS and the PAKE take two round trips before the Hello.
+        let handshake = (0..4).fold(Duration::ZERO, |sum, _| sum + self.delay());
+        self.at(self.now + handshake, Happening::Wire(Wire::SayHello { dial }));
+        let timeout = match expects {
+            Some(_) => CORE_DIAL_TIMEOUT,
+            None => HOST_DIAL_TIMEOUT,
+        };
+        self.at(self.now + timeout, Happening::Wire(Wire::DialTimeout { dial }));
+    }
+
+    fn say_hello(&mut self, dial: u64) {
+        let Some(pending) = self.dials.get(&dial) else {
+            return;
+        };
+        let (from, to, life) = (pending.from, pending.to, pending.life);
+        let by_hand = pending.expects.is_none();
+        let blocked = self.is_cut(from, to) || self.is_cut(to, from);
+        if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
+            return;
+        }
+        let Some(hello) = self.hello(from, by_hand) else {
+            return;
+        };
+        let to_life = self.slots[to].life;
+        let at = self.now + self.delay();
+        let arrives = Wire::HelloArrives { dial, to_life, hello: Box::new(hello) };
+        self.at(at, Happening::Wire(arrives));
+    }
+
+    /// What a process says of itself now.
+    pub(crate) fn hello(&self, slot: usize, by_hand: bool) -> Option<Hello> {
+        let place = &self.slots[slot];
+        let process = place.process.as_ref()?;
+        Some(Hello {
+            features: 0,
+            peer_id: place.id.clone(),
+            incarnation: process.node.incarnation(),
+            generation: 0,
+            by_hand,
+            policy: self.policy(),
+            listen_port: place.address.port(),
+            max_message_size: 262_144,
+            eligible: process.eligible,
+            priority: 0,
+            side: process.node.side(self.now),
+            join_payload: Vec::new(),
+        })
+    }
+
+    fn hello_arrives(&mut self, dial: u64, to_life: u64, hello: &Hello) {
+        let Some(pending) = self.dials.get(&dial) else {
+            return;
+        };
+        let (from, to, expects) = (pending.from, pending.to, pending.expects);
+        let from_life = pending.life;
+        let lost = self.is_cut(from, to) || self.is_paused(to) || !self.is_life(to, to_life);
+        if lost || !self.is_life(from, from_life) {
+            return;
+        }
+        let (Some(dialler), Some(acceptor)) = (&self.slots[from].process, &self.slots[to].process)
+        else {
+            return;
+        };
+        let key = dialler.key;
+        if acceptor.leaving {
+            self.refuse(dial, false);
+            return;
+        }
+        if expects.is_some_and(|expected| expected != acceptor.key) {
+            self.refuse(dial, true);
+            return;
+        }
+        let session = acceptor.sessions.get(&from).copied();
+        if let Some(link) = session.and_then(|link| self.links.get(&link)) {
+            let end = link.end_of(from);
+            let stale = link.ended[end] || link.lives[end] != from_life;
+            if !stale {
+                self.refuse(dial, false);
+                return;
+            }
+        }
+        if let Err(refusal) = acceptor.node.check_hello(hello, key) {
+            self.trace.add(
+                self.now,
+                format_args!("{} refuses {}: {refusal}", self.slots[to].id, hello.peer_id),
+            );
+            self.refuse(dial, false);
+            return;
+        }
+        let own = self.dials.iter().find(|(_, other)| other.from == to && other.to == from);
+        if let Some((&own, _)) = own {
+            // Both dial: the smaller id's dial stays.
+            if self.slots[to].id < self.slots[from].id {
+                self.refuse(dial, false);
+                return;
+            }
+            self.end_dial(own);
+        }
+        if let Some(old) = session {
+            self.end_session(to, from, old, LinkEnd::Replaced);
+        }
+        self.accept(dial, hello, key);
+    }
+
+    fn accept(&mut self, dial: u64, hello: &Hello, key: Fingerprint) {
+        let Some(pending) = self.dials.get_mut(&dial) else {
+            return;
+        };
+        let (from, to) = (pending.from, pending.to);
+        let Some(process) = &mut self.slots[to].process else {
+            return;
+        };
+        let said = process.node.side(self.now);
+        self.made += 1;
+        let id = self.made;
+        pending.link = Some(id);
+        process.sessions.insert(from, id);
+        let lives = [self.slots[from].life, self.slots[to].life];
+        self.links.insert(
+            id,
+            Link {
+                slots: [from, to],
+                lives,
+                up: [false, true],
+                ended: [false, false],
+                pipes: [Pipe::default(), Pipe::default()],
+                dial,
+                said: hello.side.clone(),
+            },
+        );
+        self.send(id, ACCEPTOR, Item::Ack(said.clone()));
+        self.link_up(to, from, hello, key, said, hello.side.clone());
+    }
+
+    fn link_up(
+        &mut self,
+        slot: usize,
+        other: usize,
+        hello: &Hello,
+        key: Fingerprint,
+        ours: Side,
+        theirs: Side,
+    ) {
+        self.trace.add(
+            self.now,
+            format_args!(
+                "{} linked to {}: ours {} theirs {}",
+                self.slots[slot].id,
+                self.slots[other].id,
+                Brief(&ours),
+                Brief(&theirs)
+            ),
+        );
+        let link = LinkUp {
+            peer: self.slots[other].id.clone(),
+            incarnation: hello.incarnation,
+            key,
+            addresses: vec![self.slots[other].address],
+            eligible: hello.eligible,
+            priority: hello.priority,
+            ours,
+            theirs,
+        };
+        let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
+    }
+
+    /// The acceptor's Hello is back at the dialler.
+    fn acknowledged(&mut self, id: u64, theirs: Side) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let [from, to] = link.slots;
+        let (dial, ours) = (link.dial, link.said.clone());
+        let acceptor_key = self.slots[to].process.as_ref().map(|process| process.key);
+        let hello = self.hello(to, false).map(|hello| Hello { side: theirs.clone(), ..hello });
+        let wanted = self.dials.contains_key(&dial)
+            && self.slots[from].process.as_ref().is_some_and(|process| !process.leaving);
+        let (Some(hello), Some(key), true) = (hello, acceptor_key, wanted) else {
+            self.refuse_link(id);
+            return;
+        };
+        let Some(process) = &mut self.slots[from].process else {
+            return;
+        };
+        if process.node.check_hello(&hello, key).is_err() {
+            self.dial_failed(dial, false);
+            self.refuse_link(id);
+            return;
+        }
+        if let Some(old) = process.sessions.get(&to).copied() {
+            self.end_session(from, to, old, LinkEnd::Replaced);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.up[DIALLER] = true;
+        }
+        if let Some(process) = &mut self.slots[from].process {
+            process.sessions.insert(to, id);
+        }
+        self.link_up(from, to, &hello, key, ours, theirs);
+        self.end_dial(dial);
+    }
+
+    /// The dialler does not want the link any more.
+    fn refuse_link(&mut self, id: u64) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.ended[DIALLER] = true;
+            self.send_close(id, DIALLER, LinkEnd::Closed);
+        }
+    }
+
+    fn refuse(&mut self, dial: u64, hopeless: bool) {
+        let at = self.now + self.delay();
+        self.at(at, Happening::Wire(Wire::DialRefused { dial, hopeless }));
+    }
+
+    fn dial_failed(&mut self, dial: u64, hopeless: bool) {
+        let Some(pending) = self.dials.get(&dial) else {
+            return;
+        };
+        let (from, to, life) = (pending.from, pending.to, pending.life);
+        let by_core = pending.expects.is_some();
+        if let Some(link) = pending.link {
+            self.refuse_link(link);
+        }
+        if self.is_life(from, life) && by_core {
+            let peer = self.slots[to].id.clone();
+            let _ = self.feed(from, Input::DialFailed { peer, hopeless });
+        }
+        self.end_dial(dial);
+    }
+
+    fn end_dial(&mut self, dial: u64) {
+        let Some(pending) = self.dials.remove(&dial) else {
+            return;
+        };
+        if pending.expects.is_none() && self.is_life(pending.from, pending.life) {
+            if let Some(process) = &mut self.slots[pending.from].process {
+                process.host_dials -= 1;
+                if process.host_dials == 0 {
+                    let _ = self.feed(pending.from, Input::HostDialing(false));
+                }
+            }
+        }
+    }
+}
+
+/// Traffic.
+impl World {
+    pub(crate) fn transmit(&mut self, slot: usize, to: &PeerId, envelope: Envelope) {
+        let Some((link, end)) = self.session_with(slot, to) else {
+            return;
+        };
+        self.send(link, end, Item::Message(Box::new(envelope)));
+    }
+
+    /// A control message that the node itself did not send, for tests of bad members.
+    pub(crate) fn forge(&mut self, slot: usize, to: usize, envelope: Envelope) {
+        let to = self.slots[to].id.clone();
+        self.transmit(slot, &to, envelope);
+    }
+
+    fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
+        let other = self.slot_of(peer)?;
+        let process = self.slots[slot].process.as_ref()?;
+        let id = *process.sessions.get(&other)?;
+        Some((id, self.links.get(&id)?.end_of(slot)))
+    }
+
+    fn send(&mut self, id: u64, from: usize, item: Item) {
+        let delay = self.delay();
+        let now = self.now;
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let pipe = &mut link.pipes[from];
+        let at = pipe.last.map_or(now + delay, |last| last.max(now + delay));
+        pipe.last = Some(at);
+        pipe.items.push_back((at, item));
+        self.at(at, Happening::Wire(Wire::Deliver { link: id, from }));
+    }
+
+    fn deliver(&mut self, id: u64, from: usize) {
+        while self.violation.is_none() {
+            let Some(link) = self.links.get(&id) else {
+                return;
+            };
+            let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+            if self.is_cut(sender, receiver) || self.is_paused(receiver) {
+                return;
+            }
+            let now = self.now;
+            let Some(link) = self.links.get_mut(&id) else {
+                return;
+            };
+            let items = &mut link.pipes[from].items;
+            if items.front().is_none_or(|(at, _)| *at > now) {
+                return;
+            }
+            let Some((_, item)) = items.pop_front() else {
+                return;
+            };
+            let open = link.up[1 - from] && !link.ended[1 - from];
+            let life = link.lives[1 - from];
+            if !self.is_life(receiver, life) {
+                continue;
+            }
+            match item {
+                Item::Ack(side) => self.acknowledged(id, side),
+                Item::Message(envelope) if open => {
+                    let peer = self.slots[sender].id.clone();
+                    self.trace.add(
+                        now,
+                        format_args!("{} <- {peer} {}", self.slots[receiver].id, Brief(&*envelope)),
+                    );
+                    let input = Input::Message { from: peer, envelope: *envelope };
+                    let _ = self.feed(receiver, input);
+                }
+                // The transport answers what arrives on a link that it has closed.
+                Item::Message(_) => self.send_close(id, 1 - from, LinkEnd::Closed),
+            }
+        }
+    }
+
+    /// What was held back by cuts and pauses is sent again.
+    pub(crate) fn unblock(&mut self) {
+        let stuck: Vec<_> = self
+            .links
+            .iter()
+            .flat_map(|(id, link)| [(*id, DIALLER, link), (*id, ACCEPTOR, link)])
+            .filter(|(_, from, link)| {
+                let front = link.pipes[*from].items.front();
+                front.is_some_and(|(at, _)| *at <= self.now)
+                    && !self.is_cut(link.slots[*from], link.slots[1 - from])
+                    && !self.is_paused(link.slots[1 - from])
+            })
+            .map(|(id, from, _)| (id, from))
+            .collect();
+        for (id, from) in stuck {
+            let at = self.now + self.delay();
+            if let Some(link) = self.links.get_mut(&id) {
+                let pipe = &mut link.pipes[from];
+                for (due, _) in &mut pipe.items {
+                    *due = at.max(*due);
+                }
+                pipe.last = pipe.last.max(Some(at));
+            }
+            self.at(at, Happening::Wire(Wire::Deliver { link: id, from }));
+        }
+    }
+
+    pub(crate) fn send_datagram(&mut self, slot: usize, to: &PeerId, probe: Probe) {
+        let Some((link, from)) = self.session_with(slot, to) else {
+            return;
+        };
+        let copies = 1 + u32::from(self.rng.random_bool(self.datagram_copies));
+        for _ in 0..copies {
+            if !self.rng.random_bool(self.datagram_loss) {
+                // Datagrams overtake each other.
+                let at = self.now + self.delay() + self.delay();
+                self.at(at, Happening::Wire(Wire::Datagram { link, from, probe }));
+            }
+        }
+    }
+
+    fn deliver_datagram(&mut self, id: u64, from: usize, probe: Probe) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        let open = link.up[1 - from] && !link.ended[1 - from];
+        if open
+            && self.is_life(receiver, link.lives[1 - from])
+            && !self.is_cut(sender, receiver)
+            && !self.is_paused(receiver)
+        {
+            let from = self.slots[sender].id.clone();
+            self.trace.add(
+                self.now,
+                format_args!("{} <- {from} {probe:?}", self.slots[receiver].id),
+            );
+            let _ = self.feed(receiver, Input::Datagram { from, probe });
+        }
+    }
+}
+
+/// Closing.
+impl World {
+    /// The core of `slot` closes its link with `peer`.
+    pub(crate) fn close(&mut self, slot: usize, peer: &PeerId, why: LinkEnd) {
+        self.trace.add(
+            self.now,
+            format_args!("{} closes {peer}: {why:?}", self.slots[slot].id),
+        );
+        let Some((id, end)) = self.session_with(slot, peer) else {
+            return;
+        };
+        let other = self.slot_of(peer);
+        if let (Some(process), Some(other)) = (&mut self.slots[slot].process, other) {
+            process.sessions.remove(&other);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.ended[end] = true;
+        }
+        let said = match why {
+            LinkEnd::Disconnected => LinkEnd::Disconnected,
+            LinkEnd::Silent => self.silence_is_told_as,
+            _ => LinkEnd::Closed,
+        };
+        self.send_close(id, end, said);
+        self.sweep(id);
+    }
+
+    fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
+        let at = self.now + self.delay();
+        self.at(at, Happening::Wire(Wire::Closed { link: id, from, why }));
+    }
+
+    fn closed(&mut self, id: u64, from: usize, why: LinkEnd) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        if self.is_cut(sender, receiver) {
+            return; // The peer will notice the silence.
+        }
+        if self.is_paused(receiver) {
+            let at = self.now + Duration::from_millis(50);
+            self.at(at, Happening::Wire(Wire::Closed { link: id, from, why }));
+            return;
+        }
+        let up = link.up[1 - from] && !link.ended[1 - from];
+        if up && self.is_life(receiver, link.lives[1 - from]) {
+            self.end_session(receiver, sender, id, why);
+        } else if let Some(link) = self.links.get_mut(&id) {
+            // The acceptor closed before its Hello arrived: the dial has failed.
+            let dial = link.dial;
+            link.ended[1 - from] = true;
+            if from == ACCEPTOR {
+                self.dial_failed(dial, false);
+            }
+        }
+        self.sweep(id);
+    }
+
+    /// The end of `slot` loses its session with `other`.
+    fn end_session(&mut self, slot: usize, other: usize, id: u64, why: LinkEnd) {
+        if let Some(link) = self.links.get_mut(&id) {
+            let end = link.end_of(slot);
+            link.ended[end] = true;
+        }
+        let peer = self.slots[other].id.clone();
+        self.trace.add(
+            self.now,
+            format_args!("{} loses its link to {peer}: {why:?}", self.slots[slot].id),
+        );
+        if let Some(process) = &mut self.slots[slot].process {
+            if process.sessions.get(&other) == Some(&id) {
+                process.sessions.remove(&other);
+            }
+        }
+        let _ = self.feed(slot, Input::LinkDown { peer, why });
+        self.sweep(id);
+    }
+
+    /// A process that ends politely closes all of its links.
+    pub(crate) fn close_all(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        let open: Vec<_> = self
+            .links
+            .iter()
+            .filter_map(|(id, link)| {
+                let end = (0..2).find(|e| link.slots[*e] == slot && link.lives[*e] == life)?;
+                (!link.ended[end]).then_some((*id, end))
+            })
+            .collect();
+        for (id, end) in open {
+            self.send_close(id, end, LinkEnd::Closed);
+        }
+    }
+
+    /// A process ended: its dials with it; its links are gone at its end.
+    pub(crate) fn forget_ends_of(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        self.dials.retain(|_, dial| dial.from != slot || dial.life != life);
+        let mut touched = Vec::new();
+        for (id, link) in &mut self.links {
+            for end in [DIALLER, ACCEPTOR] {
+                if link.slots[end] == slot && link.lives[end] == life {
+                    link.ended[end] = true;
+                    touched.push(*id);
+                }
+            }
+        }
+        for id in touched {
+            self.sweep(id);
+        }
+    }
+
+    fn sweep(&mut self, id: u64) {
+        if self.links.get(&id).is_some_and(|link| link.ended == [true, true]) {
+            self.links.remove(&id);
+        }
+    }
+}
+
+impl Link {
+    fn end_of(&self, slot: usize) -> usize {
+        if self.slots[DIALLER] == slot { DIALLER } else { ACCEPTOR }
+    }
+}

@@ -1,0 +1,149 @@
+//! What happened in a run, as lines; nothing is formatted unless somebody wants to read it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use meta_mystia_network::core::election::record::{Record, Stamp};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::time::Time;
+use meta_mystia_network::core::wire::{
+    ElectionMessage, Envelope, LiveLeader, Message, Pulse, Side,
+};
+
+/// Lines of a run, when it is traced.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    lines: Option<Vec<String>>,
+}
+
+impl Trace {
+    /// Keeps nothing.
+    pub(crate) fn off() -> Self {
+        Self { lines: None }
+    }
+
+    /// Keeps every line.
+    pub(crate) fn on() -> Self {
+        Self {
+            lines: Some(Vec::new()),
+        }
+    }
+
+    /// Adds a line, if anybody wants it.
+    pub(crate) fn add(&mut self, now: Time, line: fmt::Arguments<'_>) {
+        if let Some(lines) = &mut self.lines {
+            let micros = now.as_micros();
+            lines.push(format!(
+                "{:4}.{:06} {line}",
+                micros / 1_000_000,
+                micros % 1_000_000
+            ));
+        }
+    }
+
+    /// All lines.
+    pub(crate) fn lines(&self) -> &[String] {
+        self.lines.as_deref().unwrap_or_default()
+    }
+
+    /// A hash over all lines (P17).
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.lines().hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// A message in few characters; a record is `override_seq.assigner/term/leader`, with `!` when assigned.
+pub(crate) struct Brief<'a, T>(pub(crate) &'a T);
+
+fn name(id: Option<&PeerId>) -> &str {
+    id.map_or("-", PeerId::as_str)
+}
+
+impl fmt::Display for Brief<'_, Stamp> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stamp { epoch, term } = self.0;
+        if epoch.override_seq > 0 {
+            write!(f, "{}.{}/", epoch.override_seq, name(epoch.assigner.as_ref()))?;
+        }
+        write!(f, "{term}")
+    }
+}
+
+impl fmt::Display for Brief<'_, Record> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = if self.0.assigned { "!" } else { "" };
+        let leader = name(self.0.leader.as_ref());
+        write!(f, "{}/{leader}{mark}", Brief(&self.0.stamp))
+    }
+}
+
+impl fmt::Display for Brief<'_, Option<LiveLeader>> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(live) => write!(
+                f,
+                "live {} weight {} led {} rest {}",
+                live.id, live.weight, live.led_ms, live.rest_ms
+            ),
+            None => f.write_str("none live"),
+        }
+    }
+}
+
+impl fmt::Display for Brief<'_, Side> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lone = if self.0.lone { " lone" } else { "" };
+        write!(f, "({} {}{lone})", Brief(&self.0.record), Brief(&self.0.live))
+    }
+}
+
+impl fmt::Display for Brief<'_, Envelope> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] ", Brief(&self.0.stamp))?;
+        match &self.0.message {
+            Message::PeerList(entries) => {
+                let names: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
+                write!(f, "PeerList {}", names.join(" "))
+            }
+            Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
+                Pulse::Follows { record, live } => {
+                    write!(f, "beat {} follows {} live {live}", heartbeat.seq, Brief(record))
+                }
+                Pulse::Leads { record, weight, led_ms } => write!(
+                    f,
+                    "beat {} LEADS {} weight {weight} led {led_ms}",
+                    heartbeat.seq,
+                    Brief(record)
+                ),
+            },
+            Message::Election(message) => write!(f, "{}", Brief(message)),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+impl fmt::Display for Brief<'_, ElectionMessage> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use ElectionMessage as M;
+        match self.0 {
+            M::PreVoteResponse { round, granted, record, live, .. } => {
+                write!(f, "PreVoteResponse {round} {granted} {} {}", Brief(record), Brief(live))
+            }
+            M::VoteResponse { round, granted, record, live, .. } => {
+                write!(f, "VoteResponse {round} {granted} {} {}", Brief(record), Brief(live))
+            }
+            M::LeaderAssign { record, seq } => write!(f, "LeaderAssign {seq} {}", Brief(record)),
+            M::LeaderAssignAck { seq, accepted, record } => {
+                write!(f, "LeaderAssignAck {seq} {accepted} {}", Brief(record))
+            }
+            M::Nack { record, live } => write!(f, "Nack {} {}", Brief(record), Brief(live)),
+            M::ForeignSide { peer, ours, theirs } => {
+                write!(f, "ForeignSide {peer} ours {} theirs {}", Brief(ours), Brief(theirs))
+            }
+            other => write!(f, "{other:?}"),
+        }
+    }
+}

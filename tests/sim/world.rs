@@ -1,0 +1,586 @@
+//! A room in virtual time: processes, their links, and the one queue of everything that will happen.
+//!
+//! Every random choice comes from the one generator, so that a seed decides a run.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use meta_mystia_network::core::election::Election;
+use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::election::rules::Role;
+use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
+use meta_mystia_network::core::node::{
+    Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
+};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{
+    Authority, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Strategy,
+};
+
+use crate::checks::{Checker, Seen, Violation};
+use crate::links::{Link, Pending, Wire};
+use crate::trace::{Brief, Trace};
+
+/// Outputs of one input, per member; more is a flood.
+const MAX_OUTPUTS_PER_MEMBER: usize = 24;
+/// Ticks of one node at one instant; more is a livelock.
+const MAX_TICKS_AT_ONCE: u32 = 8;
+/// A leaving process ends at the latest after this.
+const LEAVE_LIMIT: Duration = Duration::from_secs(2);
+
+/// A running process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) node: Node,
+    pub(crate) key: Fingerprint,
+    pub(crate) eligible: bool,
+    pub(crate) paused: bool,
+    pub(crate) leaving: bool,
+    /// Dials that the host asked for and that are running.
+    pub(crate) host_dials: u32,
+    /// The link of each peer, by slot.
+    pub(crate) sessions: BTreeMap<usize, u64>,
+    wake_at: Option<Time>,
+    ticks: (Time, u32),
+}
+
+/// A place for one peer: its processes come and go, its name and address stay.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) id: PeerId,
+    pub(crate) address: SocketAddr,
+    /// Counts the processes that ran here.
+    pub(crate) life: u64,
+    pub(crate) process: Option<Process>,
+    pub(crate) eligible: bool,
+    /// Every `LeaderChanged` that the host was told, with the time.
+    pub(crate) told: Vec<(Time, Option<PeerId>)>,
+    /// Every other event that the host was told.
+    pub(crate) events: Vec<(Time, Event)>,
+}
+
+/// Something that will happen.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A node asked to be called.
+    Wake { slot: usize, life: u64 },
+    /// The limit of a polite leave.
+    LeaveLimit { slot: usize, life: u64 },
+    /// Something about links.
+    Wire(Wire),
+}
+
+/// Settings of a room.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) heartbeat_interval: Duration,
+    pub(crate) heartbeat_timeout: Duration,
+    pub(crate) election_timeout_min: Duration,
+    pub(crate) election_timeout_max: Duration,
+    pub(crate) merge: MergePolicy,
+    pub(crate) authority: Authority,
+    pub(crate) recovery: Recovery,
+    /// One-way delay of every direction, at least and at most.
+    pub(crate) delay: (Duration, Duration),
+    /// Timers fire up to so much late.
+    pub(crate) lateness: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            heartbeat_interval: Duration::from_millis(500),
+            heartbeat_timeout: Duration::from_millis(1500),
+            election_timeout_min: Duration::from_millis(1500),
+            election_timeout_max: Duration::from_millis(3000),
+            merge: MergePolicy::LargestSide,
+            authority: Authority::Anyone,
+            recovery: Recovery::Hold,
+            delay: (Duration::from_millis(1), Duration::from_millis(5)),
+            lateness: Duration::ZERO,
+        }
+    }
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) rng: ChaCha8Rng,
+    pub(crate) settings: Settings,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) links: BTreeMap<u64, Link>,
+    pub(crate) dials: BTreeMap<u64, Pending>,
+    /// How many faults cut the direction from the first to the second.
+    pub(crate) cuts: BTreeMap<(usize, usize), u32>,
+    /// Share of datagrams that are lost, and that arrive twice.
+    pub(crate) datagram_loss: f64,
+    pub(crate) datagram_copies: f64,
+    /// What the other end hears when a link is closed for its silence.
+    pub(crate) silence_is_told_as: LinkEnd,
+    pub(crate) trace: Trace,
+    pub(crate) violation: Option<Violation>,
+    /// Since when there are no faults, for the bounds that hold only then.
+    pub(crate) calm_since: Option<Time>,
+    checker: Checker,
+    rivals: BTreeMap<(usize, usize), Time>,
+    queue: BTreeMap<(Time, u64), Happening>,
+    queued: u64,
+    pub(crate) made: u64,
+}
+
+impl World {
+    /// A room of `size` places, nobody running yet.
+    pub(crate) fn new(seed: u64, size: usize, settings: Settings, trace: Trace) -> Self {
+        let mut world = Self {
+            now: Time::from_micros(1_000_000),
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            settings,
+            slots: Vec::new(),
+            links: BTreeMap::new(),
+            dials: BTreeMap::new(),
+            cuts: BTreeMap::new(),
+            datagram_loss: 0.0,
+            datagram_copies: 0.0,
+            silence_is_told_as: LinkEnd::Closed,
+            trace,
+            violation: None,
+            calm_since: None,
+            checker: Checker::default(),
+            rivals: BTreeMap::new(),
+            queue: BTreeMap::new(),
+            queued: 0,
+            made: 0,
+        };
+        world.add_slots(size);
+        world
+    }
+
+    /// Adds places with names of their own.
+    pub(crate) fn add_slots(&mut self, count: usize) {
+        for _ in 0..count {
+            let name = loop {
+                let letters = (0..3).map(|_| char::from(self.rng.random_range(b'a'..=b'z')));
+                let name: String = letters.collect();
+                if self.slots.iter().all(|slot| slot.id.as_str() != name) {
+                    break name;
+                }
+            };
+            let index = self.slots.len();
+            self.slots.push(Slot::new(&name, index));
+        }
+    }
+
+    /// Puts something into the queue.
+    pub(crate) fn at(&mut self, time: Time, happening: Happening) {
+        self.queued += 1;
+        self.queue.insert((time.max(self.now), self.queued), happening);
+    }
+
+    /// A duration between both, both included.
+    pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
+        let least = least.as_micros() as u64;
+        let most = (most.as_micros() as u64).max(least);
+        Duration::from_micros(self.rng.random_range(least..=most))
+    }
+
+    /// Makes everything happen that is due until `time`, or until a property is broken.
+    pub(crate) fn run_until(&mut self, time: Time) {
+        while self.violation.is_none() {
+            let Some((&(at, number), _)) = self.queue.first_key_value() else {
+                break;
+            };
+            if at > time {
+                break;
+            }
+            let happening = self.queue.remove(&(at, number)).expect("it was there");
+            self.now = at;
+            match happening {
+                Happening::Wake { slot, life } => self.wake(slot, life),
+                Happening::LeaveLimit { slot, life } => {
+                    if self.slots[slot].life == life && self.slots[slot].process.is_some() {
+                        self.exit(slot);
+                    }
+                }
+                Happening::Wire(wire) => self.wire(wire),
+            }
+            self.check_rivals();
+        }
+        self.now = self.now.max(time);
+    }
+
+    /// Runs for a while.
+    pub(crate) fn run_for(&mut self, duration: Duration) {
+        self.run_until(self.now + duration);
+    }
+
+    pub(crate) fn violate(&mut self, property: &'static str, text: String) {
+        let violation = Violation { property, text };
+        self.trace.add(self.now, format_args!("VIOLATION {violation}"));
+        self.violation.get_or_insert(violation);
+    }
+}
+
+/// Processes.
+impl World {
+    /// Starts a process.
+    pub(crate) fn start(&mut self, slot: usize) {
+        let life = self.slots[slot].life + 1;
+        let seed = self.rng.random();
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&self.rng.random::<u64>().to_be_bytes());
+        let incarnation = Incarnation {
+            started_us: 1_700_000_000_000_000 + self.now.as_micros(),
+            random: self.rng.random(),
+        };
+        let config = self.config(slot, Fingerprint(key));
+        let place = &mut self.slots[slot];
+        place.life = life;
+        place.process = Some(Process {
+            node: Node::new(place.id.clone(), incarnation, config, seed, self.now),
+            key: Fingerprint(key),
+            eligible: place.eligible,
+            paused: false,
+            leaving: false,
+            host_dials: 0,
+            sessions: BTreeMap::new(),
+            wake_at: None,
+            ticks: (Time::ZERO, 0),
+        });
+        self.trace.add(self.now, format_args!("{} starts, life {life}", place.id));
+        self.checker.born(slot, &place.id);
+        self.schedule_wake(slot);
+    }
+
+    fn config(&self, slot: usize, key: Fingerprint) -> NodeConfig {
+        NodeConfig {
+            heartbeat_interval: self.settings.heartbeat_interval,
+            heartbeat_timeout: self.settings.heartbeat_timeout,
+            election_timeout_min: self.settings.election_timeout_min,
+            election_timeout_max: self.settings.election_timeout_max,
+            max_connections: 64,
+            auto_reconnect: true,
+            auto_election: true,
+            recovery: self.settings.recovery,
+            eligible: self.slots[slot].eligible,
+            policy: self.policy(),
+            key,
+            addresses: vec![self.slots[slot].address],
+        }
+    }
+
+    pub(crate) fn policy(&self) -> RoomPolicy {
+        RoomPolicy {
+            strategy: Strategy::Raft,
+            quorum: QuorumPolicy::Dynamic,
+            merge: self.settings.merge,
+            authority: self.settings.authority,
+            host_mode: HostMode::Off,
+        }
+    }
+
+    /// Ends a process without a word (kill -9).
+    pub(crate) fn crash(&mut self, slot: usize) {
+        if self.slots[slot].process.take().is_some() {
+            self.trace.add(self.now, format_args!("{} crashes", self.slots[slot].id));
+            self.checker.died(slot);
+            self.forget_ends_of(slot);
+        }
+    }
+
+    /// The host leaves politely.
+    pub(crate) fn leave(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        if let Some(process) = &mut self.slots[slot].process {
+            process.leaving = true;
+            self.at(self.now + LEAVE_LIMIT, Happening::LeaveLimit { slot, life });
+            // The host of a leaving process can do nothing wrong.
+            let _ = self.command(slot, Command::Leave);
+        }
+    }
+
+    /// Ends a process that said its farewells: its links are closed.
+    fn exit(&mut self, slot: usize) {
+        self.trace.add(self.now, format_args!("{} exits", self.slots[slot].id));
+        self.close_all(slot);
+        self.slots[slot].process = None;
+        self.checker.died(slot);
+        self.forget_ends_of(slot);
+    }
+
+    /// Stops a process for a while: nothing reaches it.
+    pub(crate) fn pause(&mut self, slot: usize) {
+        if let Some(process) = &mut self.slots[slot].process {
+            process.paused = true;
+            self.trace.add(self.now, format_args!("{} is paused", self.slots[slot].id));
+        }
+    }
+
+    /// Lets a stopped process go on. Either its timers or its messages come first.
+    pub(crate) fn resume(&mut self, slot: usize) {
+        let timers_first = self.rng.random_bool(0.5);
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        if !std::mem::replace(&mut process.paused, false) {
+            return;
+        }
+        self.trace.add(self.now, format_args!("{} resumes", self.slots[slot].id));
+        if timers_first {
+            let _ = self.feed(slot, Input::Tick);
+        }
+        self.unblock();
+        self.schedule_wake(slot);
+    }
+
+    pub(crate) fn node(&self, slot: usize) -> Option<&Node> {
+        self.slots[slot].process.as_ref().map(|process| &process.node)
+    }
+
+    pub(crate) fn slot_of(&self, id: &PeerId) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.id == *id)
+    }
+
+    /// The slots whose process runs.
+    pub(crate) fn running(&self) -> Vec<usize> {
+        (0..self.slots.len())
+            .filter(|slot| self.slots[*slot].process.is_some())
+            .collect()
+    }
+
+    /// The running nodes that lead.
+    pub(crate) fn leaders(&self) -> Vec<usize> {
+        let leads = |slot: &usize| self.node(*slot).is_some_and(Node::is_leader);
+        (0..self.slots.len()).filter(leads).collect()
+    }
+
+    /// The one leader that every running node shows, if there is one and it runs.
+    pub(crate) fn agreed(&self) -> Option<usize> {
+        let [leader] = self.leaders()[..] else {
+            return None;
+        };
+        let id = &self.slots[leader].id;
+        let shown = |slot: &Slot| {
+            let node = slot.process.as_ref().map(|process| &process.node);
+            node.is_none_or(|node| node.leader() == Some(id))
+        };
+        self.slots.iter().all(shown).then_some(leader)
+    }
+
+    /// Whether every running pair is linked at both ends.
+    pub(crate) fn is_mesh(&self) -> bool {
+        let running = self.running();
+        running.iter().all(|slot| {
+            self.node(*slot).is_some_and(|node| node.membership().len() + 1 == running.len())
+        })
+    }
+}
+
+/// Inputs and outputs.
+impl World {
+    /// A host's command; what the node answers.
+    pub(crate) fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
+        self.trace.add(self.now, format_args!("{} is told {command:?}", self.slots[slot].id));
+        self.feed(slot, Input::Command(command))
+    }
+
+    /// One input of a node, with everything that follows from it.
+    pub(crate) fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
+        let now = self.now;
+        let Some(process) = &mut self.slots[slot].process else {
+            return Ok(());
+        };
+        if input == Input::Tick {
+            let count = if process.ticks.0 == now { process.ticks.1 + 1 } else { 1 };
+            process.ticks = (now, count);
+        }
+        let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
+        let result = process.node.handle(now, input);
+        let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
+        let limit = MAX_OUTPUTS_PER_MEMBER * (process.node.membership().len() + 2);
+        if livelock {
+            self.violate("contract", format!("{} wants tick after tick", self.slots[slot].id));
+        } else if outputs.len() > limit {
+            self.violate("contract", format!("{} outputs of one input", outputs.len()));
+        }
+        self.check(slot, &outputs);
+        for output in outputs {
+            self.carry_out(slot, output);
+        }
+        self.schedule_wake(slot);
+        result
+    }
+
+    fn check(&mut self, slot: usize, outputs: &[Output]) {
+        let Some(process) = &self.slots[slot].process else {
+            return;
+        };
+        let rules = process.node.election().rules();
+        let members: Vec<&PeerId> = process.node.membership().iter().map(|(id, _)| id).collect();
+        let may_vote = |id: &&PeerId| {
+            let slot = self.slots.iter().find(|slot| slot.id == **id);
+            slot.is_some_and(|slot| slot.eligible)
+        };
+        let seen = Seen {
+            record: rules.record(),
+            leader: process.node.leader(),
+            role: rules.role(),
+            voted_for: rules.voted_for(),
+            leads_under: process.node.leader_stamp(),
+            campaign: rules.campaign(),
+            won: rules.won(),
+            eligible: members.iter().copied().filter(may_vote).collect(),
+            members,
+            may_lead: process.eligible,
+        };
+        if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
+            self.violate(violation.property, violation.text);
+        }
+    }
+
+    fn carry_out(&mut self, slot: usize, output: Output) {
+        match output {
+            Output::Transmit { to, envelope } => self.transmit(slot, &to, envelope),
+            Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
+            Output::Dial(dial) => self.dial_for_core(slot, &dial),
+            Output::Close { peer, why } => self.close(slot, &peer, why),
+            Output::Event(event) => {
+                let place = &mut self.slots[slot];
+                self.trace.add(self.now, format_args!("{} event {event:?}", place.id));
+                match event {
+                    Event::LeaderChanged(leader) => place.told.push((self.now, leader)),
+                    other => place.events.push((self.now, other)),
+                }
+            }
+            Output::Departed => self.exit(slot),
+        }
+    }
+
+    fn schedule_wake(&mut self, slot: usize) {
+        let lateness = self.settings.lateness;
+        let late = self.between(Duration::ZERO, lateness);
+        let place = &mut self.slots[slot];
+        let life = place.life;
+        let Some(process) = &mut place.process else {
+            return;
+        };
+        if process.paused {
+            return;
+        }
+        let Some(deadline) = process.node.next_deadline() else {
+            return;
+        };
+        let at = (deadline + late).max(self.now);
+        if process.wake_at.is_none_or(|wake_at| at < wake_at) {
+            process.wake_at = Some(at);
+            self.at(at, Happening::Wake { slot, life });
+        }
+    }
+
+    fn wake(&mut self, slot: usize, life: u64) {
+        let place = &mut self.slots[slot];
+        let Some(process) = &mut place.process else {
+            return;
+        };
+        if place.life != life || process.wake_at != Some(self.now) {
+            return;
+        }
+        process.wake_at = None;
+        if process.paused {
+            return;
+        }
+        if process.node.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+            let _ = self.feed(slot, Input::Tick);
+        } else {
+            self.schedule_wake(slot);
+        }
+    }
+
+    /// P2: two live leaders that are linked both ways are reduced to one within a heartbeat interval and two
+    /// round trips, once there are no faults.
+    fn check_rivals(&mut self) {
+        let Some(calm_since) = self.calm_since.filter(|since| *since <= self.now) else {
+            return;
+        };
+        let leaders = self.leaders();
+        let mut rivals = BTreeMap::new();
+        for (index, a) in leaders.iter().enumerate() {
+            for b in &leaders[index + 1..] {
+                if self.is_linked(*a, *b) {
+                    let pair = (*a, *b);
+                    let since = self.rivals.get(&pair).copied().unwrap_or(self.now);
+                    rivals.insert(pair, since.max(calm_since));
+                }
+            }
+        }
+        self.rivals = rivals;
+        let slack = self.settings.lateness + Duration::from_millis(5);
+        let bound = self.settings.heartbeat_interval + self.settings.delay.1 * 4 + slack;
+        let late = self.rivals.iter().find(|(_, since)| self.now.since(**since) > bound);
+        if let Some(((a, b), since)) = late {
+            let text = format!(
+                "{} and {} both lead, linked, since {} us",
+                self.slots[*a].id,
+                self.slots[*b].id,
+                since.as_micros()
+            );
+            self.violate("P2", text);
+        }
+    }
+
+    /// What every node shows, for the text of a violation.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = String::new();
+        for slot in &self.slots {
+            let Some(process) = &slot.process else {
+                continue;
+            };
+            let node = &process.node;
+            let rules = node.election().rules();
+            let members: Vec<&str> = node.membership().iter().map(|(id, _)| id.as_str()).collect();
+            let line = format!(
+                "\n  {} {:?} shows {:?}, record {}, members {}",
+                slot.id,
+                rules.role(),
+                node.leader(),
+                Brief(rules.record()),
+                members.join(" ")
+            );
+            text.push_str(&line);
+        }
+        text
+    }
+
+    /// Role of a running node.
+    pub(crate) fn role(&self, slot: usize) -> Option<Role> {
+        self.node(slot).map(|node| node.election().rules().role())
+    }
+
+    /// Term of a running node's record.
+    pub(crate) fn term(&self, slot: usize) -> u64 {
+        self.node(slot).map_or(0, |node| node.election().record().term())
+    }
+}
+
+impl Slot {
+    fn new(name: &str, index: usize) -> Self {
+        let host = u8::try_from(index + 1).expect("a small room");
+        Self {
+            id: PeerId::new(name).expect("letters"),
+            address: SocketAddr::from(([10, 0, 0, host], 7000)),
+            life: 0,
+            process: None,
+            eligible: true,
+            told: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Gives the place another name, before anybody runs there.
+    pub(crate) fn rename(&mut self, name: &str) {
+        self.id = PeerId::new(name).expect("a valid name");
+    }
+}
