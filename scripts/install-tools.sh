@@ -45,7 +45,7 @@ if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
 fi
 
 if ! has cargo; then
-    echo "missing: cargo (Rust 1.88 or newer); install it: curl https://sh.rustup.rs -sSf | sh" >&2
+    echo "missing: cargo (Rust 1.88 or newer); see https://rustup.rs" >&2
     failed=1
 fi
 for tool in $missing; do

@@ -79,13 +79,14 @@ pub struct LinkUp {
 /// Why a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The transport reports that the other end closed or reset it, or that it timed out there.
+    /// The transport reports that the other end closed or reset it: its process ended.
     Closed,
     /// The other end's host disconnected us.
     Disconnected,
     /// A newer life of the same peer takes over.
     Replaced,
-    /// The other end's transport fell silent here.
+    /// The other end fell silent here, or closed the link because this end fell silent there. Its process
+    /// may live on.
     Silent,
     /// The peer sent what no member sends.
     Violation(&'static str),
@@ -457,8 +458,14 @@ impl Node {
         match input {
             Input::Command(command) => return self.command(now, command),
             Input::Message { from, envelope } if self.farewells.is_some() => {
-                if envelope.message == Message::LeaveAck {
-                    self.farewell_answered(&from);
+                match envelope.message {
+                    Message::LeaveAck => self.farewell_answered(&from),
+                    // Both leave: neither needs to wait for the other's answer.
+                    Message::Leave { .. } => {
+                        self.transmit(&from, Message::LeaveAck);
+                        self.farewell_answered(&from);
+                    }
+                    _ => {}
                 }
             }
             Input::LinkDown { peer, .. } if self.farewells.is_some() => {
@@ -600,9 +607,10 @@ impl Node {
         let (gone, reason) = match why {
             LinkEnd::Closed => (Gone::Closed, LeftReason::Lost),
             LinkEnd::Silent => (Gone::Silent, LeftReason::Lost),
-            LinkEnd::Disconnected => (Gone::Closed, LeftReason::Disconnected),
+            // These end a link, not a life: the others' word of it still counts (G3).
+            LinkEnd::Disconnected => (Gone::Silent, LeftReason::Disconnected),
+            LinkEnd::Violation(_) => (Gone::Silent, LeftReason::Violation),
             LinkEnd::Replaced => (Gone::Closed, LeftReason::Replaced),
-            LinkEnd::Violation(_) => (Gone::Closed, LeftReason::Violation),
         };
         self.remove(now, peer, gone, reason);
     }

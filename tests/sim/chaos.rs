@@ -19,7 +19,9 @@ use crate::world::{Settings, World};
 /// How often the hosts look after their rooms.
 const UPKEEP: Duration = Duration::from_secs(1);
 /// For redials, and for silence to be noticed, in the bound of convergence.
-const VIEW_BOUND: Duration = Duration::from_secs(12);
+const VIEW_BOUND: Duration = Duration::from_secs(13);
+/// Agreement for so long is no accident of messages that are still under way.
+const SETTLED: Duration = Duration::from_secs(1);
 /// How long the agreed leader must stay after healing.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -350,9 +352,15 @@ impl Run {
     fn settle(&mut self) {
         let bound = self.world.settings.election_timeout_max * 2 + VIEW_BOUND;
         let deadline = self.world.now + bound;
+        // Messages from before the agreement may still be under way when it is first seen.
+        let mut agreed = (None, self.world.now);
         while self.world.violation.is_none() {
             self.run_until(self.world.now + Duration::from_millis(100));
-            if self.world.is_mesh() && self.world.agreed().is_some() {
+            let leader = self.world.agreed().filter(|_| self.world.is_mesh());
+            if leader != agreed.0 {
+                agreed = (leader, self.world.now);
+            }
+            if leader.is_some() && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
             if self.world.now > deadline {

@@ -51,8 +51,10 @@ struct Life {
     record: Record,
     votes: BTreeMap<Stamp, PeerId>,
     told: Option<PeerId>,
-    joined: BTreeSet<PeerId>,
-    said_farewell: BTreeSet<PeerId>,
+    /// Who is joined, and in which of its lives.
+    joined: BTreeMap<PeerId, u64>,
+    /// Who said farewell, and in which of its lives.
+    said_farewell: BTreeMap<PeerId, u64>,
     led_under: Option<Record>,
     followed: Option<(Stamp, PeerId)>,
     round: u64,
@@ -64,8 +66,8 @@ pub(crate) struct Checker {
     lives: BTreeMap<usize, Life>,
     /// Who said to have voted for whom, in the whole room.
     granted: BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
-    /// Peers that are running, for the rule that nobody is shown who said farewell and did not return.
-    running: BTreeSet<PeerId>,
+    /// How often each peer started, for the rule that nobody is shown who said farewell and did not return.
+    births: BTreeMap<PeerId, u64>,
 }
 
 type Checked = Result<(), Violation>;
@@ -84,7 +86,7 @@ fn ensure(holds: bool, property: &'static str, text: impl FnOnce() -> String) ->
 impl Checker {
     /// A process started.
     pub(crate) fn born(&mut self, slot: usize, id: &PeerId) {
-        self.running.insert(id.clone());
+        *self.births.entry(id.clone()).or_insert(0) += 1;
         self.lives.insert(
             slot,
             Life {
@@ -92,8 +94,8 @@ impl Checker {
                 record: Record::default(),
                 votes: BTreeMap::new(),
                 told: None,
-                joined: BTreeSet::new(),
-                said_farewell: BTreeSet::new(),
+                joined: BTreeMap::new(),
+                said_farewell: BTreeMap::new(),
                 led_under: None,
                 followed: None,
                 round: 0,
@@ -103,9 +105,7 @@ impl Checker {
 
     /// A process ended.
     pub(crate) fn died(&mut self, slot: usize) {
-        if let Some(life) = self.lives.remove(&slot) {
-            self.running.remove(&life.id);
-        }
+        self.lives.remove(&slot);
     }
 
     /// What a node did and shows after one input.
@@ -129,32 +129,36 @@ impl Checker {
                     voters.or_default().insert(life.id.clone());
                     life.vote(&envelope.stamp, to)?;
                 }
-                ensure(life.joined.contains(to) || farewell(&envelope.message), "contract", || {
+                ensure(life.joined.contains_key(to) || farewell(&envelope.message), "contract", || {
                     format!("{} sends {:?} to {to}, who is no member", life.id, envelope.message)
                 })?;
             }
             Output::Event(Event::Joined(peer)) => {
                 life.said_farewell.remove(peer);
-                ensure(life.joined.insert(peer.clone()), "P8", || {
+                let births = self.births.get(peer).copied().unwrap_or(0);
+                let known = life.joined.insert(peer.clone(), births);
+                ensure(known.is_none(), "P8", || {
                     format!("{} hears twice that {peer} joined", life.id)
                 })?;
             }
             Output::Event(Event::Left { peer, why }) => {
-                if *why == LeftReason::Left {
-                    life.said_farewell.insert(peer.clone());
-                }
-                ensure(life.joined.remove(peer), "P8", || {
+                let births = life.joined.remove(peer);
+                ensure(births.is_some(), "P8", || {
                     format!("{} hears that {peer} left, who had not joined", life.id)
                 })?;
+                if let (LeftReason::Left, Some(births)) = (why, births) {
+                    life.said_farewell.insert(peer.clone(), births);
+                }
             }
             Output::Event(Event::LeaderChanged(leader)) => {
                 ensure(life.told != *leader, "P8", || {
                     format!("{} is told {leader:?} twice in a row", life.id)
                 })?;
                 if let Some(leader) = leader {
-                    let gone = life.said_farewell.contains(leader)
-                        && !life.joined.contains(leader)
-                        && !self.running.contains(leader);
+                    let gone = !life.joined.contains_key(leader)
+                        && life.said_farewell.get(leader).is_some_and(|births| {
+                            self.births.get(leader) == Some(births)
+                        });
                     ensure(!gone, "P8", || {
                         format!("{} is told of leader {leader}, who left", life.id)
                     })?;
@@ -178,7 +182,7 @@ impl Checker {
             format!("{id} was told {:?} and shows {:?}", life.told, seen.leader)
         })?;
         let members = seen.members.iter().copied();
-        ensure(life.joined.iter().eq(members), "P8", || {
+        ensure(life.joined.keys().eq(members), "P8", || {
             format!("{id} was told {:?} and has {:?}", life.joined, seen.members)
         })?;
         ensure(

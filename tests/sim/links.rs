@@ -163,14 +163,18 @@ impl World {
 impl World {
     /// The host of `from` connects to the address of `to`.
     pub(crate) fn connect(&mut self, from: usize, to: usize) {
-        let Some(process) = &mut self.slots[from].process else {
+        let Some(process) = &self.slots[from].process else {
             return;
         };
         let running = self.dials.values().any(|dial| dial.from == from && dial.to == to);
-        if from == to || process.leaving || running || process.sessions.contains_key(&to) {
+        let peer = &self.slots[to].id;
+        let linked = process.node.membership().get(peer).is_some();
+        if from == to || process.leaving || running || linked {
             return;
         }
-        process.host_dials += 1;
+        if let Some(process) = &mut self.slots[from].process {
+            process.host_dials += 1;
+        }
         self.trace.add(
             self.now,
             format_args!("{} connects to {}", self.slots[from].id, self.slots[to].id),

@@ -99,7 +99,7 @@ pub struct Rules {
     voted_for: Option<PeerId>,
     rounds: u64,
     campaign: Option<Campaign>,
-    /// The campaign that made this node leader last, for checks.
+    /// The campaign that made this node leader of its record.
     won: Option<Campaign>,
 }
 
@@ -137,7 +137,7 @@ impl Rules {
         self.campaign.as_ref()
     }
 
-    /// The campaign that made this node leader last.
+    /// The campaign that made this node leader; `None` if it was assigned, issued its epoch or does not lead.
     pub fn won(&self) -> Option<&Campaign> {
         self.won.as_ref()
     }
@@ -247,7 +247,11 @@ impl Rules {
         if *record > self.record {
             self.take(record.clone());
             if record.assigned {
-                self.voted_for = record.leader.clone();
+                // Going by an assignment is the vote of its term. It may have been given already: a restarted
+                // assigner can issue one (epoch, term) twice.
+                if self.voted_for.is_none() {
+                    self.voted_for = record.leader.clone();
+                }
                 if may_lead && record.leader.as_ref() == Some(&self.me) {
                     self.role = Role::Leader;
                 }
@@ -263,6 +267,7 @@ impl Rules {
         self.record = record;
         self.role = Role::Follower;
         self.campaign = None;
+        self.won = None;
     }
 
     /// Assigns `leader` in a new epoch above `override_seq` and goes by it.

@@ -56,7 +56,7 @@ impl Raft {
         } else {
             self.reign = None;
             if !heard {
-                self.await_leader(now, target);
+                self.await_leader(now, view, target);
             }
         }
         self.supersede_assignment();
@@ -76,7 +76,13 @@ impl Raft {
         self.repeat_assignment();
     }
 
-    pub(super) fn await_leader(&mut self, now: Time, leader: &PeerId) {
+    pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
+        if !view.voters.contains_key(leader) && self.gone.contains_key(leader) {
+            // It left while the assignment was under way: lost before it led.
+            self.lose_leader();
+            self.arm_election(now);
+            return;
+        }
         self.following = Following::Awaited {
             leader: leader.clone(),
             until: now + self.config.election_timeout_max,
@@ -110,19 +116,8 @@ impl Raft {
         seq: u64,
     ) {
         let allowed = self.config.authority == Authority::Anyone || self.leader() == Some(from);
-        if allowed && *record > *self.rules.record() {
-            let heard = self.following.clone();
-            self.take_over(now, view, record);
-            if self.rules.role() != Role::Leader {
-                if let Some(leader) = &record.leader {
-                    self.follow(Following::None);
-                    if heard.is_direct(leader) {
-                        self.following = heard;
-                    } else {
-                        self.await_leader(now, leader);
-                    }
-                }
-            }
+        if allowed {
+            self.go_by_assignment(now, view, record);
         }
         let answer = ElectionMessage::LeaderAssignAck {
             seq,
@@ -158,32 +153,35 @@ impl Raft {
         let theirs = record.stamp.epoch.override_seq;
         let ours = assignment.record.stamp.epoch.override_seq;
         let retries = assignment.retries;
+        if assignment.reported {
+            // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.
+            assignment.unacked.remove(from);
+        }
         if theirs > ours && retries < MAX_ASSIGN_RETRIES && view_has(view, &self.me, &target) {
             self.assignment = None;
             self.assign(now, view, &target, retries + 1);
         } else if *record > assignment.record {
             self.finish_assignment(AssignOutcome::Superseded);
             self.assignment = None;
-            self.nacked_assignment(now, view, record);
+            self.go_by_assignment(now, view, record);
         }
     }
 
-    /// Another assignment is newer than the own one: go by it.
-    pub(super) fn nacked_assignment(&mut self, now: Time, view: &View, record: &Record) {
+    /// Goes by a newer record, and waits for its leader if that was assigned.
+    pub(super) fn go_by_assignment(&mut self, now: Time, view: &View, record: &Record) {
         if *record <= *self.rules.record() {
             return;
         }
+        let heard = self.following.clone();
         self.take_over(now, view, record);
         if self.rules.role() == Role::Leader {
             return;
         }
+        self.follow(Following::None);
         match &record.leader {
-            Some(leader) if record.assigned => {
-                let leader = leader.clone();
-                self.follow(Following::None);
-                self.await_leader(now, &leader);
-            }
-            _ => self.follow(Following::None),
+            Some(leader) if record.assigned && heard.is_direct(leader) => self.following = heard,
+            Some(leader) if record.assigned => self.await_leader(now, view, leader),
+            _ => self.arm_election(now),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Pre-votes, votes and campaigns in place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ElectionOutput, Following, Raft, Reign, View, Voter};
 use super::{MAX_RETERM_ROUNDS, MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
@@ -71,16 +71,18 @@ impl Raft {
         self.transfer = false;
         self.following = Following::None;
         self.has_followed = true;
-        let granted = match self.rules.won() {
-            Some(won) if !self.rules.record().assigned => won.granted.clone(),
-            _ => BTreeSet::new(),
+        // Leading goes on across a campaign in place and into an epoch of one's own.
+        let (since, mut acks) = match self.reign.take() {
+            Some(reign) => (reign.since, reign.acks),
+            None => (now, BTreeMap::new()),
         };
-        // Leading goes on across a campaign in place.
-        let since = self.reign.as_ref().map_or(now, |reign| reign.since);
+        if let Some(won) = self.rules.won() {
+            acks = won.granted.iter().map(|voter| (voter.clone(), now)).collect();
+        }
         self.reign = Some(Reign {
             record: self.rules.record().clone(),
             since,
-            acks: granted.into_iter().map(|voter| (voter, now)).collect(),
+            acks,
             reterm_rounds: 0,
         });
         self.outputs.push_back(ElectionOutput::HeartbeatNow);

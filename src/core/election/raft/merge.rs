@@ -103,7 +103,11 @@ impl Raft {
             self.take_over(now, view, record);
         } else {
             // An older life of this process led. This one starts as a follower.
+            self.abandon_round();
             self.rules.adopt(record, false);
+            if record.assigned {
+                self.released = false;
+            }
             self.supersede_assignment();
         }
     }

@@ -181,7 +181,9 @@ impl Raft {
                     self.take_over(now, view, record);
                     return;
                 }
-                if self.rules.count_pre_vote(round, from, granted) == Tally::Won {
+                // A round of two that met a third peer proves nothing; it is repeated with all of them.
+                let counts = self.rules.campaign().is_some_and(|open| open.threshold() > 1);
+                if self.rules.count_pre_vote(round, from, granted) == Tally::Won && counts {
                     self.campaign(now, view, false);
                 }
             }
@@ -211,7 +213,9 @@ impl Raft {
                 // A higher term ended the own round.
                 self.election_at = now + self.retry_delay(slowest_rtt(view));
             }
-            if granted && self.rules.role() == Role::Follower {
+            if granted && leads_nothing(self.rules.role()) {
+                // Whoever gives its vote waits for what comes of it.
+                self.abandon_round();
                 self.arm_election(now);
             }
         }
@@ -426,6 +430,12 @@ impl Raft {
             self.take_over(now, view, record);
             return;
         }
+        if foreign_epoch && record.assigned && matches!(word, Word::None) {
+            // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
+            // above it now would undo what a host just asked for (C4).
+            self.go_by_assignment(now, view, record);
+            return;
+        }
         if stays {
             self.reterm(now, view, &record.stamp.clone());
             return;
@@ -518,6 +528,10 @@ fn is_sender(from: &PeerId, named: &PeerId) -> Result<(), ElectionError> {
             "an election message names another peer than its sender",
         ))
     }
+}
+
+fn leads_nothing(role: Role) -> bool {
+    matches!(role, Role::Follower | Role::PreCandidate)
 }
 
 fn is_eligible(view: &View, peer: &PeerId) -> bool {

@@ -222,6 +222,8 @@ impl Election for Raft {
             ElectionInput::PeerUp { peer, ours, theirs } => {
                 self.check_stamp(&theirs.record.stamp)?;
                 self.lone = false;
+                // A link that comes back shows that this life was not gone, whatever its end looked like.
+                self.gone.remove(&peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 if let Some(assignment) = &mut self.assignment {
                     assignment.unacked.insert(peer);

@@ -1,0 +1,38 @@
+# What can be done here: `make help`. Everything works in a fresh clone; tools that are missing are installed
+# (as root, with apt) or named.
+
+LIBRARY := target/release/libmeta_mystia_network.so
+
+.PHONY: help build dist demo test lint figures header clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+build: ## the library, in target/release
+	cargo build --release
+
+dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
+	cargo build --profile dist
+
+demo: tools build ## one room of three hosts in three languages; the leader is killed
+	@python3 scripts/demo.py
+
+test: tools ## what CI runs: every outcome, with generous time limits
+	@scripts/test.sh
+
+lint: ## formatting and lints, warnings as errors
+	cargo fmt --check
+	cargo clippy --all-targets -- -D warnings
+
+figures: tools build ## speed and failover figures, printed
+	@scripts/figures.sh
+
+header: ## writes include/meta_mystia_network.h from the source
+	MMN_UPDATE_HEADER=1 cargo build
+
+clean: ## removes everything that was built
+	cargo clean
+
+.PHONY: tools
+tools:
+	@scripts/install-tools.sh

@@ -1,0 +1,633 @@
+/*
+ * meta_mystia_network: one room for the players of a game.
+ *
+ * Generated from the Rust source by cbindgen. Do not edit; to update it run
+ *     MMN_UPDATE_HEADER=1 cargo build
+ *
+ * For every function:
+ * - Strings are NUL-terminated UTF-8. One that is passed must have its NUL within 64 KiB; NULL, or what is not
+ *   UTF-8, is MMN_INVALID_ARGUMENT. One that is returned belongs to the library and is valid until the same
+ *   thread's next call that returns a string, unless its function says otherwise.
+ * - Flags of type uint8_t: 0 is false, all else is true.
+ * - A call that fails sets the calling thread's last error (GetLastErrorCode, GetLastErrorMessage); one that
+ *   succeeds leaves it alone. Arguments are checked first: pointers, lengths, UTF-8 and ids, then whether a room
+ *   is open, then the values.
+ * - Any function may be called from any thread and from inside a callback, but for ShutdownNetwork, which is
+ *   refused inside a callback. None waits for the network, except that ShutdownNetwork takes up to 2 seconds.
+ * - Unregistering a callback, and ShutdownNetwork, wait for a callback that is running: it must not wait for
+ *   the thread that does so.
+ * - A fault inside the library is MMN_INTERNAL_ERROR, or the answer that means "nothing": NULL or 0.
+ *
+ * Licence: MIT OR Apache-2.0.
+ */
+
+
+#ifndef META_MYSTIA_NETWORK_H
+#define META_MYSTIA_NETWORK_H
+
+#include <stdint.h>
+
+/**
+ * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
+ * removed or changed, except extended functions before the library's version 1.0.
+ */
+#define MMN_ABI_VERSION 1
+
+/**
+ * The call did what it says.
+ */
+#define MMN_OK 0
+
+/**
+ * No room is open in this process: call InitializeNetwork first.
+ */
+#define MMN_NOT_INITIALIZED -1
+
+/**
+ * A room is already open in this process: call ShutdownNetwork before opening another.
+ */
+#define MMN_ALREADY_INITIALIZED -2
+
+/**
+ * An argument is not allowed: GetLastErrorMessage names it and its limit.
+ */
+#define MMN_INVALID_ARGUMENT -3
+
+/**
+ * The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
+ */
+#define MMN_CONNECTION_FAILED -4
+
+/**
+ * No connected peer has that id.
+ */
+#define MMN_PEER_NOT_FOUND -5
+
+/**
+ * Only the leader may do this, or no leader is known.
+ */
+#define MMN_NOT_LEADER -6
+
+/**
+ * A queue is full and nothing was queued: try again later or send less.
+ */
+#define MMN_SEND_QUEUE_FULL -7
+
+/**
+ * The message is longer than max_message_size.
+ */
+#define MMN_MESSAGE_TOO_LARGE -8
+
+/**
+ * A message could not be encoded or decoded.
+ */
+#define MMN_SERIALIZATION_ERROR -9
+
+/**
+ * The peer is in another session.
+ */
+#define MMN_SESSION_MISMATCH -10
+
+/**
+ * Another member already has this peer id.
+ */
+#define MMN_DUPLICATE_PEER_ID -11
+
+/**
+ * The peer speaks another version of the protocol.
+ */
+#define MMN_VERSION_MISMATCH -12
+
+/**
+ * No more connections are allowed: see max_connections.
+ */
+#define MMN_MAX_CONNECTIONS_REACHED -13
+
+/**
+ * The peer is already connected: the connection stands.
+ */
+#define MMN_ALREADY_CONNECTED -14
+
+/**
+ * The call would wait for itself: it is not allowed inside a callback.
+ */
+#define MMN_WOULD_DEADLOCK -15
+
+/**
+ * This election strategy or this build does not have the function.
+ */
+#define MMN_NOT_SUPPORTED -16
+
+/**
+ * The peer does not know the same room secret.
+ */
+#define MMN_AUTHENTICATION_FAILED -17
+
+/**
+ * The request was refused by the leader, its application or the room's rules.
+ */
+#define MMN_REJECTED -18
+
+/**
+ * No answer came in time.
+ */
+#define MMN_TIMEOUT -19
+
+/**
+ * The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+ */
+#define MMN_POLICY_MISMATCH -20
+
+/**
+ * A newer request took the place of this one.
+ */
+#define MMN_SUPERSEDED -21
+
+/**
+ * A fault inside the library: please report it with the log.
+ */
+#define MMN_INTERNAL_ERROR -99
+
+/**
+ * Longest peer id, in bytes of UTF-8 without the NUL.
+ */
+#define MMN_MAX_PEER_ID_BYTES 64
+
+/**
+ * Longest session id, in bytes of UTF-8 without the NUL.
+ */
+#define MMN_MAX_SESSION_ID_BYTES 128
+
+/**
+ * Smallest message type that an application may use; the smaller ones are the library's own.
+ */
+#define MMN_MIN_MESSAGE_TYPE 256
+
+/**
+ * GetPeerStatus, PeerStatusCallback: the peer is connected.
+ */
+#define MMN_PEER_CONNECTED 0
+
+/**
+ * PeerStatusCallback: the connection to the peer is lost. GetPeerStatus never answers it.
+ */
+#define MMN_PEER_DISCONNECTED 1
+
+/**
+ * GetPeerStatus: the connection is lost and being dialled again.
+ */
+#define MMN_PEER_RECONNECTING 2
+
+/**
+ * GetPeerStatus: the peer is being admitted.
+ */
+#define MMN_PEER_HANDSHAKING 3
+
+/**
+ * manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
+ * EnableAutoLeaderElection is called.
+ */
+#define MMN_RECOVERY_HOLD 0
+
+/**
+ * manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
+ */
+#define MMN_RECOVERY_AUTO_ELECT 1
+
+/**
+ * Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
+ * All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
+ * the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+ */
+typedef void (*ReceiveCallback)(const char *peer,
+                                const uint8_t *data,
+                                int32_t length,
+                                uint16_t msg_type,
+                                uint8_t flags);
+
+/**
+ * Takes changes of the leader. `leader` is its peer id, "" when there is none.
+ */
+typedef void (*LeaderChangedCallback)(const char *leader);
+
+/**
+ * Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
+ */
+typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
+
+/**
+ * Takes the result of a ConnectToPeer. `addr` is as it was given there; `success` is 1 when the peer is
+ * connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
+ */
+typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
+
+/**
+ * Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
+ * is in brackets. Fields must be above 0 unless their text says otherwise.
+ */
+typedef struct NetworkConfigFFI {
+  /**
+   * Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms.
+   * Waits are no longer than 2 seconds in the first minute after a loss, whatever this says.
+   */
+  uint32_t reconnect_max_ms;
+  /**
+   * Payloads longer than this, in bytes, are sent compressed where that is shorter [512]. 0 tries all.
+   */
+  uint32_t compression_threshold;
+  /**
+   * Longest message that is sent or taken, in bytes [262144]. To a peer the smaller of both sides' holds.
+   */
+  uint32_t max_message_size;
+  /**
+   * Time between two heartbeats, in milliseconds [500].
+   */
+  uint16_t heartbeat_interval_ms;
+  /**
+   * Shortest time without a leader before an election, in milliseconds [1500]. Above heartbeat_interval_ms,
+   * at most election_timeout_max_ms. Where it is below heartbeat_interval_ms * heartbeat_timeout_multiplier,
+   * that product is used, and the longest time is moved up alike.
+   */
+  uint16_t election_timeout_min_ms;
+  /**
+   * Longest time without a leader before an election, in milliseconds [3000].
+   */
+  uint16_t election_timeout_max_ms;
+  /**
+   * Wait before the first dial of a lost peer, in milliseconds [1000]; doubles from there.
+   */
+  uint16_t reconnect_initial_ms;
+  /**
+   * How long ConnectToPeer may take to its result, name resolution included, in milliseconds [5000].
+   */
+  uint16_t handshake_timeout_ms;
+  /**
+   * How long a peer's library may take nothing before the link to it is given up, in milliseconds [5000].
+   */
+  uint16_t write_timeout_ms;
+  /**
+   * Messages that wait for one peer [128]; more are refused with MMN_SEND_QUEUE_FULL.
+   */
+  uint16_t send_queue_capacity;
+  /**
+   * Messages that wait for the host's Receive callback [256]; senders wait while there are more.
+   */
+  uint16_t incoming_queue_capacity;
+  /**
+   * Most other members connected at a time [64].
+   */
+  uint16_t max_connections;
+  /**
+   * No effect: QUIC needs no TCP keep-alive [60].
+   */
+  uint16_t keepalive_time_secs;
+  /**
+   * No effect: QUIC needs no TCP keep-alive [10].
+   */
+  uint16_t keepalive_interval_secs;
+  /**
+   * UDP port of multicast discovery in the local network [15353]. 0 is off.
+   */
+  uint16_t mdns_port;
+  /**
+   * Heartbeats that may be missed before a peer counts as lost [3].
+   */
+  uint8_t heartbeat_timeout_multiplier;
+  /**
+   * No effect: QUIC needs no TCP keep-alive [3].
+   */
+  uint8_t keepalive_retries;
+  /**
+   * In centralized mode, whether the leader sends broadcasts on to all but their origin: 0 no, else yes [1].
+   */
+  uint8_t centralized_auto_forward;
+  /**
+   * Whether the room elects a leader by itself: 0 no, else yes [1].
+   */
+  uint8_t auto_election_enabled;
+  /**
+   * What follows when a leader that was set by hand is lost: 1 MMN_RECOVERY_AUTO_ELECT, else
+   * MMN_RECOVERY_HOLD [0].
+   */
+  uint8_t manual_override_recovery;
+  /**
+   * No effect: QUIC has no Nagle algorithm to switch off [1].
+   */
+  uint8_t tcp_nodelay;
+  /**
+   * Whether lost peers are dialled again: 0 no, else yes [1].
+   */
+  uint8_t auto_reconnect_enabled;
+  /**
+   * Dials of a lost peer before it is given up [0]. 0 is unlimited.
+   */
+  uint8_t reconnect_max_retries;
+} NetworkConfigFFI;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The ABI version of the loaded library. A host can use it where this is at least the MMN_ABI_VERSION that
+ * the host was compiled with. Works before initialization.
+ */
+uint32_t GetAbiVersion(void);
+
+/**
+ * The version of the loaded library, as "major.minor.patch". Works before initialization.
+ *
+ * The string is constant: it is valid for as long as the library is loaded, and leaves the strings of other
+ * calls valid.
+ */
+const char *GetLibraryVersion(void);
+
+/**
+ * Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
+ * (unless this is called from inside it) and never runs again; a running one is waited for.
+ *
+ * Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on.
+ * After that, messages that find no callback are discarded.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterReceiveCallback(ReceiveCallback callback);
+
+/**
+ * Sets the callback for changes of the leader; NULL removes it. The old one as with RegisterReceiveCallback.
+ * The new one is first told the present leader, where one is known.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterLeaderChangedCallback(LeaderChangedCallback callback);
+
+/**
+ * Sets the callback for connections and losses; NULL removes it. The old one as with RegisterReceiveCallback.
+ * The new one is first told of every connected peer.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterPeerStatusCallback(PeerStatusCallback callback);
+
+/**
+ * Sets the callback for the results of ConnectToPeer; NULL removes it. The old one as with
+ * RegisterReceiveCallback. Results that find no callback are discarded.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterConnectionResultCallback(ConnectionResultCallback callback);
+
+/**
+ * Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
+ * in each queue. Does not wait for other members.
+ *
+ * `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no blank at either end.
+ * `session_id` names the room: 1 to 128 bytes of the same kind. Members of one room give the same.
+ *
+ * A call during a ShutdownNetwork on another thread waits for it. Inside a callback it is refused with
+ * MMN_ALREADY_INITIALIZED.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_CONNECTION_FAILED (no UDP socket) or
+ * MMN_INTERNAL_ERROR.
+ *
+ * # Safety
+ * Both strings are NULL or end with a NUL.
+ */
+int32_t InitializeNetwork(const char *peer_id, const char *session_id);
+
+/**
+ * Opens the process's room as InitializeNetwork does, with the given settings.
+ *
+ * `config` is read during the call only. NULL, or the first field that breaks its rule, gives
+ * MMN_INVALID_ARGUMENT, and GetLastErrorMessage names the field.
+ *
+ * # Safety
+ * Both strings are NULL or end with a NUL; `config` is NULL or points to 44 bytes that can be read.
+ */
+int32_t InitializeNetworkWithConfig(const char *peer_id,
+                                    const char *session_id,
+                                    const struct NetworkConfigFFI *config);
+
+/**
+ * Leaves the room and closes it: messages that were accepted are still sent for up to 1 second, the other
+ * members are told, every thread and socket is released. Takes at most 2 seconds, and as long as a callback
+ * that is running: that callback must not wait for the thread that calls this.
+ *
+ * When it returns, no callback runs or will run, all callbacks are unregistered, and the library may be
+ * unloaded.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback (nothing changes).
+ */
+int32_t ShutdownNetwork(void);
+
+/**
+ * Whether a room is open: 1 or 0.
+ */
+uint8_t IsNetworkInitialized(void);
+
+/**
+ * The code of the calling thread's last failure: MMN_OK where no call has failed on this thread.
+ * A call that succeeds leaves it alone.
+ */
+int32_t GetLastErrorCode(void);
+
+/**
+ * The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
+ * do. "" where no call has failed on this thread.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetLastErrorMessage(void);
+
+/**
+ * What a code means, in one sentence; for a number that is no code, a sentence that says so. Works before
+ * initialization.
+ *
+ * The string is constant: it is valid for as long as the library is loaded, and leaves the strings of other
+ * calls valid.
+ */
+const char *DescribeError(int32_t code);
+
+/**
+ * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without blanks.
+ *
+ * After MMN_OK exactly one ConnectionResultCallback follows, with `addr` as given here, within
+ * handshake_timeout_ms.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED or
+ * MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
+ *
+ * # Safety
+ * `addr` is NULL or ends with a NUL.
+ */
+int32_t ConnectToPeer(const char *addr);
+
+/**
+ * Ends the connection to a peer, politely. Neither side dials the other again until one of them calls
+ * ConnectToPeer. An id that is not known is MMN_OK.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (no id, or this node's own) or MMN_NOT_INITIALIZED.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t DisconnectPeer(const char *peer_id);
+
+/**
+ * An address that other members can give to ConnectToPeer: the bound port at this machine's best address.
+ * A loopback address only where the machine has no other. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetLocalAddr(void);
+
+/**
+ * This node's peer id. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetLocalPeerId(void);
+
+/**
+ * The room's session id. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetSessionId(void);
+
+/**
+ * How many peers are connected, without this node. -1 when no room is open.
+ */
+int32_t GetPeerCount(void);
+
+/**
+ * The ids of the connected peers, without this node: sorted as bytes, joined by '\n'. "" when there are none,
+ * NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetPeerList(void);
+
+/**
+ * Smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is
+ * not known, `peer_id` is not an id, or no room is open; the last two are told by GetLastErrorCode.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t GetPeerRTT(const char *peer_id);
+
+/**
+ * How a peer is linked to this node: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING.
+ * -1 when the peer is not known, `peer_id` is not an id, or no room is open; the last two are told by
+ * GetLastErrorCode.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t GetPeerStatus(const char *peer_id);
+
+/**
+ * Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
+ * This node's own queries show the new leader when the call returns; the others follow within a round trip.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
+ * the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
+ * MMN_NOT_SUPPORTED (by the room's election strategy).
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t SetLeader(const char *peer_id);
+
+/**
+ * Lets this node campaign for leadership (not 0) or not (0). It votes for others either way.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+ */
+int32_t EnableAutoLeaderElection(uint8_t enabled);
+
+/**
+ * The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is
+ * open.
+ *
+ * The string is valid until this thread's next call that returns a string.
+ */
+const char *GetCurrentLeader(void);
+
+/**
+ * Whether this node is the leader: 1 or 0.
+ */
+uint8_t IsLeader(void);
+
+/**
+ * Sends a message to every connected peer, or to none. Without peers it is MMN_OK.
+ *
+ * `data` is read during the call only, and may be NULL when `length` is 0. `msg_type` is the application's,
+ * MMN_MIN_MESSAGE_TYPE or more. `flags` is the application's but for bit 0, which arrives clear.
+ * Messages of one sender arrive in the order of the calls, each once. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL
+ * (the queue to one peer or more is full; nothing was queued; GetLastErrorMessage names the peers).
+ *
+ * # Safety
+ * `length` bytes can be read from `data` on.
+ */
+int32_t BroadcastMessage(const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags);
+
+/**
+ * Sends a message to one peer; to this node's own id, to the own ReceiveCallback. Arguments as
+ * BroadcastMessage.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_PEER_NOT_FOUND or
+ * MMN_SEND_QUEUE_FULL.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL; `length` bytes can be read from `data` on.
+ */
+int32_t SendToPeer(const char *peer_id,
+                   const uint8_t *data,
+                   int32_t length,
+                   uint16_t msg_type,
+                   uint8_t flags);
+
+/**
+ * Sends a message to the leader; on the leader itself, to the own ReceiveCallback. Arguments as
+ * BroadcastMessage.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (no leader
+ * is known), MMN_PEER_NOT_FOUND (the leader is not connected to this node) or MMN_SEND_QUEUE_FULL.
+ *
+ * # Safety
+ * `length` bytes can be read from `data` on.
+ */
+int32_t SendToLeader(const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags);
+
+/**
+ * Sends a message as the leader to every connected peer, or to none. Receivers learn of this leadership before
+ * the message; those that know a newer leader drop it. Arguments as BroadcastMessage.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (this node
+ * is not the leader) or MMN_SEND_QUEUE_FULL.
+ *
+ * # Safety
+ * `length` bytes can be read from `data` on.
+ */
+int32_t SendFromLeader(const uint8_t *data,
+                       int32_t length,
+                       uint16_t msg_type,
+                       uint8_t flags);
+
+/**
+ * Switches the library's log on standard error on (not 0) or off (0). It is off at first. At any time, also
+ * before initialization; it holds for the process, across initializations.
+ *
+ * Returns MMN_OK.
+ */
+int32_t EnableLogging(uint8_t enabled);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* META_MYSTIA_NETWORK_H */

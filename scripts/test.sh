@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# `make test`: first everything that may run side by side, then, one at a time, what starts processes that
+# load the built library (on two cores, elections of one test would starve those of another).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+cargo build --release
+
+if cargo nextest --version >/dev/null 2>&1; then
+    run() { scripts/isolated.py cargo nextest run --no-fail-fast "$@"; }
+    one_at_a_time="--test-threads=1"
+else
+    run() { scripts/isolated.py cargo test --no-fail-fast "$@"; }
+    one_at_a_time="-- --test-threads=1"
+fi
+
+failed=0
+run --lib --test sim --test e2e --test header --test abi_exports --test ffi_before_init || failed=1
+# shellcheck disable=SC2086 # two words
+run --test hosts $one_at_a_time || failed=1
+exit "$failed"

@@ -1,0 +1,266 @@
+//! The room's settings, checked once where they enter.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::error::{Code, Coded};
+
+/// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
+pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
+/// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
+/// at 60 messages a second fits.
+pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
+
+/// Checked settings of a room. Every duration is above zero, and the rules of [`Config::validated`] hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Time between two heartbeats.
+    pub heartbeat_interval: Duration,
+    /// How many heartbeats may be missed before a peer counts as lost.
+    pub heartbeat_timeout_multiplier: u32,
+    /// Shortest election timeout as configured; see [`Config::effective_election_timeouts`].
+    pub election_timeout_min: Duration,
+    /// Longest election timeout as configured; see [`Config::effective_election_timeouts`].
+    pub election_timeout_max: Duration,
+    /// Longest message that is sent or taken, in bytes.
+    pub max_message_size: usize,
+    /// Payloads longer than this are sent compressed when that is shorter, in bytes; 0 tries all.
+    pub compression_threshold: usize,
+    /// How long entering a room may take, name resolution included.
+    pub handshake_timeout: Duration,
+    /// How long a peer's network thread may take nothing before its link is given up.
+    pub write_timeout: Duration,
+    /// Messages queued per peer.
+    pub send_queue_capacity: usize,
+    /// Messages queued for the host.
+    pub incoming_queue_capacity: usize,
+    /// Bytes queued per peer, and for the host.
+    pub queue_bytes: usize,
+    /// Most other members linked at a time.
+    pub max_connections: usize,
+    /// UDP port of multicast discovery; `None` is off.
+    pub mdns_port: Option<u16>,
+    /// Whether the room elects a leader by itself.
+    pub auto_election_enabled: bool,
+    /// What follows when a leader that was set by hand is lost.
+    pub manual_override_recovery: ManualOverrideRecovery,
+    /// Whether lost links are dialled again.
+    pub auto_reconnect_enabled: bool,
+    /// Wait before the first dial after a loss; doubles from there.
+    pub reconnect_initial: Duration,
+    /// Longest wait between two dials.
+    pub reconnect_max: Duration,
+    /// Dials after a loss before the peer is given up; `None` is unlimited.
+    pub reconnect_max_retries: Option<u32>,
+    /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
+    pub centralized_auto_forward: bool,
+}
+
+/// What follows when a leader that was set by hand is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ManualOverrideRecovery {
+    /// No election until SetLeader or EnableAutoLeaderElection is called.
+    Hold,
+    /// An election as after any loss.
+    AutoElect,
+}
+
+impl Default for Config {
+    /// The settings of `InitializeNetwork` without a configuration.
+    fn default() -> Self {
+        Self {
+            send_queue_capacity: DEFAULT_QUEUE_MESSAGES,
+            incoming_queue_capacity: DEFAULT_QUEUE_MESSAGES,
+            ..Self::classic()
+        }
+    }
+}
+
+impl Config {
+    /// The defaults of the 44-byte `NetworkConfigFFI`: as [`Config::default`], but with its shorter queues.
+    pub fn classic() -> Self {
+        Self {
+            heartbeat_interval: Duration::from_millis(500),
+            heartbeat_timeout_multiplier: 3,
+            election_timeout_min: Duration::from_millis(1500),
+            election_timeout_max: Duration::from_millis(3000),
+            max_message_size: 262_144,
+            compression_threshold: 512,
+            handshake_timeout: Duration::from_millis(5000),
+            write_timeout: Duration::from_millis(5000),
+            send_queue_capacity: 128,
+            incoming_queue_capacity: 256,
+            queue_bytes: DEFAULT_QUEUE_BYTES,
+            max_connections: 64,
+            mdns_port: Some(15_353),
+            auto_election_enabled: true,
+            manual_override_recovery: ManualOverrideRecovery::Hold,
+            auto_reconnect_enabled: true,
+            reconnect_initial: Duration::from_millis(1000),
+            reconnect_max: Duration::from_millis(30_000),
+            reconnect_max_retries: None,
+            centralized_auto_forward: true,
+        }
+    }
+
+    /// How long a peer may be silent before it counts as lost: the interval times the multiplier.
+    pub fn heartbeat_timeout(&self) -> Duration {
+        self.heartbeat_interval
+            .saturating_mul(self.heartbeat_timeout_multiplier)
+    }
+
+    /// The election timeouts to use, shortest and longest: the configured ones, both moved up alike so that
+    /// the shortest is at least [`Config::heartbeat_timeout`] (elections.md G15).
+    pub fn effective_election_timeouts(&self) -> (Duration, Duration) {
+        let raise = self
+            .heartbeat_timeout()
+            .saturating_sub(self.election_timeout_min);
+        (
+            self.election_timeout_min.saturating_add(raise),
+            self.election_timeout_max.saturating_add(raise),
+        )
+    }
+
+    /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
+    /// timeout is above the heartbeat interval and not above the longest, and the first wait before a
+    /// reconnection is not above the longest. For settings that were made by hand.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the first broken rule.
+    pub fn validated(self) -> Result<Self, ConfigError> {
+        for (field, value) in [
+            ("reconnect_max_ms", self.reconnect_max.as_nanos()),
+            ("max_message_size", self.max_message_size as u128),
+            ("heartbeat_interval_ms", self.heartbeat_interval.as_nanos()),
+            (
+                "election_timeout_min_ms",
+                self.election_timeout_min.as_nanos(),
+            ),
+            (
+                "election_timeout_max_ms",
+                self.election_timeout_max.as_nanos(),
+            ),
+            ("reconnect_initial_ms", self.reconnect_initial.as_nanos()),
+            ("handshake_timeout_ms", self.handshake_timeout.as_nanos()),
+            ("write_timeout_ms", self.write_timeout.as_nanos()),
+            ("send_queue_capacity", self.send_queue_capacity as u128),
+            (
+                "incoming_queue_capacity",
+                self.incoming_queue_capacity as u128,
+            ),
+            ("max_connections", self.max_connections as u128),
+            (
+                "heartbeat_timeout_multiplier",
+                u128::from(self.heartbeat_timeout_multiplier),
+            ),
+            ("queue_bytes", self.queue_bytes as u128),
+        ] {
+            if value == 0 {
+                return Err(ConfigError::Zero { field });
+            }
+        }
+        if self.election_timeout_min <= self.heartbeat_interval {
+            return Err(ConfigError::ElectionNotAboveHeartbeat {
+                election_timeout_min_ms: millis(self.election_timeout_min),
+                heartbeat_interval_ms: millis(self.heartbeat_interval),
+            });
+        }
+        if self.election_timeout_min > self.election_timeout_max {
+            return Err(ConfigError::ElectionMinAboveMax {
+                election_timeout_min_ms: millis(self.election_timeout_min),
+                election_timeout_max_ms: millis(self.election_timeout_max),
+            });
+        }
+        if self.reconnect_initial > self.reconnect_max {
+            return Err(ConfigError::ReconnectInitialAboveMax {
+                reconnect_initial_ms: millis(self.reconnect_initial),
+                reconnect_max_ms: millis(self.reconnect_max),
+            });
+        }
+        Ok(self)
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The first rule that a configuration breaks. Nothing was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field that must be above zero is zero.
+    #[error("{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field, by its name in the header.
+        field: &'static str,
+    },
+    /// The shortest election timeout must be longer than a heartbeat interval.
+    #[error(
+        "election_timeout_min_ms {election_timeout_min_ms} is not above heartbeat_interval_ms {heartbeat_interval_ms}; raise the first or lower the second"
+    )]
+    ElectionNotAboveHeartbeat {
+        /// Shortest election timeout, in milliseconds.
+        election_timeout_min_ms: u64,
+        /// Heartbeat interval, in milliseconds.
+        heartbeat_interval_ms: u64,
+    },
+    /// The shortest election timeout must not be longer than the longest.
+    #[error(
+        "election_timeout_min_ms {election_timeout_min_ms} is above election_timeout_max_ms {election_timeout_max_ms}; lower the first or raise the second"
+    )]
+    ElectionMinAboveMax {
+        /// Shortest election timeout, in milliseconds.
+        election_timeout_min_ms: u64,
+        /// Longest election timeout, in milliseconds.
+        election_timeout_max_ms: u64,
+    },
+    /// The first wait must not be longer than the longest.
+    #[error(
+        "reconnect_initial_ms {reconnect_initial_ms} is above reconnect_max_ms {reconnect_max_ms}; lower the first or raise the second"
+    )]
+    ReconnectInitialAboveMax {
+        /// First wait before a reconnection, in milliseconds.
+        reconnect_initial_ms: u64,
+        /// Longest wait before a reconnection, in milliseconds.
+        reconnect_max_ms: u64,
+    },
+}
+
+impl Coded for ConfigError {
+    fn code(&self) -> Code {
+        Code::InvalidArgument
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_keep_their_own_rules() {
+        assert_eq!(Config::default().validated(), Ok(Config::default()));
+        assert_eq!(Config::classic().validated(), Ok(Config::classic()));
+        assert_eq!(Config::default().incoming_queue_capacity, 4096);
+        assert_eq!(Config::classic().incoming_queue_capacity, 256);
+    }
+
+    #[test]
+    fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
+        let ms = Duration::from_millis;
+        let timeouts = |interval, multiplier, min, max| {
+            Config {
+                heartbeat_interval: ms(interval),
+                heartbeat_timeout_multiplier: multiplier,
+                election_timeout_min: ms(min),
+                election_timeout_max: ms(max),
+                ..Config::default()
+            }
+            .effective_election_timeouts()
+        };
+        assert_eq!(timeouts(500, 3, 1500, 3000), (ms(1500), ms(3000)));
+        assert_eq!(timeouts(500, 3, 600, 700), (ms(1500), ms(1600)));
+        assert_eq!(timeouts(500, 3, 1499, 1499), (ms(1500), ms(1500)));
+        assert_eq!(timeouts(100, 3, 1500, 3000), (ms(1500), ms(3000)));
+    }
+}

@@ -1,0 +1,402 @@
+//! The bounded, ordered way from the network thread to the host's callbacks.
+//!
+//! One queue holds state events and messages in the order in which the host is to see them, and one thread
+//! runs the handlers, one at a time. Messages are limited in number and bytes: when there is no room the
+//! network thread waits, and QUIC's flow control passes the wait on to the sender. State events are never
+//! dropped, never overtake, and do not use the messages' room.
+//!
+//! Every function here may be called from any thread, and from inside a handler.
+
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::core::id::PeerId;
+use crate::snapshot::PeerStatus;
+use queue::{Call, Kind, Offer, Queue};
+
+/// Something that the host is told, other than a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A peer is connected. Push it before the peer's first message.
+    Joined(PeerId),
+    /// A peer is no longer connected. Push it after the peer's last message.
+    Left(PeerId),
+    /// The leader is another one, or none.
+    LeaderChanged(Option<PeerId>),
+    /// A connection that the host asked for has come about or failed.
+    ConnectionResult(ConnectionResult),
+}
+
+/// The end of one `ConnectToPeer`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionResult {
+    /// The address as the host gave it.
+    pub target: String,
+    /// Whether the peer is connected now.
+    pub success: bool,
+    /// The code of the C ABI that says why.
+    pub code: i32,
+}
+
+/// A message for the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// Who sent it.
+    pub from: PeerId,
+    /// What was sent.
+    pub payload: Bytes,
+    /// The application's type, 0x0100 or more.
+    pub msg_type: u16,
+    /// The application's flags; bit 0 is the library's and clear.
+    pub flags: u8,
+}
+
+/// Takes messages.
+pub type ReceiveHandler = Arc<dyn Fn(&Incoming) + Send + Sync>;
+/// Takes changes of the leader; `None` is no leader.
+pub type LeaderChangedHandler = Arc<dyn Fn(Option<&PeerId>) + Send + Sync>;
+/// Takes connections ([`PeerStatus::Connected`]) and losses ([`PeerStatus::Disconnected`]).
+pub type PeerStatusHandler = Arc<dyn Fn(&PeerId, PeerStatus) + Send + Sync>;
+/// Takes the results of connection attempts.
+pub type ConnectionResultHandler = Arc<dyn Fn(&ConnectionResult) + Send + Sync>;
+
+/// How much the queue holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Most messages.
+    pub messages: usize,
+    /// Most bytes of payload; an empty queue takes one message of any size.
+    pub bytes: usize,
+    /// How long messages wait for the first Receive handler; after that they are discarded and counted
+    /// while there is none.
+    pub hold: Duration,
+}
+
+/// How long messages wait for the first Receive handler ("Exact answers" in the ABI).
+pub const FIRST_RECEIVE_HOLD: Duration = Duration::from_secs(5);
+
+/// The queue, its handlers and the thread that runs them.
+///
+/// Dropping it stops it, as [`Dispatch::stop`] does.
+pub struct Dispatch {
+    shared: Arc<Shared>,
+    /// Held while [`Dispatch::stop`] joins, so that a second stop waits as well.
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Dispatch {
+    /// Starts a dispatcher thread with an empty queue and no handlers.
+    ///
+    /// # Errors
+    /// What the operating system says when it gives no thread.
+    pub fn start(limits: Limits) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::new(limits));
+        let thread = thread::Builder::new().name("mmn-dispatch".into()).spawn({
+            let shared = Arc::clone(&shared);
+            move || shared.run_until_stopped()
+        })?;
+        Ok(Self {
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Discards what is queued and ends the thread. When this returns, no handler runs or will run; one that
+    /// is running is waited for, unless the caller is inside it.
+    ///
+    /// Handlers are dropped. Afterwards events and messages are taken and discarded at once, and handlers that
+    /// are registered are never called.
+    pub fn stop(&self) {
+        let leftovers = self.shared.lock().stop();
+        self.shared.work.notify_all();
+        self.shared.space.notify_one();
+        drop(leftovers);
+        if self.shared.inside_own_call() {
+            return;
+        }
+        let mut thread = lock(&self.thread);
+        if let Some(thread) = thread.take() {
+            // Fails only when the thread panicked, and its loop catches every panic of a handler.
+            let _ = thread.join();
+        }
+    }
+
+    /// Queues a state event. Never waits, never refuses.
+    ///
+    /// An undelivered [`Event::LeaderChanged`] that has no message behind it is replaced, and one that tells
+    /// what the host will know already is dropped: the host sees consecutive different values.
+    pub fn push(&self, event: Event) {
+        let mut queue = self.shared.lock();
+        queue.push_event(event);
+        self.shared.unlock_and_wake(queue);
+    }
+
+    /// Queues a message if there is room for it now.
+    ///
+    /// Where messages are discarded for want of a handler, this counts and discards it.
+    ///
+    /// # Errors
+    /// The message back, when there is no room: the queue is full, or the first Receive handler is waited for.
+    pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
+        self.shared.offer(message, false)
+    }
+
+    /// Queues a message as soon as there is room for it. Messages that wait are served in the order of their calls.
+    ///
+    /// Runs on a tokio runtime with time enabled. Cancel-safe: dropping the future before it is ready means
+    /// that the message was not queued.
+    pub async fn push_message(&self, message: Incoming) {
+        // The turn makes waiting fair, and leaves `space` with a single waiter at a time.
+        let _turn = self.shared.turn.lock().await;
+        let mut message = message;
+        loop {
+            match self.shared.offer(message, true) {
+                Ok(()) => return,
+                Err(back) => message = back,
+            }
+            let hold_until = self.shared.lock().hold_until();
+            let space = self.shared.space.notified();
+            match hold_until {
+                Some(until) => {
+                    // Either way the next offer finds out what has changed.
+                    let _ = tokio::time::timeout_at(until.into(), space).await;
+                }
+                None => space.await,
+            }
+        }
+    }
+
+    /// How many messages were discarded because no Receive handler was registered.
+    pub fn discarded_messages(&self) -> u64 {
+        self.shared.lock().discarded()
+    }
+
+    /// How many messages wait for their handler, and how many bytes of payload they have.
+    pub fn queued_messages(&self) -> (usize, usize) {
+        self.shared.lock().queued_messages()
+    }
+
+    /// Whether the host is still to be told that `peer` left: it is not admitted again before that.
+    pub fn has_undelivered_left(&self, peer: &PeerId) -> bool {
+        self.shared.lock().has_undelivered_left(peer)
+    }
+
+    /// How many connection results the host is still to be told.
+    pub fn undelivered_connection_results(&self) -> usize {
+        self.shared.lock().undelivered_connection_results()
+    }
+
+    /// Sets or removes the handler for messages. The old one is not running when this returns, unless the
+    /// caller is inside it, and never runs again; the new one gets the next message.
+    pub fn register_receive(&self, handler: Option<ReceiveHandler>) {
+        self.register(Kind::Receive, |queue| queue.set_receive(handler));
+        // Those that waited for the first handler.
+        self.shared.space.notify_one();
+    }
+
+    /// Sets or removes the handler for changes of the leader, as [`Dispatch::register_receive`] does. The new
+    /// one is first told the leader, if the host knows one by then.
+    ///
+    /// Where it replaces another handler directly and the change to "no leader" fell between the two, it is told that.
+    pub fn register_leader_changed(&self, handler: Option<LeaderChangedHandler>) {
+        self.register(Kind::LeaderChanged, |queue| {
+            queue.set_leader_changed(handler)
+        });
+    }
+
+    /// Sets or removes the handler for connections and losses, as [`Dispatch::register_receive`] does. The new
+    /// one is first told of every connected peer, in the order of the ids.
+    ///
+    /// Where it replaces another handler directly, it is told of the losses that fell between the two.
+    pub fn register_peer_status(&self, handler: Option<PeerStatusHandler>) {
+        self.register(Kind::PeerStatus, |queue| queue.set_peer_status(handler));
+    }
+
+    /// Sets or removes the handler for connection results, as [`Dispatch::register_receive`] does.
+    pub fn register_connection_result(&self, handler: Option<ConnectionResultHandler>) {
+        self.register(Kind::ConnectionResult, |queue| {
+            queue.set_connection_result(handler)
+        });
+    }
+
+    /// Runs `replace`, which takes effect at once, then waits until a call of the old handler has ended.
+    fn register<H>(&self, kind: Kind, replace: impl FnOnce(&mut Queue) -> H) {
+        let shared = &*self.shared;
+        let mut queue = shared.lock();
+        let replaced = replace(&mut queue);
+        let call = queue
+            .running()
+            .filter(|running| running.kind == kind && running.thread != thread::current().id())
+            .map(|running| running.number);
+        if let Some(number) = call {
+            queue.end_waiters += 1;
+            while queue
+                .running()
+                .is_some_and(|running| running.number == number)
+            {
+                queue = shared
+                    .call_ended
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            queue.end_waiters -= 1;
+        }
+        shared.unlock_and_wake(queue);
+        // Not under the lock: it may run code of the host.
+        drop(replaced);
+    }
+}
+
+impl Drop for Dispatch {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl fmt::Debug for Dispatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dispatch").finish_non_exhaustive()
+    }
+}
+
+/// Whether the calling thread is inside a handler.
+pub fn in_callback() -> bool {
+    IN_CALLBACK.try_with(Cell::get).unwrap_or(false)
+}
+
+thread_local! {
+    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    /// There is something to run, or the end.
+    work: Condvar,
+    /// A handler has returned, and somebody waits for that.
+    call_ended: Condvar,
+    /// There may be room for the message that waits; see [`Queue::offer`].
+    space: tokio::sync::Notify,
+    /// First come, first served among the messages that wait.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl Shared {
+    fn new(limits: Limits) -> Self {
+        Self {
+            queue: Mutex::new(Queue::new(limits, Instant::now())),
+            work: Condvar::new(),
+            call_ended: Condvar::new(),
+            space: tokio::sync::Notify::new(),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+
+    /// The dispatcher thread: one lock per event, taken between two handlers.
+    fn run_until_stopped(&self) {
+        let mut queue = self.lock();
+        loop {
+            let ran;
+            (queue, ran) = self.run_one(queue);
+            if queue.is_stopped() {
+                return;
+            }
+            if !ran {
+                queue.consumer_waits = true;
+                queue = self
+                    .work
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+                queue.consumer_waits = false;
+            }
+        }
+    }
+
+    /// Runs the next handler that has something to run for, without the lock. Says whether there was one.
+    fn run_one<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> (MutexGuard<'a, Queue>, bool) {
+        let call = queue.next_call(thread::current().id());
+        let space = queue.take_space_wanted();
+        let Some(call) = call else {
+            if space {
+                self.space.notify_one();
+            }
+            return (queue, false);
+        };
+        drop(queue);
+        if space {
+            self.space.notify_one();
+        }
+        run_caught(call);
+        let mut queue = self.lock();
+        queue.end_call();
+        if queue.end_waiters > 0 {
+            self.call_ended.notify_all();
+        }
+        (queue, true)
+    }
+
+    fn offer(&self, message: Incoming, may_wait: bool) -> Result<(), Incoming> {
+        let mut queue = self.lock();
+        match queue.offer(message, may_wait) {
+            Offer::Queued => {
+                self.unlock_and_wake(queue);
+                Ok(())
+            }
+            Offer::Discarded(message) => {
+                drop(queue);
+                drop(message);
+                Ok(())
+            }
+            Offer::NoRoom(message) => Err(message),
+        }
+    }
+
+    fn unlock_and_wake(&self, mut queue: MutexGuard<'_, Queue>) {
+        let wake = queue.take_consumer_waits();
+        drop(queue);
+        if wake {
+            self.work.notify_one();
+        }
+    }
+
+    fn inside_own_call(&self) -> bool {
+        let me = thread::current().id();
+        self.lock()
+            .running()
+            .is_some_and(|running| running.thread == me)
+    }
+}
+
+/// Runs a handler; a panic of it is logged and goes no further.
+fn run_caught(call: Call) {
+    IN_CALLBACK.set(true);
+    // Consumes the call, so that a handler that was replaced meanwhile is gone before the call counts as ended.
+    let outcome = catch_unwind(AssertUnwindSafe(move || call.run()));
+    IN_CALLBACK.set(false);
+    if let Err(panic) = outcome {
+        let what = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("unknown");
+        tracing::error!("a callback panicked: {what}");
+    }
+}
+
+/// Nothing panics while it holds one of these locks; if something does, the data is still whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,531 @@
+//! What can go wrong, one enum per verb, and the numbers that the C ABI gives it.
+//!
+//! A sentence names the argument, its value, the limit and what to do. Values are quoted with [`Quoted`], so
+//! that no sentence grows with what a caller passes.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::net::SocketAddr;
+
+use thiserror::Error;
+
+use crate::core::id::PeerId;
+use crate::target::TargetError;
+
+/// Most bytes of a value, or of a list of names, that a sentence quotes.
+pub const MAX_QUOTED_BYTES: usize = 64;
+
+/// A doc comment, which begins with a blank, as a C string.
+const fn sentence(doc: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(doc.as_bytes().trim_ascii_start()) {
+        Ok(text) => text,
+        Err(_) => panic!("evaluated when compiled: a description holds no NUL"),
+    }
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $value:literal;)*) => {
+        /// The result codes of the C ABI. Numbers are never reused and never change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(i32)]
+        #[non_exhaustive]
+        pub enum Code {
+            $($(#[doc = $doc])+ $name = $value,)*
+        }
+
+        impl Code {
+            /// Every code, in the order of their descriptions in the header.
+            pub const ALL: &'static [Self] = &[$(Self::$name),*];
+
+            /// The code's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => stringify!($name),)* }
+            }
+
+            /// What the code means, in one sentence.
+            pub fn description(self) -> &'static CStr {
+                match self {
+                    $(Self::$name => {
+                        const TEXT: &CStr = sentence(concat!($($doc),+, "\0"));
+                        TEXT
+                    })*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The call did what it says.
+    Ok = 0;
+    /// No room is open in this process: call InitializeNetwork first.
+    NotInitialized = -1;
+    /// A room is already open in this process: call ShutdownNetwork before opening another.
+    AlreadyInitialized = -2;
+    /// An argument is not allowed: GetLastErrorMessage names it and its limit.
+    InvalidArgument = -3;
+    /// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
+    ConnectionFailed = -4;
+    /// No connected peer has that id.
+    PeerNotFound = -5;
+    /// Only the leader may do this, or no leader is known.
+    NotLeader = -6;
+    /// A queue is full and nothing was queued: try again later or send less.
+    SendQueueFull = -7;
+    /// The message is longer than max_message_size.
+    MessageTooLarge = -8;
+    /// A message could not be encoded or decoded.
+    SerializationError = -9;
+    /// The peer is in another session.
+    SessionMismatch = -10;
+    /// Another member already has this peer id.
+    DuplicatePeerId = -11;
+    /// The peer speaks another version of the protocol.
+    VersionMismatch = -12;
+    /// No more connections are allowed: see max_connections.
+    MaxConnectionsReached = -13;
+    /// The peer is already connected: the connection stands.
+    AlreadyConnected = -14;
+    /// The call would wait for itself: it is not allowed inside a callback.
+    WouldDeadlock = -15;
+    /// This election strategy or this build does not have the function.
+    NotSupported = -16;
+    /// The peer does not know the same room secret.
+    AuthenticationFailed = -17;
+    /// The request was refused by the leader, its application or the room's rules.
+    Rejected = -18;
+    /// No answer came in time.
+    Timeout = -19;
+    /// The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+    PolicyMismatch = -20;
+    /// A newer request took the place of this one.
+    Superseded = -21;
+    /// A fault inside the library: please report it with the log.
+    InternalError = -99;
+}
+
+impl Code {
+    /// The number that crosses the C boundary.
+    pub const fn value(self) -> i32 {
+        self as i32
+    }
+
+    /// The code with that number.
+    pub fn from_value(value: i32) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.value() == value)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name(), self.value())
+    }
+}
+
+/// An error that has a number in the C ABI.
+pub trait Coded: std::error::Error {
+    /// The number's meaning.
+    fn code(&self) -> Code;
+}
+
+/// Why [`initialize`](crate::runtime::initialize) opened no room. Nothing has changed.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A room is open, or being opened by another thread.
+    #[error("a room is already open in this process; call ShutdownNetwork first")]
+    AlreadyInitialized,
+    /// No UDP socket could be opened.
+    #[error(
+        "no UDP socket could be opened ({source}); check that this program may use the network"
+    )]
+    Socket {
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// Anything else that the operating system or a library refused.
+    #[error("the network could not be started: {what}")]
+    Internal {
+        /// What was refused.
+        what: String,
+    },
+}
+
+impl Coded for StartError {
+    fn code(&self) -> Code {
+        match self {
+            Self::AlreadyInitialized => Code::AlreadyInitialized,
+            Self::Socket { .. } => Code::ConnectionFailed,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// Why [`shutdown`](crate::runtime::shutdown) closed no room. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ShutdownError {
+    /// There is no room.
+    #[error("no room is open in this process; there is nothing to shut down")]
+    NotInitialized,
+    /// The caller is inside a callback, which the shutdown would wait for.
+    #[error(
+        "ShutdownNetwork was called inside a callback, for which it would wait; call it from another thread or after the callback"
+    )]
+    WouldDeadlock,
+}
+
+impl Coded for ShutdownError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotInitialized => Code::NotInitialized,
+            Self::WouldDeadlock => Code::WouldDeadlock,
+        }
+    }
+}
+
+const NOT_INITIALIZED: &str =
+    "no room is open in this process, or it is shutting down; call InitializeNetwork first";
+
+/// Why a room refused to dial an address. No ConnectionResult follows.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConnectError {
+    /// The text is not an address.
+    #[error(transparent)]
+    Malformed(#[from] TargetError),
+    /// The address is this node's own.
+    #[error("the address {address} is this node's own; give the address of another member")]
+    OwnAddress {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// Too many attempts are still without a result.
+    #[error(
+        "{limit} connection attempts are still without a result; wait for their ConnectionResult"
+    )]
+    TooManyPending {
+        /// How many are allowed at a time.
+        limit: usize,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for ConnectError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Malformed(_) | Self::OwnAddress { .. } => Code::InvalidArgument,
+            Self::TooManyPending { .. } => Code::MaxConnectionsReached,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused to end a link. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum DisconnectError {
+    /// The peer is this node itself.
+    #[error("the peer {} is this node itself; to leave the room call ShutdownNetwork", Quoted(id.as_str()))]
+    Myself {
+        /// The id given.
+        id: PeerId,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for DisconnectError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Myself { .. } => Code::InvalidArgument,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused to make a peer the leader. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SetLeaderError {
+    /// The peer is neither this node nor connected.
+    #[error(
+        "the peer {} is neither this node nor connected; GetPeerList names those that are", Quoted(id.as_str())
+    )]
+    PeerNotFound {
+        /// The id given.
+        id: PeerId,
+    },
+    /// The room's rules leave this to the leader, which this node is not.
+    #[error("only the leader may name a leader in this room (authority LeaderOnly)")]
+    NotLeader,
+    /// The peer may not lead.
+    #[error("the peer {} may not lead: {reason}; choose another", Quoted(id.as_str()))]
+    Rejected {
+        /// The id given.
+        id: PeerId,
+        /// The rule that forbids it.
+        reason: &'static str,
+    },
+    /// The room's election strategy has no such thing.
+    #[error("the election strategy {strategy} lets nobody name a leader; the strategy raft does")]
+    NotSupported {
+        /// The room's strategy.
+        strategy: &'static str,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+    /// The network thread did not answer.
+    #[error("the leader could not be set: {what}")]
+    Internal {
+        /// What failed.
+        what: String,
+    },
+}
+
+impl Coded for SetLeaderError {
+    fn code(&self) -> Code {
+        match self {
+            Self::PeerNotFound { .. } => Code::PeerNotFound,
+            Self::NotLeader => Code::NotLeader,
+            Self::Rejected { .. } => Code::Rejected,
+            Self::NotSupported { .. } => Code::NotSupported,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// Why a room did not turn automatic elections on or off. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum AutoElectionError {
+    /// The room's election strategy has no such switch.
+    #[error("the election strategy {strategy} cannot be switched off; raft, gossip and etcd can")]
+    NotSupported {
+        /// The room's strategy.
+        strategy: &'static str,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+    /// The network thread did not answer.
+    #[error("automatic elections could not be switched: {what}")]
+    Internal {
+        /// What failed.
+        what: String,
+    },
+}
+
+impl Coded for AutoElectionError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotSupported { .. } => Code::NotSupported,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// Why a room queued no message. No peer gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SendError {
+    /// The message type is one of the library's own.
+    #[error(
+        "msg_type {msg_type} (0x{msg_type:04X}) is below 256 (0x0100), which the library keeps for itself; choose 256 to 65535"
+    )]
+    TypeReserved {
+        /// The type given.
+        msg_type: u16,
+    },
+    /// The message is longer than this node, or the receiver, allows.
+    #[error(
+        "length {len} is above the max_message_size of {}, {max} bytes; send less at a time or raise it in the configuration",
+        limit_of.as_ref().map_or_else(|| "this node".to_owned(), |peer| format!("the peer {}", Quoted(peer.as_str())))
+    )]
+    TooLarge {
+        /// The length given, in bytes.
+        len: usize,
+        /// The limit, in bytes.
+        max: usize,
+        /// Whose limit it is; `None` for this node's own.
+        limit_of: Option<PeerId>,
+    },
+    /// Only the leader may send this.
+    #[error("this node is not the leader; only the leader may send in the leader's name")]
+    NotLeader,
+    /// No leader is known.
+    #[error("no leader is known at present; wait for the LeaderChanged callback")]
+    NoLeader,
+    /// The peer is not connected.
+    #[error("the peer {} is not connected; GetPeerList names those that are", Quoted(id.as_str()))]
+    PeerNotFound {
+        /// The id given, or the leader's.
+        id: PeerId,
+    },
+    /// A queue has no room. Nothing was queued to anyone.
+    #[error(
+        "the queue to {} is full and nothing was queued; try again later, send less, or raise the queue capacity in the configuration",
+        PeerNames(peers)
+    )]
+    QueueFull {
+        /// Whose queues are full; this node's own id stands for its incoming queue.
+        peers: Vec<PeerId>,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for SendError {
+    fn code(&self) -> Code {
+        match self {
+            Self::TypeReserved { .. } => Code::InvalidArgument,
+            Self::TooLarge { .. } => Code::MessageTooLarge,
+            Self::NotLeader | Self::NoLeader => Code::NotLeader,
+            Self::PeerNotFound { .. } => Code::PeerNotFound,
+            Self::QueueFull { .. } => Code::SendQueueFull,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Shows a value in quotation marks: at most [`MAX_QUOTED_BYTES`] bytes of it, cut between characters,
+/// control characters escaped.
+#[derive(Debug, Clone, Copy)]
+pub struct Quoted<'a>(pub &'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cut = self.0.floor_char_boundary_at(MAX_QUOTED_BYTES);
+        write!(f, "\"{}\"", cut.escape_debug())?;
+        if cut.len() < self.0.len() {
+            write!(f, "... ({} bytes)", self.0.len())?;
+        }
+        Ok(())
+    }
+}
+
+/// Shows a list of peers: at most [`MAX_QUOTED_BYTES`] bytes of names (the first name always), then how many more.
+#[derive(Debug, Clone, Copy)]
+struct PeerNames<'a>(&'a [PeerId]);
+
+impl fmt::Display for PeerNames<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut used = 0;
+        for (index, id) in self.0.iter().enumerate() {
+            used += id.as_str().len() + if index == 0 { 0 } else { 2 };
+            if index > 0 {
+                if used > MAX_QUOTED_BYTES {
+                    return write!(f, " and {} more", self.0.len() - index);
+                }
+                f.write_str(", ")?;
+            }
+            write!(f, "{}", Quoted(id.as_str()))?;
+        }
+        Ok(())
+    }
+}
+
+trait Cut {
+    /// The longest prefix of at most `max` bytes that ends between two characters.
+    fn floor_char_boundary_at(&self, max: usize) -> &str;
+}
+
+impl Cut for str {
+    fn floor_char_boundary_at(&self, max: usize) -> &str {
+        let mut end = max.min(self.len());
+        while !self.is_char_boundary(end) {
+            end -= 1;
+        }
+        &self[..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(id: &str) -> PeerId {
+        PeerId::new(id).expect("a valid id")
+    }
+
+    #[test]
+    fn every_number_leads_back_to_its_code() {
+        for &code in Code::ALL {
+            assert_eq!(Code::from_value(code.value()), Some(code));
+            let text = code.description().to_str().expect("UTF-8");
+            assert!(text.ends_with('.'), "{text}");
+            assert!(!text.starts_with(' ') && !text.contains('\n'), "{text}");
+        }
+        assert_eq!(Code::from_value(1), None);
+        assert_eq!(Code::from_value(-22), None);
+        assert_eq!(Code::ALL.len(), 23);
+    }
+
+    #[test]
+    fn a_quoted_value_is_cut_between_characters() {
+        assert_eq!(Quoted("a\tb").to_string(), "\"a\\tb\"");
+        assert_eq!(
+            Quoted(&"x".repeat(64)).to_string(),
+            format!("\"{}\"", "x".repeat(64))
+        );
+        let long = "é".repeat(100);
+        assert_eq!(
+            Quoted(&long).to_string(),
+            format!("\"{}\"... (200 bytes)", "é".repeat(32))
+        );
+        let odd = format!("x{long}");
+        assert_eq!(
+            Quoted(&odd).to_string(),
+            format!("\"x{}\"... (201 bytes)", "é".repeat(31))
+        );
+    }
+
+    #[test]
+    fn a_full_queue_names_at_most_64_bytes_of_peers() {
+        let peers = |ids: &[&str]| SendError::QueueFull {
+            peers: ids.iter().map(|id| peer(id)).collect(),
+        };
+        assert!(
+            peers(&["a", "b"])
+                .to_string()
+                .starts_with("the queue to \"a\", \"b\" is full")
+        );
+        let long = "x".repeat(62);
+        assert!(
+            peers(&[&long, "b", "c"])
+                .to_string()
+                .contains("\" and 2 more is full")
+        );
+        let longest = "y".repeat(64);
+        assert!(
+            peers(&[&longest, "b"])
+                .to_string()
+                .contains("\" and 1 more is full")
+        );
+        let names = format!("{:?}, {:?} and 1 more", "x".repeat(30), "y".repeat(30));
+        assert!(
+            peers(&[&"x".repeat(30), &"y".repeat(30), "z"])
+                .to_string()
+                .contains(&names)
+        );
+    }
+
+    #[test]
+    fn too_large_says_whose_limit_it_is() {
+        let own = SendError::TooLarge {
+            len: 10,
+            max: 9,
+            limit_of: None,
+        };
+        assert!(
+            own.to_string()
+                .starts_with("length 10 is above the max_message_size of this node, 9 bytes")
+        );
+        let theirs = SendError::TooLarge {
+            len: 10,
+            max: 9,
+            limit_of: Some(peer("bob")),
+        };
+        assert!(theirs.to_string().contains("of the peer \"bob\", 9 bytes"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Registration of the classic callbacks, and their C signatures.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use super::guard::{command, room};
+use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
+use crate::dispatch::{ConnectionResult, Incoming};
+use crate::snapshot::PeerStatus;
+
+/// Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
+/// All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
+/// the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+pub type ReceiveCallback = Option<
+    extern "C" fn(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, flags: u8),
+>;
+
+/// Takes changes of the leader. `leader` is its peer id, "" when there is none.
+pub type LeaderChangedCallback = Option<extern "C" fn(leader: *const c_char)>;
+
+/// Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
+pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: i32)>;
+
+/// Takes the result of a ConnectToPeer. `addr` is as it was given there; `success` is 1 when the peer is
+/// connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
+pub type ConnectionResultCallback =
+    Option<extern "C" fn(addr: *const c_char, success: u8, code: i32)>;
+
+/// Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
+/// (unless this is called from inside it) and never runs again; a running one is waited for.
+///
+/// Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on.
+/// After that, messages that find no callback are discarded.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
+    command("RegisterReceiveCallback", || {
+        let room = room("RegisterReceiveCallback")?;
+        room.dispatch().register_receive(callback.map(|callback| {
+            let handler = move |message: &Incoming| {
+                let data = match &message.payload[..] {
+                    // C asks for a valid pointer even where it copies nothing.
+                    [] => c"".as_ptr().cast(),
+                    bytes => bytes.as_ptr(),
+                };
+                // Longer ones do not pass the sender's check of a length in 31 bits.
+                let length = i32::try_from(message.payload.len()).unwrap_or(i32::MAX);
+                let peer = IdText::new(&message.from);
+                callback(peer.as_ptr(), data, length, message.msg_type, message.flags);
+            };
+            Arc::new(handler) as _
+        }));
+        Ok(())
+    })
+}
+
+/// Sets the callback for changes of the leader; NULL removes it. The old one as with RegisterReceiveCallback.
+/// The new one is first told the present leader, where one is known.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback) -> i32 {
+    command("RegisterLeaderChangedCallback", || {
+        let room = room("RegisterLeaderChangedCallback")?;
+        room.dispatch()
+            .register_leader_changed(callback.map(|callback| {
+                let handler = move |leader: Option<&PeerId>| match leader {
+                    Some(leader) => callback(IdText::new(leader).as_ptr()),
+                    None => callback(c"".as_ptr()),
+                };
+                Arc::new(handler) as _
+            }));
+        Ok(())
+    })
+}
+
+/// Sets the callback for connections and losses; NULL removes it. The old one as with RegisterReceiveCallback.
+/// The new one is first told of every connected peer.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterPeerStatusCallback(callback: PeerStatusCallback) -> i32 {
+    command("RegisterPeerStatusCallback", || {
+        let room = room("RegisterPeerStatusCallback")?;
+        room.dispatch()
+            .register_peer_status(callback.map(|callback| {
+                let handler = move |peer: &PeerId, status: PeerStatus| {
+                    callback(IdText::new(peer).as_ptr(), status as i32);
+                };
+                Arc::new(handler) as _
+            }));
+        Ok(())
+    })
+}
+
+/// Sets the callback for the results of ConnectToPeer; NULL removes it. The old one as with
+/// RegisterReceiveCallback. Results that find no callback are discarded.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCallback) -> i32 {
+    command("RegisterConnectionResultCallback", || {
+        let room = room("RegisterConnectionResultCallback")?;
+        room.dispatch()
+            .register_connection_result(callback.map(|callback| {
+                let handler = move |result: &ConnectionResult| {
+                    let mut addr = Vec::with_capacity(result.target.len() + 1);
+                    addr.extend_from_slice(result.target.as_bytes());
+                    addr.push(0);
+                    callback(addr.as_ptr().cast(), result.success.into(), result.code);
+                };
+                Arc::new(handler) as _
+            }));
+        Ok(())
+    })
+}
+
+/// A peer id with the NUL that C wants, without an allocation for every message.
+struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
+
+impl IdText {
+    fn new(id: &PeerId) -> Self {
+        let mut text = [0; MAX_PEER_ID_BYTES + 1];
+        let id = id.as_str().as_bytes();
+        text[..id.len()].copy_from_slice(id);
+        Self(text)
+    }
+
+    fn as_ptr(&self) -> *const c_char {
+        self.0.as_ptr().cast()
+    }
+}

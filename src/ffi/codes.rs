@@ -1,0 +1,117 @@
+//! The numbers of the ABI, for the header.
+
+/// The call did what it says.
+pub const MMN_OK: i32 = 0;
+/// No room is open in this process: call InitializeNetwork first.
+pub const MMN_NOT_INITIALIZED: i32 = -1;
+/// A room is already open in this process: call ShutdownNetwork before opening another.
+pub const MMN_ALREADY_INITIALIZED: i32 = -2;
+/// An argument is not allowed: GetLastErrorMessage names it and its limit.
+pub const MMN_INVALID_ARGUMENT: i32 = -3;
+/// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
+pub const MMN_CONNECTION_FAILED: i32 = -4;
+/// No connected peer has that id.
+pub const MMN_PEER_NOT_FOUND: i32 = -5;
+/// Only the leader may do this, or no leader is known.
+pub const MMN_NOT_LEADER: i32 = -6;
+/// A queue is full and nothing was queued: try again later or send less.
+pub const MMN_SEND_QUEUE_FULL: i32 = -7;
+/// The message is longer than max_message_size.
+pub const MMN_MESSAGE_TOO_LARGE: i32 = -8;
+/// A message could not be encoded or decoded.
+pub const MMN_SERIALIZATION_ERROR: i32 = -9;
+/// The peer is in another session.
+pub const MMN_SESSION_MISMATCH: i32 = -10;
+/// Another member already has this peer id.
+pub const MMN_DUPLICATE_PEER_ID: i32 = -11;
+/// The peer speaks another version of the protocol.
+pub const MMN_VERSION_MISMATCH: i32 = -12;
+/// No more connections are allowed: see max_connections.
+pub const MMN_MAX_CONNECTIONS_REACHED: i32 = -13;
+/// The peer is already connected: the connection stands.
+pub const MMN_ALREADY_CONNECTED: i32 = -14;
+/// The call would wait for itself: it is not allowed inside a callback.
+pub const MMN_WOULD_DEADLOCK: i32 = -15;
+/// This election strategy or this build does not have the function.
+pub const MMN_NOT_SUPPORTED: i32 = -16;
+/// The peer does not know the same room secret.
+pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
+/// The request was refused by the leader, its application or the room's rules.
+pub const MMN_REJECTED: i32 = -18;
+/// No answer came in time.
+pub const MMN_TIMEOUT: i32 = -19;
+/// The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+pub const MMN_POLICY_MISMATCH: i32 = -20;
+/// A newer request took the place of this one.
+pub const MMN_SUPERSEDED: i32 = -21;
+/// A fault inside the library: please report it with the log.
+pub const MMN_INTERNAL_ERROR: i32 = -99;
+
+/// Longest peer id, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_PEER_ID_BYTES: i32 = 64;
+/// Longest session id, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_SESSION_ID_BYTES: i32 = 128;
+/// Smallest message type that an application may use; the smaller ones are the library's own.
+pub const MMN_MIN_MESSAGE_TYPE: u16 = 0x0100;
+
+/// GetPeerStatus, PeerStatusCallback: the peer is connected.
+pub const MMN_PEER_CONNECTED: i32 = 0;
+/// PeerStatusCallback: the connection to the peer is lost. GetPeerStatus never answers it.
+pub const MMN_PEER_DISCONNECTED: i32 = 1;
+/// GetPeerStatus: the connection is lost and being dialled again.
+pub const MMN_PEER_RECONNECTING: i32 = 2;
+/// GetPeerStatus: the peer is being admitted.
+pub const MMN_PEER_HANDSHAKING: i32 = 3;
+
+/// manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
+/// EnableAutoLeaderElection is called.
+pub const MMN_RECOVERY_HOLD: u8 = 0;
+/// manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
+pub const MMN_RECOVERY_AUTO_ELECT: u8 = 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::id::{MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES};
+    use crate::error::Code;
+    use crate::snapshot::PeerStatus;
+
+    #[test]
+    fn the_headers_numbers_are_the_librarys() {
+        let codes = [
+            (Code::Ok, MMN_OK),
+            (Code::NotInitialized, MMN_NOT_INITIALIZED),
+            (Code::AlreadyInitialized, MMN_ALREADY_INITIALIZED),
+            (Code::InvalidArgument, MMN_INVALID_ARGUMENT),
+            (Code::ConnectionFailed, MMN_CONNECTION_FAILED),
+            (Code::PeerNotFound, MMN_PEER_NOT_FOUND),
+            (Code::NotLeader, MMN_NOT_LEADER),
+            (Code::SendQueueFull, MMN_SEND_QUEUE_FULL),
+            (Code::MessageTooLarge, MMN_MESSAGE_TOO_LARGE),
+            (Code::SerializationError, MMN_SERIALIZATION_ERROR),
+            (Code::SessionMismatch, MMN_SESSION_MISMATCH),
+            (Code::DuplicatePeerId, MMN_DUPLICATE_PEER_ID),
+            (Code::VersionMismatch, MMN_VERSION_MISMATCH),
+            (Code::MaxConnectionsReached, MMN_MAX_CONNECTIONS_REACHED),
+            (Code::AlreadyConnected, MMN_ALREADY_CONNECTED),
+            (Code::WouldDeadlock, MMN_WOULD_DEADLOCK),
+            (Code::NotSupported, MMN_NOT_SUPPORTED),
+            (Code::AuthenticationFailed, MMN_AUTHENTICATION_FAILED),
+            (Code::Rejected, MMN_REJECTED),
+            (Code::Timeout, MMN_TIMEOUT),
+            (Code::PolicyMismatch, MMN_POLICY_MISMATCH),
+            (Code::Superseded, MMN_SUPERSEDED),
+            (Code::InternalError, MMN_INTERNAL_ERROR),
+        ];
+        for (code, value) in codes {
+            assert_eq!(code.value(), value, "{code}");
+        }
+        assert_eq!(codes.len(), Code::ALL.len());
+        assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
+        assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
+        assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);
+        assert_eq!(PeerStatus::Handshaking as i32, MMN_PEER_HANDSHAKING);
+        assert_eq!(MMN_MAX_PEER_ID_BYTES as usize, MAX_PEER_ID_BYTES);
+        assert_eq!(MMN_MAX_SESSION_ID_BYTES as usize, MAX_SESSION_ID_BYTES);
+    }
+}

@@ -1,0 +1,92 @@
+//! The calling thread's last error, and what a code means.
+
+use std::cell::RefCell;
+use std::ffi::c_char;
+
+use super::guard::{Failure, guard};
+use super::strings::hand_out;
+use crate::error::Code;
+
+thread_local! {
+    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
+}
+
+pub(super) fn set(failure: Failure) {
+    // A thread that is ending has no last error any more.
+    let _ = LAST.try_with(|last| last.replace(Some(failure)));
+}
+
+/// The code of the calling thread's last failure: MMN_OK where no call has failed on this thread.
+/// A call that succeeds leaves it alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetLastErrorCode() -> i32 {
+    guard("GetLastErrorCode", || {
+        LAST.try_with(|last| {
+            last.borrow()
+                .as_ref()
+                .map_or(0, |failure| failure.code.value())
+        })
+        .unwrap_or(0)
+    })
+}
+
+/// The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
+/// do. "" where no call has failed on this thread.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetLastErrorMessage() -> *const c_char {
+    guard("GetLastErrorMessage", || {
+        LAST.try_with(|last| match &*last.borrow() {
+            Some(failure) => hand_out(&failure.sentence),
+            None => hand_out(""),
+        })
+        .unwrap_or(std::ptr::null())
+    })
+}
+
+/// What a code means, in one sentence; for a number that is no code, a sentence that says so. Works before
+/// initialization.
+///
+/// The string is constant: it is valid for as long as the library is loaded, and leaves the strings of other
+/// calls valid.
+#[unsafe(no_mangle)]
+pub extern "C" fn DescribeError(code: i32) -> *const c_char {
+    guard("DescribeError", || {
+        Code::from_value(code)
+            .map_or(UNKNOWN_CODE, Code::description)
+            .as_ptr()
+    })
+}
+
+const UNKNOWN_CODE: &std::ffi::CStr =
+    c"This number is not a code of this version of meta_mystia_network.";
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    /// The calling thread's last error as a host reads it.
+    pub(in crate::ffi) fn last_error() -> (i32, String) {
+        (GetLastErrorCode(), read(GetLastErrorMessage()))
+    }
+
+    fn read(text: *const c_char) -> String {
+        // SAFETY: the library gave the pointer, and has returned no other string to this thread since.
+        let text = unsafe { CStr::from_ptr(text) };
+        text.to_str().expect("UTF-8").to_owned()
+    }
+
+    #[test]
+    fn every_code_is_described_and_others_are_told_apart() {
+        assert_eq!(
+            read(DescribeError(-2)),
+            "A room is already open in this process: call ShutdownNetwork before opening another."
+        );
+        for unknown in [1, -22, -98, i32::MIN, i32::MAX] {
+            assert!(read(DescribeError(unknown)).contains("not a code"));
+        }
+    }
+}

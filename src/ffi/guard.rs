@@ -1,0 +1,161 @@
+//! What stands between every exported function and its caller: no panic passes, and every failure becomes
+//! the calling thread's last error.
+
+use std::ffi::c_char;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::errors;
+use crate::error::{Code, Coded};
+use crate::room::Room;
+use crate::runtime;
+
+/// Why a call failed, as its caller is told.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: Code,
+    pub(super) sentence: String,
+}
+
+impl Failure {
+    pub(super) fn invalid(sentence: String) -> Self {
+        Self {
+            code: Code::InvalidArgument,
+            sentence,
+        }
+    }
+}
+
+impl<E: Coded + Display> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self {
+            code: error.code(),
+            sentence: error.to_string(),
+        }
+    }
+}
+
+/// What a function answers when it has no answer.
+pub(super) trait Neutral {
+    /// Of a query that failed.
+    const FAILED: Self;
+    /// Of a function that panicked.
+    const PANICKED: Self;
+}
+
+impl Neutral for i32 {
+    const FAILED: Self = -1;
+    const PANICKED: Self = Code::InternalError.value();
+}
+
+impl Neutral for u8 {
+    const FAILED: Self = 0;
+    const PANICKED: Self = 0;
+}
+
+impl Neutral for u32 {
+    const FAILED: Self = 0;
+    const PANICKED: Self = 0;
+}
+
+impl Neutral for *const c_char {
+    const FAILED: Self = std::ptr::null();
+    const PANICKED: Self = std::ptr::null();
+}
+
+/// Runs `body`; a panic in it is logged, becomes the last error, and gives the type's answer.
+pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| {
+        let what = panic
+            .downcast_ref::<&str>()
+            .copied()
+            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("unknown");
+        tracing::error!("{function} panicked: {what}");
+        errors::set(Failure {
+            code: Code::InternalError,
+            sentence: format!("{function} failed inside the library ({what}); please report it"),
+        });
+        T::PANICKED
+    })
+}
+
+/// A function that answers with a code.
+pub(super) fn command(function: &str, body: impl FnOnce() -> Result<(), Failure>) -> i32 {
+    guard(function, || match body() {
+        Ok(()) => Code::Ok.value(),
+        Err(failure) => {
+            let code = failure.code.value();
+            errors::set(failure);
+            code
+        }
+    })
+}
+
+/// A function that answers with a value.
+pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T, Failure>) -> T {
+    guard(function, || {
+        body().unwrap_or_else(|failure| {
+            errors::set(failure);
+            T::FAILED
+        })
+    })
+}
+
+/// The room, where one is open.
+pub(super) fn room(function: &str) -> Result<Arc<Room>, Failure> {
+    runtime::room().ok_or_else(|| Failure {
+        code: Code::NotInitialized,
+        sentence: format!(
+            "{function} needs a room, and none is open in this process; call InitializeNetwork first"
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::errors::tests::last_error;
+
+    fn panics() -> bool {
+        panic!("as intended by the test")
+    }
+
+    #[test]
+    fn a_panic_becomes_the_answer_of_the_type_and_the_last_error() {
+        assert_eq!(guard::<i32>("Broken", || i32::from(panics())), -99);
+        assert_eq!(guard::<u8>("Broken", || u8::from(panics())), 0);
+        let text = query::<*const c_char>("Broken", || {
+            panics();
+            Ok(c"text".as_ptr())
+        });
+        assert!(text.is_null());
+        let (code, sentence) = last_error();
+        assert_eq!(code, -99);
+        assert!(
+            sentence.starts_with("Broken failed inside the library (as intended"),
+            "{sentence}"
+        );
+    }
+
+    #[test]
+    fn a_success_leaves_the_last_error_alone() {
+        assert_eq!(last_error(), (0, String::new()));
+        assert_eq!(
+            command("Do", || Err(Failure::invalid("x is wrong".into()))),
+            -3
+        );
+        assert_eq!(command("Do", || Ok(())), 0);
+        assert_eq!(query("Ask", || Ok(7_i32)), 7);
+        assert_eq!(last_error(), (-3, "x is wrong".to_owned()));
+    }
+
+    #[test]
+    fn every_thread_has_its_own_last_error() {
+        command("Do", || Err(Failure::invalid("mine".into())));
+        let other = std::thread::spawn(last_error).join().expect("no panic");
+        assert_eq!(other, (0, String::new()));
+        assert_eq!(last_error().1, "mine");
+    }
+}

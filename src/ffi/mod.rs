@@ -1,0 +1,20 @@
+//! The C ABI: exported functions by topic, and the only `unsafe` of the library.
+//!
+//! No logic lives here. Every function checks its arguments, asks the room and translates the answer, inside
+//! a guard that no panic passes. The header `include/meta_mystia_network.h` is generated from these files,
+//! in the order in which `build.rs` lists them; their documentation is the header's.
+
+pub mod callbacks;
+pub mod codes;
+pub mod config;
+pub mod errors;
+pub mod leader;
+pub mod lifecycle;
+pub mod logs;
+pub mod peers;
+pub mod send;
+pub mod version;
+
+mod arguments;
+mod guard;
+mod strings;

@@ -1,0 +1,178 @@
+//! Other members, and this node's own names.
+
+use std::ffi::c_char;
+
+use super::arguments::{checked_peer_id, peer_id as peer_id_argument, text};
+use super::guard::{command, query, room};
+use super::strings::hand_out;
+use crate::error::ConnectError;
+use crate::runtime;
+use crate::snapshot::PeerView;
+use crate::target::parse_target;
+
+/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without blanks.
+///
+/// After MMN_OK exactly one ConnectionResultCallback follows, with `addr` as given here, within
+/// handshake_timeout_ms.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED or
+/// MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
+///
+/// # Safety
+/// `addr` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ConnectToPeer(addr: *const c_char) -> i32 {
+    command("ConnectToPeer", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("addr", addr) }?;
+        let target = parse_target(text).map_err(ConnectError::from)?;
+        Ok(room("ConnectToPeer")?.connect(text, target)?)
+    })
+}
+
+/// Ends the connection to a peer, politely. Neither side dials the other again until one of them calls
+/// ConnectToPeer. An id that is not known is MMN_OK.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (no id, or this node's own) or MMN_NOT_INITIALIZED.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
+    command("DisconnectPeer", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        Ok(room("DisconnectPeer")?.disconnect(&peer)?)
+    })
+}
+
+/// An address that other members can give to ConnectToPeer: the bound port at this machine's best address.
+/// A loopback address only where the machine has no other. NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetLocalAddr() -> *const c_char {
+    query("GetLocalAddr", || {
+        Ok(hand_out(room("GetLocalAddr")?.local_address()))
+    })
+}
+
+/// This node's peer id. NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetLocalPeerId() -> *const c_char {
+    query("GetLocalPeerId", || {
+        Ok(hand_out(room("GetLocalPeerId")?.peer_id()))
+    })
+}
+
+/// The room's session id. NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetSessionId() -> *const c_char {
+    query("GetSessionId", || {
+        Ok(hand_out(room("GetSessionId")?.session_id()))
+    })
+}
+
+/// How many peers are connected, without this node. -1 when no room is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetPeerCount() -> i32 {
+    query("GetPeerCount", || {
+        let connected = room("GetPeerCount")?.snapshot().connected;
+        Ok(i32::try_from(connected).unwrap_or(i32::MAX))
+    })
+}
+
+/// The ids of the connected peers, without this node: sorted as bytes, joined by '\n'. "" when there are none,
+/// NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetPeerList() -> *const c_char {
+    query("GetPeerList", || {
+        Ok(hand_out(&room("GetPeerList")?.snapshot().peer_list))
+    })
+}
+
+/// Smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is
+/// not known, `peer_id` is not an id, or no room is open; the last two are told by GetLastErrorCode.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerRTT(peer_id: *const c_char) -> i32 {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { query_peer("GetPeerRTT", peer_id, rtt_ms) }
+}
+
+/// How a peer is linked to this node: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING.
+/// -1 when the peer is not known, `peer_id` is not an id, or no room is open; the last two are told by
+/// GetLastErrorCode.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerStatus(peer_id: *const c_char) -> i32 {
+    // SAFETY: the caller's promise, passed on.
+    unsafe { query_peer("GetPeerStatus", peer_id, |peer| peer.status as i32) }
+}
+
+const UNKNOWN: i32 = -1;
+
+fn rtt_ms(peer: &PeerView) -> i32 {
+    peer.rtt.map_or(UNKNOWN, |rtt| {
+        let millis = rtt.as_nanos().div_ceil(1_000_000);
+        i32::try_from(millis).unwrap_or(i32::MAX)
+    })
+}
+
+/// Asks the snapshot about a peer.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+unsafe fn query_peer(
+    function: &str,
+    peer_id: *const c_char,
+    answer: impl FnOnce(&PeerView) -> i32,
+) -> i32 {
+    query(function, || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        if let Some(room) = runtime::room()
+            && let Some(peer) = room.snapshot().peer(text)
+        {
+            return Ok(answer(peer));
+        }
+        // A known peer's id is right; only others cost the check, which allocates.
+        checked_peer_id("peer_id", text)?;
+        room(function)?;
+        Ok(UNKNOWN)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::id::PeerId;
+    use crate::snapshot::PeerStatus;
+    use std::time::Duration;
+
+    #[test]
+    fn round_trip_times_are_rounded_up() {
+        let peer = |rtt| PeerView {
+            id: PeerId::new("p").expect("valid"),
+            status: PeerStatus::Connected,
+            rtt,
+        };
+        let of_micros = |micros| rtt_ms(&peer(Some(Duration::from_micros(micros))));
+        assert_eq!(rtt_ms(&peer(None)), -1);
+        assert_eq!(of_micros(0), 0);
+        assert_eq!(of_micros(1), 1);
+        assert_eq!(of_micros(1000), 1);
+        assert_eq!(of_micros(1001), 2);
+        assert_eq!(of_micros(u64::MAX), i32::MAX);
+    }
+}

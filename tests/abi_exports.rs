@@ -1,0 +1,99 @@
+//! The shared library exports the committed list of functions, the header declares the same, and nothing else
+//! leaks out.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+const LIBRARY: &str = "libmeta_mystia_network.so";
+const HEADER: &str = include_str!(concat!(env!("OUT_DIR"), "/meta_mystia_network.h"));
+const COMMITTED: &str = include_str!("abi/exports.txt");
+
+#[test]
+fn the_library_exports_exactly_the_committed_functions() {
+    assert_eq!(exported(), committed());
+}
+
+#[test]
+fn the_header_declares_exactly_the_committed_functions() {
+    assert_eq!(declared(), committed());
+}
+
+/// One name a line; `#` begins a comment.
+fn committed() -> BTreeSet<String> {
+    COMMITTED
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Every symbol that the dynamic linker sees in the library, functions or not.
+fn exported() -> BTreeSet<String> {
+    let library = library();
+    let output = Command::new("nm")
+        .args(["-D", "--defined-only", "--format=posix"])
+        .arg(&library)
+        .output()
+        .unwrap_or_else(|error| panic!("nm is needed (apt install binutils): {error}"));
+    assert!(
+        output.status.success(),
+        "nm {}: {}",
+        library.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| {
+            let mut words = line.split(' ');
+            let (name, kind) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+            // Functions by their names; anything else shows what it is, and is not in the list.
+            if kind == "T" {
+                name.to_owned()
+            } else {
+                format!("{name} ({kind})")
+            }
+        })
+        .collect()
+}
+
+/// The newest shared library beside this test or above it, where cargo puts it.
+fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("the path of this test");
+    let directories: Vec<_> = test.ancestors().skip(1).take(2).collect();
+    directories
+        .iter()
+        .map(|directory| directory.join(LIBRARY))
+        .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
+        .max()
+        .map(|(_, path)| path)
+        .unwrap_or_else(|| {
+            panic!("no {LIBRARY} in {directories:?}: run `cargo build` with the same profile first")
+        })
+}
+
+/// The names before a parameter list, at the beginning of the header's declarations.
+fn declared() -> BTreeSet<String> {
+    let mut code = String::new();
+    let mut rest = HEADER;
+    while let Some((before, after)) = rest.split_once("/*") {
+        code.push_str(before);
+        rest = after.split_once("*/").expect("a comment ends").1;
+    }
+    code.push_str(rest);
+    let code: String = code
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect::<Vec<_>>()
+        .join("\n");
+    code.split([';', '{', '}'])
+        .map(str::trim)
+        .filter(|declaration| !declaration.starts_with("typedef"))
+        .filter_map(|declaration| declaration.split_once('('))
+        .filter_map(|(before, _)| before.rsplit([' ', '*', '\n']).next())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,166 @@
+//! The committed header is the one that the source gives, and C and C++ compilers take it as it is meant.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/meta_mystia_network.h"));
+
+/// Checks sizes, offsets, numbers and signatures. Plain C11 that is C++17 as well.
+const PROGRAM: &str = r#"
+#include "meta_mystia_network.h"
+#include "meta_mystia_network.h" /* the guard holds */
+#include <stddef.h>
+
+#ifdef __cplusplus
+#define CHECK(what) static_assert(what, #what)
+#else
+#define CHECK(what) _Static_assert(what, #what)
+#endif
+#define AT(field, offset) CHECK(offsetof(NetworkConfigFFI, field) == offset)
+
+CHECK(sizeof(NetworkConfigFFI) == 44);
+AT(reconnect_max_ms, 0);
+AT(compression_threshold, 4);
+AT(max_message_size, 8);
+AT(heartbeat_interval_ms, 12);
+AT(election_timeout_min_ms, 14);
+AT(election_timeout_max_ms, 16);
+AT(reconnect_initial_ms, 18);
+AT(handshake_timeout_ms, 20);
+AT(write_timeout_ms, 22);
+AT(send_queue_capacity, 24);
+AT(incoming_queue_capacity, 26);
+AT(max_connections, 28);
+AT(keepalive_time_secs, 30);
+AT(keepalive_interval_secs, 32);
+AT(mdns_port, 34);
+AT(heartbeat_timeout_multiplier, 36);
+AT(keepalive_retries, 37);
+AT(centralized_auto_forward, 38);
+AT(auto_election_enabled, 39);
+AT(manual_override_recovery, 40);
+AT(tcp_nodelay, 41);
+AT(auto_reconnect_enabled, 42);
+AT(reconnect_max_retries, 43);
+
+CHECK(MMN_OK == 0);
+CHECK(MMN_NOT_INITIALIZED == -1);
+CHECK(MMN_ALREADY_INITIALIZED == -2);
+CHECK(MMN_INVALID_ARGUMENT == -3);
+CHECK(MMN_CONNECTION_FAILED == -4);
+CHECK(MMN_PEER_NOT_FOUND == -5);
+CHECK(MMN_NOT_LEADER == -6);
+CHECK(MMN_SEND_QUEUE_FULL == -7);
+CHECK(MMN_MESSAGE_TOO_LARGE == -8);
+CHECK(MMN_SERIALIZATION_ERROR == -9);
+CHECK(MMN_SESSION_MISMATCH == -10);
+CHECK(MMN_DUPLICATE_PEER_ID == -11);
+CHECK(MMN_VERSION_MISMATCH == -12);
+CHECK(MMN_MAX_CONNECTIONS_REACHED == -13);
+CHECK(MMN_ALREADY_CONNECTED == -14);
+CHECK(MMN_WOULD_DEADLOCK == -15);
+CHECK(MMN_NOT_SUPPORTED == -16);
+CHECK(MMN_AUTHENTICATION_FAILED == -17);
+CHECK(MMN_REJECTED == -18);
+CHECK(MMN_TIMEOUT == -19);
+CHECK(MMN_POLICY_MISMATCH == -20);
+CHECK(MMN_SUPERSEDED == -21);
+CHECK(MMN_INTERNAL_ERROR == -99);
+
+CHECK(MMN_ABI_VERSION == 1);
+CHECK(MMN_MIN_MESSAGE_TYPE == 0x0100);
+CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
+CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);
+CHECK(MMN_PEER_RECONNECTING == 2 && MMN_PEER_HANDSHAKING == 3);
+CHECK(MMN_RECOVERY_HOLD == 0 && MMN_RECOVERY_AUTO_ELECT == 1);
+
+static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags) {
+    (void)peer; (void)data; (void)length; (void)type; (void)flags;
+}
+static void on_leader(const char *leader) { (void)leader; }
+static void on_status(const char *peer, int32_t status) { (void)peer; (void)status; }
+static void on_result(const char *addr, uint8_t success, int32_t code) {
+    (void)addr; (void)success; (void)code;
+}
+
+int main(void) {
+    ReceiveCallback receive = on_receive;
+    LeaderChangedCallback leader = on_leader;
+    PeerStatusCallback status = on_status;
+    ConnectionResultCallback result = on_result;
+
+    uint32_t (*abi_version)(void) = GetAbiVersion;
+    const char *(*library_version)(void) = GetLibraryVersion;
+    const char *(*describe)(int32_t) = DescribeError;
+    int32_t (*initialize)(const char *, const char *) = InitializeNetwork;
+    int32_t (*initialize_with)(const char *, const char *, const NetworkConfigFFI *) =
+        InitializeNetworkWithConfig;
+    int32_t (*send_to_peer)(const char *, const uint8_t *, int32_t, uint16_t, uint8_t) = SendToPeer;
+    int32_t (*sends[])(const uint8_t *, int32_t, uint16_t, uint8_t) = {
+        BroadcastMessage, SendToLeader, SendFromLeader};
+    int32_t (*of_string[])(const char *) = {
+        ConnectToPeer, DisconnectPeer, GetPeerRTT, GetPeerStatus, SetLeader};
+    int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
+    const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
+                                      GetSessionId, GetPeerList, GetCurrentLeader};
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader};
+    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
+
+    (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
+    (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
+    (void)switches;
+    return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
+        + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
+        + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)
+        + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL);
+}
+"#;
+
+#[test]
+fn the_committed_header_is_the_generated_one() {
+    let path = Path::new(ROOT).join("include/meta_mystia_network.h");
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    let difference = GENERATED
+        .lines()
+        .zip(committed.lines().chain(std::iter::repeat("(end)")))
+        .enumerate()
+        .find(|(_, (generated, committed))| generated != committed);
+    assert!(
+        committed == GENERATED,
+        "{} is not what the source gives (first difference: {difference:?}). Update it:\n\n    \
+         MMN_UPDATE_HEADER=1 cargo build\n",
+        path.display()
+    );
+}
+
+#[test]
+fn c11_takes_the_header() {
+    compile("gcc", &["-std=c11"], "c");
+}
+
+#[test]
+fn cpp17_takes_the_header() {
+    compile("g++", &["-std=c++17"], "cpp");
+}
+
+/// Compiles [`PROGRAM`] against the generated header, without linking.
+fn compile(compiler: &str, options: &[&str], suffix: &str) {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("header-{suffix}"));
+    fs::create_dir_all(&directory).expect("a directory for the test");
+    fs::write(directory.join("meta_mystia_network.h"), GENERATED).expect("the header");
+    let program = directory.join(format!("check.{suffix}"));
+    fs::write(&program, PROGRAM).expect("the program");
+    let output = Command::new(compiler)
+        .args(options)
+        .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"])
+        .arg(&program)
+        .output()
+        .unwrap_or_else(|error| panic!("{compiler} is needed (apt install {compiler}): {error}"));
+    assert!(
+        output.status.success(),
+        "{compiler} {options:?}:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}

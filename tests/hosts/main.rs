@@ -1,0 +1,9 @@
+//! Programs in C, C++, C# and Python that load the built library, as hosts do.
+//!
+//! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that
+//! `scripts/install-tools.sh` installs. Run one at a time: they measure elections of real processes.
+
+mod bench;
+mod demo;
+mod survive;
+mod tools;

@@ -1,0 +1,68 @@
+//! What a host may do at any time: unregister while events flow, shut down with events in flight, open and
+//! close rooms and the library itself again and again, call everything from inside callbacks.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::tools::{compile_c, compile_cpp, compile_csharp, library, root, run};
+
+fn survives(command: &mut Command, tests: &[&str]) {
+    let library = library();
+    let folder = library.parent().expect("a folder");
+    let printed = run(command
+        .current_dir(root())
+        .env("MMN_LIBRARY", &library)
+        .env("LD_LIBRARY_PATH", folder));
+    for test in tests {
+        let line = format!("ok {test}");
+        assert!(
+            printed.lines().any(|printed| printed.starts_with(&line)),
+            "no line \"{line}\" in:\n{printed}"
+        );
+    }
+}
+
+const EVERYWHERE: [&str; 4] = ["unregister", "shutdown", "restart", "reentry"];
+
+#[test]
+fn c() {
+    let program = compile_c("bindings/c/tests/survive.c", "survive_c", &[]);
+    survives(
+        Command::new(program).args(["--rounds", "100", "shutdown"]),
+        &["shutdown"],
+    );
+    let program = Path::new(root()).join("target/hosts/survive_c");
+    survives(
+        Command::new(program).args(["reload", "unregister", "restart", "reentry"]),
+        &["reload", "unregister", "restart", "reentry"],
+    );
+}
+
+#[test]
+fn cpp() {
+    let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
+    let mut tests = EVERYWHERE.to_vec();
+    tests.extend(["reload", "exceptions"]);
+    survives(&mut Command::new(program), &tests);
+}
+
+#[test]
+fn csharp() {
+    let sources = [
+        "bindings/csharp/tests/Survive.cs",
+        "bindings/csharp/NativeMethods.cs",
+        "bindings/csharp/Room.cs",
+    ];
+    let program = compile_csharp(&sources, "Survive.exe");
+    let mut tests = EVERYWHERE.to_vec();
+    tests.extend(["exceptions", "queue"]);
+    survives(Command::new("mono").arg(program), &tests);
+}
+
+#[test]
+fn python() {
+    let program = root().join("bindings/python/tests/survive.py");
+    let mut tests = EVERYWHERE.to_vec();
+    tests.push("exceptions");
+    survives(Command::new("python3").arg(program), &tests);
+}
