@@ -597,6 +597,7 @@ impl World {
             self.now,
             format_args!("{} closes {peer}: {why:?}", self.slots[slot].id),
         );
+        self.closes.push((slot, peer.clone(), why));
         let Some((id, end)) = self.session_with(slot, peer) else {
             return;
         };

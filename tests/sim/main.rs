@@ -7,10 +7,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+mod bad_members;
 mod chaos;
 mod checks;
 mod links;
 mod regressions;
+mod scenarios;
 mod trace;
 mod world;
 

@@ -10,7 +10,6 @@ use rand_chacha::ChaCha8Rng;
 
 use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::election::rules::Role;
 use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
 use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
@@ -123,6 +122,8 @@ pub(crate) struct World {
     pub(crate) silence_is_told_as: LinkEnd,
     pub(crate) trace: Trace,
     pub(crate) violation: Option<Violation>,
+    /// Every link that a core closed: whose core, whom, why.
+    pub(crate) closes: Vec<(usize, PeerId, LinkEnd)>,
     /// Since when there are no faults, for the bounds that hold only then.
     pub(crate) calm_since: Option<Time>,
     checker: Checker,
@@ -148,6 +149,7 @@ impl World {
             silence_is_told_as: LinkEnd::Closed,
             trace,
             violation: None,
+            closes: Vec::new(),
             calm_since: None,
             checker: Checker::default(),
             rivals: BTreeMap::new(),
@@ -552,11 +554,6 @@ impl World {
             text.push_str(&line);
         }
         text
-    }
-
-    /// Role of a running node.
-    pub(crate) fn role(&self, slot: usize) -> Option<Role> {
-        self.node(slot).map(|node| node.election().rules().role())
     }
 
     /// Term of a running node's record.

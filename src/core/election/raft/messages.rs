@@ -374,6 +374,15 @@ impl Raft {
                 reign.acks.insert(from.clone(), now);
             }
         }
+        if let Following::Indirect { leader, until } = &mut self.following {
+            if live && record.leader.as_ref() == Some(leader) {
+                // Whoever hears it vouches for it with every heartbeat, so that it is not doubted in between.
+                let leader = leader.clone();
+                let until = (*until).max(now + self.draw_timeout());
+                self.following = Following::Indirect { leader, until };
+                self.election_at = until;
+            }
+        }
         let resigned = self.following.is_direct(from);
         if !resigned {
             return;

@@ -1,0 +1,698 @@
+//! Named situations: what happens when one thing goes wrong, over many seeds of everything else.
+
+use meta_mystia_network::core::election::AssignOutcome;
+use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Command, Event, LeftReason, LinkEnd};
+use meta_mystia_network::core::time::Duration;
+
+use crate::trace::Trace;
+use crate::world::{Settings, World};
+
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Longest round trip of the default settings.
+const RTT: Duration = ms(10);
+
+fn fail(world: &World, what: &str) -> ! {
+    for line in world.trace.lines() {
+        println!("{line}");
+    }
+    panic!("{what}{}", world.describe());
+}
+
+fn expect(world: &World, holds: bool, what: &str) {
+    if let Some(violation) = &world.violation {
+        fail(world, &violation.to_string());
+    }
+    if !holds {
+        fail(world, what);
+    }
+}
+
+fn empty(seed: u64, size: usize, settings: Settings) -> World {
+    World::new(seed, size, settings, Trace::on())
+}
+
+/// Runs until `done`; how long it took.
+fn wait(world: &mut World, most: Duration, what: &str, done: impl Fn(&World) -> bool) -> Duration {
+    let from = world.now;
+    while !done(world) {
+        let late = world.now.since(from) > most;
+        expect(world, !late, what);
+        world.run_for(ms(1));
+    }
+    expect(world, true, what);
+    world.now.since(from)
+}
+
+/// A room in which everybody is linked and goes by one leader, for some seconds already.
+fn settled(seed: u64, size: usize, settings: Settings) -> World {
+    let mut world = empty(seed, size, settings);
+    settle(&mut world);
+    world
+}
+
+fn settle(world: &mut World) {
+    for slot in 0..world.slots.len() {
+        world.start(slot);
+        world.connect(slot, 0);
+    }
+    wait(world, ms(15_000), "no first leader", |world| {
+        world.agreed().is_some() && world.is_mesh()
+    });
+    world.run_for(ms(3_000));
+}
+
+fn leader(world: &World) -> usize {
+    world.agreed().unwrap_or_else(|| fail(world, "no agreed leader"))
+}
+
+fn forget_told(world: &mut World) {
+    for slot in &mut world.slots {
+        slot.told.clear();
+        slot.events.clear();
+    }
+}
+
+fn told(world: &World, slot: usize) -> Vec<Option<&str>> {
+    let told = world.slots[slot].told.iter();
+    told.map(|(_, leader)| leader.as_ref().map(PeerId::as_str)).collect()
+}
+
+fn outcomes(world: &World, slot: usize) -> Vec<AssignOutcome> {
+    let events = world.slots[slot].events.iter();
+    events
+        .filter_map(|(_, event)| match event {
+            Event::SetLeaderResult { outcome, .. } => Some(*outcome),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A command that is accepted.
+fn order(world: &mut World, slot: usize, command: Command) {
+    let result = world.command(slot, command);
+    expect(world, result.is_ok(), "the command was refused");
+}
+
+fn isolate(world: &mut World, slot: usize) {
+    for other in 0..world.slots.len() {
+        if other != slot {
+            world.cut_both(slot, other);
+        }
+    }
+}
+
+fn rejoin(world: &mut World, slot: usize) {
+    for other in 0..world.slots.len() {
+        if other != slot {
+            world.mend_both(slot, other);
+        }
+    }
+}
+
+fn median_and_worst(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
+}
+
+#[test]
+fn one_node_leads_from_its_first_timeout() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 1, Settings::default());
+        world.start(0);
+        let took = wait(&mut world, ms(3_001), "no leader", |world| world.leaders() == [0]);
+        expect(&world, took >= ms(1_500), "led before its timeout");
+        expect(&world, world.term(0) == 1, "more than one term");
+    }
+}
+
+#[test]
+fn five_nodes_that_start_together_have_a_leader_within_two_timeouts() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 5, Settings::default());
+        for slot in 0..5 {
+            world.start(slot);
+        }
+        for slot in 0..5 {
+            world.connect(slot, (slot + 1) % 5);
+        }
+        wait(&mut world, ms(6_000), "no leader", |world| world.agreed().is_some());
+        world.run_for(ms(3_000));
+        leader(&world);
+    }
+}
+
+#[test]
+fn a_joiner_that_is_connecting_does_not_lead_before_its_grace() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 2, Settings::default());
+        world.start(0);
+        world.connect(0, 1); // nobody is there yet
+        world.run_for(ms(2_990));
+        expect(&world, world.leaders().is_empty(), "led while connecting");
+        wait(&mut world, ms(1_000), "no leader after the grace", |world| world.leaders() == [0]);
+    }
+}
+
+#[test]
+fn a_joiner_follows_the_leader_that_it_finds() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 4, Settings::default());
+        world.slots[3].rename("zzz");
+        for slot in 0..3 {
+            world.start(slot);
+            world.connect(slot, 0);
+        }
+        wait(&mut world, ms(15_000), "no first leader", |world| {
+            world.agreed().is_some() && world.is_mesh()
+        });
+        world.run_for(ms(2_000));
+        let first = leader(&world);
+        let follower = (first + 1) % 3;
+        forget_told(&mut world);
+        world.start(3);
+        world.connect(3, follower);
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        for slot in 0..3 {
+            expect(&world, told(&world, slot).is_empty(), "joining changed the leader");
+        }
+        expect(&world, told(&world, 3).len() == 1, "the joiner was told more than the leader");
+    }
+}
+
+/// C5 and P16: the epoch of a node that never had a peer does not count.
+#[test]
+fn a_lone_host_stays_when_a_joiner_with_a_larger_id_and_a_larger_record_comes() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 2, Settings::default());
+        world.slots[0].rename("aaa");
+        world.slots[1].rename("zzz");
+        world.start(0);
+        world.run_for(ms(3_100));
+        world.start(1);
+        world.run_for(ms(3_100));
+        let oneself = world.slots[1].id.clone();
+        order(&mut world, 1, Command::SetLeader(oneself));
+        host_stays(&mut world);
+    }
+}
+
+#[test]
+fn a_lone_host_stays_when_a_joiner_with_a_larger_id_and_a_larger_term_comes() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 3, Settings::default());
+        world.slots[0].rename("aaa");
+        world.slots[1].rename("zzz");
+        world.start(0);
+        world.run_for(ms(3_100));
+        // Cuts from a guest of its own raise the joiner's term.
+        world.start(1);
+        world.start(2);
+        world.connect(1, 2);
+        world.run_for(ms(6_000));
+        for _ in 0..2 {
+            world.cut_both(1, 2);
+            world.run_for(ms(5_000));
+            world.mend_both(1, 2);
+            world.run_for(ms(5_000));
+        }
+        world.crash(2);
+        world.run_for(ms(6_000));
+        expect(&world, world.leaders() == [0, 1], "they do not lead apart");
+        expect(&world, world.term(1) > world.term(0), "the joiner's term is not larger");
+        host_stays(&mut world);
+    }
+}
+
+fn host_stays(world: &mut World) {
+    forget_told(world);
+    world.connect(1, 0);
+    world.run_for(ms(6_000));
+    expect(world, world.agreed() == Some(0), "the host does not lead");
+    expect(world, told(world, 0).is_empty(), "the host was told of another leader");
+    expect(world, told(world, 1) == [Some("aaa")], "the joiner wavered");
+}
+
+/// C5: the cut is healed by the redials of the core alone.
+#[test]
+fn two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
+    for seed in 0..50 {
+        for names in [["aaa", "zzz"], ["zzz", "aaa"]] {
+            let mut world = empty(seed, 2, Settings::default());
+            world.slots[0].rename(names[0]);
+            world.slots[1].rename(names[1]);
+            world.start(0);
+            world.run_for(ms(3_100));
+            world.start(1);
+            world.connect(1, 0);
+            world.run_for(ms(2_000));
+            expect(&world, world.agreed() == Some(0), "the first player leads");
+            forget_told(&mut world);
+            world.cut_both(0, 1);
+            world.run_for(ms(5_000));
+            expect(&world, world.leaders() == [0, 1], "both lead in the cut");
+            world.mend_both(0, 1);
+            world.calm_since = Some(world.now);
+            wait(&mut world, ms(4_500), "not healed", |world| world.agreed() == Some(0));
+            world.run_for(ms(5_000));
+            expect(&world, world.agreed() == Some(0), "another leader");
+            expect(&world, told(&world, 0).is_empty(), "the first leader was replaced");
+            let expected = [None, Some(names[1]), Some(names[0])];
+            expect(&world, told(&world, 1) == expected, "the second player wavered");
+        }
+    }
+}
+
+/// C5, C6: an isolated member elects itself, and returns without any trace at the others.
+#[test]
+fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 5, Settings::default());
+        let first = leader(&world);
+        let lost = (first + 1 + seed as usize % 4) % 5;
+        forget_told(&mut world);
+        isolate(&mut world, lost);
+        world.run_for(ms(5_000));
+        expect(&world, world.leaders().len() == 2, "the isolated one leads alone");
+        rejoin(&mut world, lost);
+        world.calm_since = Some(world.now);
+        wait(&mut world, ms(6_000), "not healed", |world| {
+            world.agreed() == Some(first) && world.is_mesh()
+        });
+        world.run_for(ms(5_000));
+        for slot in (0..5).filter(|slot| *slot != lost) {
+            expect(&world, told(&world, slot).is_empty(), "a member of the rest was told");
+        }
+        expect(&world, told(&world, lost).len() == 3, "the returning member wavered");
+    }
+}
+
+#[test]
+fn a_minority_of_two_never_changes_the_leader_of_three() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 5, Settings::default());
+        let first = leader(&world);
+        let minority = [(first + 1) % 5, (first + 2) % 5];
+        let majority: Vec<usize> = (0..5).filter(|slot| !minority.contains(slot)).collect();
+        forget_told(&mut world);
+        for a in minority {
+            for b in &majority {
+                world.cut_both(a, *b);
+            }
+        }
+        world.run_for(ms(10_000));
+        expect(&world, world.leaders().len() == 2, "each side has a leader");
+        for a in minority {
+            for b in &majority {
+                world.mend_both(a, *b);
+            }
+        }
+        world.calm_since = Some(world.now);
+        wait(&mut world, ms(5_000), "not healed", |world| world.agreed() == Some(first));
+        world.run_for(ms(5_000));
+        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        for slot in majority {
+            expect(&world, told(&world, slot).is_empty(), "a member of the majority was told");
+        }
+    }
+}
+
+#[test]
+fn a_crashed_leader_is_replaced_in_time() {
+    for size in [3, 5] {
+        let mut times = Vec::new();
+        for seed in 0..50 {
+            let mut world = settled(seed, size, Settings::default());
+            let wait_a_bit = ms(seed * 37 % 500);
+            world.run_for(wait_a_bit);
+            let first = leader(&world);
+            world.crash(first);
+            times.push(wait(&mut world, ms(3_500), "no new leader", |world| {
+                world.agreed().is_some()
+            }));
+            let second = world.agreed();
+            world.run_for(ms(3_000));
+            expect(&world, world.agreed() == second, "the new leader did not stay");
+        }
+        let (median, worst) = median_and_worst(times);
+        println!("crash of the leader, {size} nodes: median {median:?}, worst {worst:?}");
+        assert!(median <= ms(2_000), "median {median:?}");
+    }
+}
+
+#[test]
+fn a_leader_that_leaves_is_followed_by_its_successor() {
+    for size in [2, 3, 5, 7] {
+        let mut times = Vec::new();
+        for seed in 0..50 {
+            let mut world = settled(seed, size, Settings::default());
+            let first = leader(&world);
+            let heir = (0..size).filter(|slot| *slot != first);
+            let heir = heir.max_by_key(|slot| world.slots[*slot].id.clone());
+            world.leave(first);
+            let bound = SUCCESSION + RTT * 3;
+            times.push(wait(&mut world, bound, "no successor in time", |world| {
+                let agreed = world.agreed();
+                agreed.is_some() && agreed != Some(first)
+            }));
+            expect(&world, world.agreed() == heir, "another one than the successor leads");
+            world.run_for(ms(3_000));
+            expect(&world, world.agreed() == heir, "the successor did not stay");
+            for slot in (0..size).filter(|slot| *slot != first) {
+                let left = world.slots[slot].events.iter().any(|(_, event)| {
+                    matches!(event, Event::Left { peer, why: LeftReason::Left } if *peer == world.slots[first].id)
+                });
+                expect(&world, left, "the farewell was not taken as one");
+            }
+        }
+        let (median, worst) = median_and_worst(times);
+        println!("the leader of {size} leaves: median {median:?}, worst {worst:?}");
+    }
+}
+
+const SUCCESSION: Duration = ms(300);
+
+/// Both leave at once: neither waits for the other, and somebody else leads.
+#[test]
+fn a_leader_and_its_successor_leave_together() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 4, Settings::default());
+        let first = leader(&world);
+        let heir = (0..4).filter(|slot| *slot != first);
+        let heir = heir.max_by_key(|slot| world.slots[*slot].id.clone()).unwrap();
+        world.leave(first);
+        world.leave(heir);
+        world.run_for(ms(100));
+        expect(&world, world.running().len() == 2, "they wait for each other");
+        wait(&mut world, ms(2_000), "no leader", |world| world.agreed().is_some());
+    }
+}
+
+/// A follower that says farewell changes nothing but the membership.
+#[test]
+fn a_follower_leaves_without_an_election() {
+    for seed in 0..20 {
+        let mut world = settled(seed, 3, Settings::default());
+        let first = leader(&world);
+        forget_told(&mut world);
+        world.leave((first + 1) % 3);
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == Some(first), "another leader");
+        expect(&world, told(&world, first).is_empty(), "the leader wavered");
+    }
+}
+
+/// P12, one caller: whoever calls, whoever is named.
+#[test]
+fn everybody_follows_whom_set_leader_names() {
+    for seed in 0..100 {
+        let mut world = settled(seed, 5, Settings::default());
+        let (caller, target) = (seed as usize % 5, (seed as usize / 5) % 5);
+        let before = leader(&world);
+        let id = world.slots[target].id.clone();
+        forget_told(&mut world);
+        order(&mut world, caller, Command::SetLeader(id));
+        world.calm_since = Some(world.now);
+        wait(&mut world, ms(500) + RTT, "the target does not lead", |world| {
+            world.agreed() == Some(target)
+        });
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == Some(target), "the target did not stay");
+        expect(&world, outcomes(&world, caller) == [AssignOutcome::Done], "not reported as done");
+        for slot in 0..5 {
+            let changes = usize::from(target != before);
+            expect(&world, told(&world, slot).len() == changes, "somebody wavered");
+        }
+    }
+}
+
+/// P12, two callers.
+#[test]
+fn two_calls_of_set_leader_at_once_end_at_one_of_both_targets() {
+    for seed in 0..100 {
+        let mut world = settled(seed, 5, Settings::default());
+        let pick = seed as usize;
+        let (one, other) = (pick % 5, (pick + 1 + pick / 5 % 4) % 5);
+        let targets = [(pick + 2) % 5, (pick + 3) % 5];
+        for (caller, target) in [(one, targets[0]), (other, targets[1])] {
+            let id = world.slots[target].id.clone();
+            let _ = world.command(caller, Command::SetLeader(id));
+        }
+        wait(&mut world, ms(1_000) + RTT, "no agreement on either", |world| {
+            world.agreed().is_some_and(|leader| targets.contains(&leader))
+        });
+        let chosen = world.agreed();
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == chosen, "it did not stay");
+        let ended = [outcomes(&world, one), outcomes(&world, other)];
+        let done = ended.iter().flatten().filter(|outcome| **outcome == AssignOutcome::Done);
+        expect(&world, done.count() >= 1, "nobody's call is reported as done");
+        expect(&world, ended.iter().all(|outcomes| outcomes.len() == 1), "a call has no outcome");
+    }
+}
+
+#[test]
+fn set_leader_on_a_peer_that_just_crashed_times_out_and_its_place_is_held() {
+    for seed in 0..20 {
+        let mut world = settled(seed, 4, Settings::default());
+        let before = leader(&world);
+        let (caller, target) = ((before + 1) % 4, (before + 2) % 4);
+        let id = world.slots[target].id.clone();
+        world.crash(target);
+        order(&mut world, caller, Command::SetLeader(id));
+        world.run_for(ms(15_000));
+        expect(&world, outcomes(&world, caller) == [AssignOutcome::Timeout], "no timeout");
+        expect(&world, world.leaders().is_empty(), "somebody took the held place");
+        let shown = |slot: &usize| world.node(*slot).is_some_and(|node| node.leader().is_some());
+        expect(&world, !world.running().iter().any(shown), "a dead leader is shown");
+        for slot in world.running() {
+            let _ = world.command(slot, Command::EnableAutoElection(true));
+        }
+        wait(&mut world, ms(3_500), "no leader after the hold", |world| {
+            world.agreed().is_some()
+        });
+    }
+}
+
+#[test]
+fn set_leader_on_a_peer_that_just_crashed_ends_in_an_election_if_the_room_elects() {
+    for seed in 0..20 {
+        let settings = Settings { recovery: Recovery::AutoElect, ..Settings::default() };
+        let mut world = settled(seed, 4, settings);
+        let before = leader(&world);
+        let (caller, target) = ((before + 1) % 4, (before + 2) % 4);
+        let id = world.slots[target].id.clone();
+        world.crash(target);
+        order(&mut world, caller, Command::SetLeader(id));
+        wait(&mut world, ms(7_000), "no leader", |world| world.agreed().is_some());
+        world.run_for(ms(3_000));
+        expect(&world, outcomes(&world, caller).len() == 1, "no outcome");
+        expect(&world, outcomes(&world, caller) != [AssignOutcome::Done], "done by a dead peer");
+    }
+}
+
+/// C4: under Hold one released node may campaign, and the others vote.
+#[test]
+fn one_released_node_ends_the_hold_for_all() {
+    for seed in 0..20 {
+        let mut world = settled(seed, 4, Settings::default());
+        let target = (leader(&world) + 1) % 4;
+        let id = world.slots[target].id.clone();
+        order(&mut world, 0, Command::SetLeader(id));
+        world.run_for(ms(2_000));
+        world.crash(target);
+        world.run_for(ms(8_000));
+        expect(&world, world.leaders().is_empty(), "somebody took the held place");
+        let released = world.running()[0];
+        let _ = world.command(released, Command::EnableAutoElection(true));
+        wait(&mut world, ms(3_500), "no leader", |world| world.agreed() == Some(released));
+        // The override is over at everybody: the next crash is followed by an election.
+        world.run_for(ms(2_000));
+        world.crash(released);
+        wait(&mut world, ms(3_500), "no second leader", |world| world.agreed().is_some());
+    }
+}
+
+/// C6: the ends of a chain never link; the one that joined last knows the leader from the middle only.
+#[test]
+fn a_chain_keeps_its_one_leader() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 3, Settings::default());
+        world.cut_both(0, 2);
+        world.start(0);
+        world.run_for(ms(3_100));
+        world.start(1);
+        world.connect(1, 0);
+        world.run_for(ms(2_000));
+        world.start(2);
+        world.connect(2, 1);
+        for _ in 0..600 {
+            world.run_for(ms(100));
+            expect(&world, world.leaders() == [0], "another leader");
+        }
+        expect(&world, world.agreed() == Some(0), "the far end does not know the leader");
+        let host = world.slots[0].id.clone();
+        for slot in 0..3 {
+            let told = told(&world, slot);
+            expect(&world, told == [Some(host.as_str())], "somebody wavered");
+        }
+    }
+}
+
+/// O9: the deaf one is told of the leader by the others; nobody else notices.
+#[test]
+fn a_node_that_does_not_hear_the_leader_does_not_depose_it() {
+    for seed in 0..40 {
+        for size in [3, 5] {
+            let mut world = settled(seed, size, Settings::default());
+            if seed % 2 == 0 {
+                world.silence_is_told_as = LinkEnd::Silent;
+            }
+            let first = leader(&world);
+            let deaf = (first + 1) % size;
+            forget_told(&mut world);
+            world.cut(first, deaf);
+            world.run_for(ms(30_000));
+            expect(&world, world.agreed() == Some(first), "the deaf node does not know the leader");
+            world.mend(first, deaf);
+            world.run_for(ms(10_000));
+            expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+            for slot in (0..size).filter(|slot| *slot != deaf) {
+                expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+            }
+            expect(&world, told(&world, deaf).len() <= 2, "the deaf node wavered");
+        }
+    }
+}
+
+/// The leader does not hear one follower, which hears the leader.
+#[test]
+fn a_leader_that_does_not_hear_one_follower_stays() {
+    for seed in 0..40 {
+        let mut world = settled(seed, 4, Settings::default());
+        let told_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];
+        world.silence_is_told_as = told_as;
+        let first = leader(&world);
+        let mute = (first + 1) % 4;
+        forget_told(&mut world);
+        world.cut(mute, first);
+        for _ in 0..300 {
+            world.run_for(ms(100));
+            expect(&world, world.leaders() == [first], "another leader");
+        }
+        if told_as == LinkEnd::Silent {
+            expect(&world, world.agreed() == Some(first), "the mute node does not know the leader");
+        }
+        world.mend(mute, first);
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        for slot in (0..4).filter(|slot| *slot != mute) {
+            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+        }
+    }
+}
+
+#[test]
+fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
+    for seed in 0..20 {
+        let mut world = settled(seed, 5, Settings::default());
+        let first = leader(&world);
+        let flapper = (first + 1 + seed as usize % 4) % 5;
+        forget_told(&mut world);
+        for _ in 0..8 {
+            isolate(&mut world, flapper);
+            world.run_for(ms(4_000));
+            rejoin(&mut world, flapper);
+            world.run_for(ms(4_000));
+        }
+        world.run_for(ms(4_000));
+        expect(&world, world.agreed() == Some(first), "another leader");
+        for slot in (0..5).filter(|slot| *slot != flapper) {
+            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+        }
+    }
+}
+
+/// A follower that is stopped for 5 s finds everybody where they were.
+#[test]
+fn a_paused_follower_does_not_depose_the_leader() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 4, Settings::default());
+        let first = leader(&world);
+        let paused = (first + 1) % 4;
+        forget_told(&mut world);
+        world.pause(paused);
+        world.run_for(ms(5_000));
+        world.resume(paused);
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        for slot in (0..4).filter(|slot| *slot != paused) {
+            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+        }
+    }
+}
+
+/// A leader that is stopped for 5 s is replaced, and returns as a follower.
+#[test]
+fn a_paused_leader_returns_as_a_follower() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 4, Settings::default());
+        let first = leader(&world);
+        world.pause(first);
+        world.run_for(ms(5_000));
+        world.resume(first);
+        world.run_for(ms(50));
+        world.calm_since = Some(world.now);
+        world.run_for(ms(10_000));
+        expect(&world, world.agreed().is_some() && world.is_mesh(), "no agreement");
+        expect(&world, world.agreed() != Some(first), "the stopped leader took over again");
+    }
+}
+
+/// A link that the host ended stays ended, and the leader stays known through the others.
+#[test]
+fn a_disconnected_leader_stays_known_through_the_others() {
+    for seed in 0..20 {
+        for size in [3, 4] {
+            let mut world = settled(seed, size, Settings::default());
+            let first = leader(&world);
+            let other = (first + 1) % size;
+            let id = world.slots[first].id.clone();
+            forget_told(&mut world);
+            let _ = world.command(other, Command::Disconnect(id));
+            for _ in 0..200 {
+                world.run_for(ms(100));
+                expect(&world, world.leaders() == [first], "another leader");
+            }
+            expect(&world, world.agreed() == Some(first), "the leader is not known");
+            expect(&world, !world.is_linked(first, other), "linked again");
+            expect(&world, told(&world, other).len() <= 2, "it wavered");
+        }
+    }
+}
+
+/// A leader that restarts within the others' timeout is a new life, which does not lead.
+#[test]
+fn a_leader_that_restarts_quickly_comes_back_as_a_follower() {
+    for seed in 0..50 {
+        let mut world = settled(seed, 4, Settings::default());
+        let first = leader(&world);
+        world.crash(first);
+        world.run_for(ms(300));
+        world.start(first);
+        let died = world.now;
+        while world.now.since(died) < ms(10_000) {
+            world.connect(first, (first + 1) % 4);
+            world.run_for(ms(500));
+        }
+        world.run_for(ms(5_000));
+        expect(&world, world.agreed().is_some() && world.is_mesh(), "no agreement");
+        expect(&world, world.agreed() != Some(first), "an empty node leads a living room");
+    }
+}
+
