@@ -22,6 +22,8 @@ use crate::dispatch::Incoming;
 const RELIABLE_ORDERED: u16 = 0;
 /// Frames are gathered into one write of so many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
+/// A write buffer that has grown beyond this is not kept.
+const MAX_KEPT_BUFFER_BYTES: usize = 256 * 1024;
 /// Bytes read at once.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
 /// Messages after which the sender is told that they were taken, so that it may send more.
@@ -102,6 +104,9 @@ async fn write_messages(
     }
     loop {
         buffer.clear();
+        if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
+            buffer = BytesMut::new(); // one long message is no reason to keep as much for ever
+        }
         match outboxes.take(peer, &mut buffer, WRITE_BATCH_BYTES) {
             Ok(true) => {
                 if send.write_all(&buffer).await.is_err() {
@@ -125,10 +130,12 @@ pub(crate) struct Acks {
 }
 
 impl Acks {
-    pub(crate) fn new(control: mpsc::Sender<ControlFrame>, told: u64) -> Self {
+    /// Nothing has been told on this link: what was taken on an earlier one is told again, because that word
+    /// may have been lost with it.
+    pub(crate) fn new(control: mpsc::Sender<ControlFrame>) -> Self {
         Self {
             control,
-            told,
+            told: 0,
             bytes: 0,
         }
     }
@@ -188,7 +195,8 @@ impl Reader {
         let Ok(mut recv) = self.connection.accept_uni().await else {
             return LaneEnd::Done;
         };
-        let max_frame = self.surroundings.max_message_size + MAX_MESSAGE_HEADER_BYTES;
+        let max_message_size = self.surroundings.max_message_size;
+        let max_frame = max_message_size.saturating_add(MAX_MESSAGE_HEADER_BYTES);
         let mut buffer = BytesMut::new();
         let mut header_read = false;
         loop {

@@ -1,12 +1,14 @@
 //! One link to one peer: its tasks, and what they tell the room.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::lane::{self, Acks};
@@ -22,6 +24,8 @@ const CONTROL_QUEUE_FRAMES: usize = 1024;
 pub(crate) const EVENT_QUEUE: usize = 1024;
 /// The control stream goes before all lanes.
 const CONTROL_PRIORITY: i32 = 100;
+/// Why a link is given up whose peer reads no control messages.
+pub(crate) const STALLED: &str = "the control stream is stalled";
 /// Frames written at once, at most.
 const CONTROL_BATCH: usize = 64;
 
@@ -72,6 +76,8 @@ pub(crate) struct Surroundings {
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Longest message that this host takes, in bytes.
     pub(crate) max_message_size: usize,
+    /// How long a peer may take nothing from its control stream.
+    pub(crate) write_timeout: Duration,
 }
 
 /// An admitted connection with its control stream.
@@ -103,7 +109,12 @@ impl Link {
         let (control, frames) = mpsc::channel(CONTROL_QUEUE_FRAMES);
         let events = surroundings.events.clone();
         let control_tasks = vec![
-            tokio::spawn(write_control(send, frames)),
+            tokio::spawn(write_control(
+                connection.clone(),
+                send,
+                frames,
+                surroundings.write_timeout,
+            )),
             tokio::spawn(read_control(id, recv, events.clone())),
             tokio::spawn(read_datagrams(id, connection.clone(), events.clone())),
             tokio::spawn({
@@ -151,7 +162,7 @@ impl Link {
             connection: self.connection.clone(),
             peer: peer.clone(),
             next_seq: Arc::clone(next_seq),
-            acks: Acks::new(self.control.clone(), next_seq.load(Ordering::Relaxed)),
+            acks: Acks::new(self.control.clone()),
             surroundings: surroundings.clone(),
         };
         self.lane_tasks = vec![tokio::spawn(writer.run()), tokio::spawn(reader.run())];
@@ -225,7 +236,12 @@ impl Drop for Link {
     }
 }
 
-async fn write_control(mut send: SendStream, mut frames: mpsc::Receiver<ControlFrame>) {
+async fn write_control(
+    connection: Connection,
+    mut send: SendStream,
+    mut frames: mpsc::Receiver<ControlFrame>,
+    patience: Duration,
+) {
     // It fails only on a stream that is closed.
     let _ = send.set_priority(CONTROL_PRIORITY);
     let mut batch = Vec::with_capacity(CONTROL_BATCH);
@@ -236,10 +252,17 @@ async fn write_control(mut send: SendStream, mut frames: mpsc::Receiver<ControlF
                 tracing::error!(%error, "a control frame could not be encoded");
             }
         }
-        if send.write_all(&buffer).await.is_err() {
-            return; // the task that watches the connection tells why
+        while !buffer.is_empty() {
+            match timeout(patience, send.write(&buffer)).await {
+                Ok(Ok(written)) => buffer.advance(written),
+                Ok(Err(_)) => return, // the task that watches the connection tells why
+                Err(_) => {
+                    tracing::warn!("a peer reads no control messages");
+                    connection.close(close::LOST, STALLED.as_bytes());
+                    return;
+                }
+            }
         }
-        buffer.clear();
     }
 }
 

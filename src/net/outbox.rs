@@ -57,6 +57,8 @@ struct Outbox {
     first_seq: u64,
     /// How many entries the present link has taken.
     taken: usize,
+    /// The number after the last message that any link of this session has taken.
+    sent_until: u64,
     bytes: usize,
     max_message_size: usize,
     writer: Arc<Notify>,
@@ -140,6 +142,7 @@ impl Outboxes {
             entries: VecDeque::new(),
             first_seq: 0,
             taken: 0,
+            sent_until: 0,
             bytes: 0,
             max_message_size,
             writer: Arc::new(Notify::new()),
@@ -190,6 +193,8 @@ impl Outboxes {
                 batch.push((outbox.first_seq + outbox.taken as u64, entry.clone()));
                 outbox.taken += 1;
             }
+            let next = outbox.first_seq + outbox.taken as u64;
+            outbox.sent_until = outbox.sent_until.max(next);
             outbox.writer_waits = batch.is_empty();
         }
         for (seq, entry) in &batch {
@@ -216,17 +221,17 @@ impl Outboxes {
         let Some(count) = next.checked_sub(outbox.first_seq) else {
             return true; // older than an earlier ack
         };
-        let Some(count) = usize::try_from(count)
-            .ok()
-            .filter(|count| *count <= outbox.taken)
-        else {
+        if next > outbox.sent_until {
             return false; // never sent
-        };
+        }
+        // An ack may outlive the link on which the messages went; a new link need not have taken them again.
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let count = count.min(outbox.entries.len());
         for entry in outbox.entries.drain(..count) {
             outbox.bytes -= entry.message.payload.len();
         }
         outbox.first_seq = next;
-        outbox.taken -= count;
+        outbox.taken = outbox.taken.saturating_sub(count);
         if outbox.entries.is_empty() {
             self.drained.notify_waiters();
         }
@@ -407,6 +412,19 @@ mod tests {
         assert!(outboxes.acked(&id("a"), 1));
         outboxes.attach(&id("a"));
         assert_eq!(taken_seqs(&outboxes, "a"), vec![1, 2]);
+    }
+
+    #[test]
+    fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
+        let outboxes = outboxes(&["a"]);
+        for _ in 0..3 {
+            outboxes.send(&id("a"), message(1), None).expect("room");
+        }
+        assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
+        outboxes.attach(&id("a"));
+        assert!(outboxes.acked(&id("a"), 2));
+        assert!(!outboxes.acked(&id("a"), 4));
+        assert_eq!(taken_seqs(&outboxes, "a"), vec![2]);
     }
 
     #[test]

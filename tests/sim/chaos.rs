@@ -99,6 +99,8 @@ struct Run {
     undo: Vec<(Time, Undo)>,
     upkeep_at: Time,
     ends_at: Time,
+    /// Two places that never reach each other; they know of each other through the others only.
+    apart: Option<(usize, usize)>,
 }
 
 impl Run {
@@ -124,7 +126,15 @@ impl Run {
             .collect();
         let pace = *[300, 1_000, 3_000, 6_000].choose(&mut world.rng).expect("not empty");
         let lasts = world.between(Duration::from_secs(4), Duration::from_secs(25));
+        let apart = (size > 2 && world.rng.random_bool(0.15)).then(|| {
+            let one = world.rng.random_range(0..size);
+            (one, (one + world.rng.random_range(1..size)) % size)
+        });
+        if let Some((one, other)) = apart {
+            world.cut_both(one, other);
+        }
         Self {
+            apart,
             faults,
             pace: Duration::from_millis(pace),
             undo: Vec::new(),
@@ -356,7 +366,7 @@ impl Run {
         let mut agreed = (None, self.world.now);
         while self.world.violation.is_none() {
             self.run_until(self.world.now + Duration::from_millis(100));
-            let leader = self.world.agreed().filter(|_| self.world.is_mesh());
+            let leader = self.world.agreed().filter(|_| self.is_mesh());
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }
@@ -369,6 +379,7 @@ impl Run {
             }
         }
         let leader = self.world.agreed();
+        let spoken = self.world.election_messages;
         let until = self.world.now + QUIET;
         while self.world.violation.is_none() && self.world.now < until {
             self.run_until(self.world.now + Duration::from_millis(100));
@@ -377,6 +388,22 @@ impl Run {
                 self.world.violate("P14", format!("the leader did not stay: {text}"));
             }
         }
+        let noise = self.world.election_messages - spoken;
+        if self.world.violation.is_none() && noise > 0 {
+            self.world.violate("quiet", format!("{noise} election messages in a settled room"));
+        }
+    }
+}
+
+impl Run {
+    /// Whether all pairs are linked that can be.
+    fn is_mesh(&self) -> bool {
+        let all = 0..self.world.slots.len();
+        let mut pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
+        pairs.all(|(a, b)| {
+            let apart = self.apart.is_some_and(|pair| pair == (a, b) || pair == (b, a));
+            a == b || apart || self.world.is_linked(a, b)
+        })
     }
 }
 

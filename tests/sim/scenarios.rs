@@ -313,7 +313,9 @@ fn a_minority_of_two_never_changes_the_leader_of_three() {
             }
         }
         world.calm_since = Some(world.now);
-        wait(&mut world, ms(5_000), "not healed", |world| world.agreed() == Some(first));
+        wait(&mut world, ms(5_000), "not linked again", World::is_mesh);
+        // P10: no timeout is involved.
+        wait(&mut world, RTT * 4, "not healed", |world| world.agreed() == Some(first));
         world.run_for(ms(5_000));
         expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
         for slot in majority {
@@ -540,6 +542,31 @@ fn a_chain_keeps_its_one_leader() {
         for slot in 0..3 {
             let told = told(&world, slot);
             expect(&world, told == [Some(host.as_str())], "somebody wavered");
+        }
+    }
+}
+
+/// Both ends of a chain lead before the middle links them.
+#[test]
+fn a_chain_that_is_closed_in_the_middle_ends_with_one_leader() {
+    for seed in 0..50 {
+        let mut world = empty(seed, 3, Settings::default());
+        world.cut_both(0, 2);
+        world.start(0);
+        world.run_for(ms(1_000 * (seed % 3)));
+        world.start(2);
+        world.run_for(ms(4_000));
+        expect(&world, world.leaders() == [0, 2], "the ends lead");
+        world.start(1);
+        world.connect(1, 0);
+        world.run_for(ms(seed % 7 * 3));
+        world.connect(1, 2);
+        world.run_for(ms(1_500));
+        let stays = world.agreed();
+        expect(&world, stays.is_some(), "no agreement");
+        for _ in 0..300 {
+            world.run_for(ms(100));
+            expect(&world, world.agreed() == stays, "the leader did not stay");
         }
     }
 }

@@ -16,7 +16,7 @@ use meta_mystia_network::core::node::{
 };
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::wire::{
-    Authority, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Strategy,
+    Authority, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
 };
 
 use crate::checks::{Checker, Seen, Violation};
@@ -122,6 +122,8 @@ pub(crate) struct World {
     pub(crate) silence_is_told_as: LinkEnd,
     pub(crate) trace: Trace,
     pub(crate) violation: Option<Violation>,
+    /// Election messages that were sent, heartbeats not counted.
+    pub(crate) election_messages: u64,
     /// Every link that a core closed: whose core, whom, why.
     pub(crate) closes: Vec<(usize, PeerId, LinkEnd)>,
     /// Since when there are no faults, for the bounds that hold only then.
@@ -149,6 +151,7 @@ impl World {
             silence_is_told_as: LinkEnd::Closed,
             trace,
             violation: None,
+            election_messages: 0,
             closes: Vec::new(),
             calm_since: None,
             checker: Checker::default(),
@@ -445,7 +448,11 @@ impl World {
 
     fn carry_out(&mut self, slot: usize, output: Output) {
         match output {
-            Output::Transmit { to, envelope } => self.transmit(slot, &to, envelope),
+            Output::Transmit { to, envelope } => {
+                let counts = matches!(envelope.message, Message::Election(_));
+                self.election_messages += u64::from(counts);
+                self.transmit(slot, &to, envelope);
+            }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),
             Output::Close { peer, why } => self.close(slot, &peer, why),

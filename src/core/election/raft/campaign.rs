@@ -77,7 +77,7 @@ impl Raft {
             None => (now, BTreeMap::new()),
         };
         if let Some(won) = self.rules.won() {
-            acks = won.granted.iter().map(|voter| (voter.clone(), now)).collect();
+            acks.extend(won.granted.iter().map(|voter| (voter.clone(), now)));
         }
         self.reign = Some(Reign {
             record: self.rules.record().clone(),

@@ -109,7 +109,7 @@ impl Raft {
             }
             ElectionMessage::Nack { record, live } => {
                 self.check_stamp(&record.stamp)?;
-                self.nacked(now, view, &record, live);
+                self.nacked(now, view, from, &record, live);
             }
             ElectionMessage::ForeignSide { peer, ours, theirs } => {
                 self.check_stamp(&theirs.record.stamp)?;
@@ -245,7 +245,7 @@ impl Raft {
             return;
         }
         if !granted && *record > *self.rules.record() {
-            self.nacked(now, view, record, live);
+            self.nacked(now, view, from, record, live);
             return;
         }
         if !granted && self.rules.role() == Role::Candidate {
@@ -372,6 +372,8 @@ impl Raft {
         if let Some(reign) = &mut self.reign {
             if live && *record == *self.rules.record() {
                 reign.acks.insert(from.clone(), now);
+            } else if record.leader.as_ref().is_some_and(|leader| *leader != self.me) {
+                reign.acks.remove(from);
             }
         }
         if let Following::Indirect { leader, until } = &mut self.following {
@@ -405,11 +407,17 @@ impl Raft {
         &mut self,
         now: Time,
         view: &View,
+        from: &PeerId,
         record: &Record,
         live: Option<LiveLeader>,
     ) {
         if *record <= *self.rules.record() || self.rules.role() == Role::Follower {
             return;
+        }
+        if let Some(reign) = &mut self.reign {
+            // It goes by another claim now: two leaders that share a follower must not both count it, or
+            // each finds itself the heavier one and they depose each other for ever.
+            reign.acks.remove(from);
         }
         let word = self.weigh_live(live);
         let Some(reign) = &self.reign else {
