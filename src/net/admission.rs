@@ -1,5 +1,5 @@
 //! What two ends of a new link say before anything else is parsed: a PAKE over the room's name and secret,
-//! confirmed both ways, then one Hello each (`spec/abi.md`, "Entering a room").
+//! confirmed both ways, then one Hello each (`docs/protocol.md`, "Entering a room").
 //!
 //! All of it runs on the first bidirectional stream, which the dialler opens and which is the control
 //! stream afterwards: nothing here reads a byte beyond its own frames. Nothing here knows the time; the
@@ -409,7 +409,7 @@ fn check_payload(hello: &Hello) -> Result<(), AdmissionError> {
 
 #[cfg(test)]
 mod tests {
-    use quinn::Endpoint;
+    use quinn::VarInt;
 
     use super::*;
     use crate::core::election::record::Record;
@@ -417,10 +417,9 @@ mod tests {
     use crate::core::wire::{
         Authority, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Side, Strategy,
     };
+    use crate::net::frame::testing::{Streams, open_streams};
     use crate::net::identity::testing::{Process, in_time, pair};
     use crate::net::identity::{ADMISSION_CODE_BASE, MAX_INCOMING_UNI_STREAMS};
-
-    type Streams = (SendStream, RecvStream);
 
     fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
         RoomProof {
@@ -808,77 +807,6 @@ mod tests {
         let ours = Link::of(&at_dialler).expect("a link");
         let theirs = Link::of(&at_acceptor).expect("a link");
         assert_eq!(ours.exporter, theirs.exporter);
-    }
-
-    /// A connected pair with the control stream open, without an admission.
-    async fn open_streams() -> (Endpoints, Streams, Streams) {
-        let (d, at_dialler, a, at_acceptor) = pair().await;
-        let (mut send, recv) = at_dialler.open_bi().await.expect("a stream");
-        write_frame(&mut send, b"first", 5).await.expect("written");
-        let (a_send, mut a_recv) = in_time(at_acceptor.accept_bi()).await.expect("a stream");
-        in_time(read_frame(&mut a_recv, 5)).await.expect("read");
-        let endpoints = Endpoints {
-            _sockets: [d.endpoint, a.endpoint],
-            at_dialler,
-            at_acceptor,
-        };
-        (endpoints, (send, recv), (a_send, a_recv))
-    }
-
-    struct Endpoints {
-        _sockets: [Endpoint; 2],
-        at_dialler: Connection,
-        at_acceptor: Connection,
-    }
-
-    #[tokio::test]
-    async fn frames_up_to_the_limit_are_read_and_one_byte_more_is_not() {
-        let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
-        write_frame(&mut send, &[], 8).await.expect("written");
-        write_frame(&mut send, &[7; 8], 8).await.expect("written");
-        let too_long = FrameError::TooLong { len: 9, max: 8 };
-        assert_eq!(
-            write_frame(&mut send, &[7; 9], 8).await,
-            Err(too_long.clone())
-        );
-        write_frame(&mut send, &[7; 9], 9).await.expect("written");
-        assert_eq!(in_time(read_frame(&mut recv, 8)).await, Ok(Bytes::new()));
-        let full = in_time(read_frame(&mut recv, 8)).await;
-        assert_eq!(full.as_deref(), Ok(&[7; 8][..]));
-        assert_eq!(in_time(read_frame(&mut recv, 8)).await, Err(too_long));
-    }
-
-    #[tokio::test]
-    async fn the_ways_in_which_a_stream_ends_are_told_apart() {
-        let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
-        write_frame(&mut send, b"last", 8).await.expect("written");
-        send.finish().expect("open");
-        assert!(in_time(read_frame(&mut recv, 8)).await.is_ok());
-        assert_eq!(
-            in_time(read_frame(&mut recv, 8)).await,
-            Err(FrameError::End)
-        );
-        assert_eq!(
-            write_frame(&mut send, b"late", 8).await,
-            Err(FrameError::Closed)
-        );
-
-        let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
-        send.write_all(&[4, 0, 0, 0, 1]).await.expect("written");
-        send.finish().expect("open");
-        let cut = in_time(read_frame(&mut recv, 8)).await;
-        assert_eq!(cut, Err(FrameError::Truncated));
-
-        let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
-        send.reset(VarInt::from_u32(5)).expect("open");
-        let reset = in_time(read_frame(&mut recv, 8)).await;
-        assert_eq!(reset, Err(FrameError::Reset(VarInt::from_u32(5))));
-
-        let (endpoints, _streams, (_a_send, mut recv)) = open_streams().await;
-        endpoints.at_dialler.close(close_code(-18), b"");
-        let error = in_time(read_frame(&mut recv, 8)).await.expect_err("closed");
-        assert!(matches!(error, FrameError::Connection(_)));
-        assert_eq!(error.code(), -18);
     }
 
     #[tokio::test]

@@ -5,13 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::BytesMut;
-use quinn::{Connection, Endpoint, Incoming, RecvStream, SendStream, TransportConfig};
+use quinn::{
+    Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportConfig,
+};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::admission::{
     AdmissionError, RoomProof, accept_pake, close_after_flush, dial_pake, read_hello,
@@ -22,13 +24,16 @@ use super::identity::{
     DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
 };
 use super::limiter::FailedAdmissions;
-use super::link::Admitted;
+use super::link::{Admitted, close};
 use crate::core::id::Fingerprint;
 use crate::core::wire::{Hello, HelloAck, Side};
 use crate::error::Code;
 
 /// Links in admission at a time; those beyond wait unaccepted.
-const MAX_ADMISSIONS: usize = 16;
+pub(crate) const MAX_ADMISSIONS: usize = 16;
+/// A failed admission keeps its place for so long, so that strangers who fail quickly cost no more than
+/// `MAX_ADMISSIONS` handshakes in that time.
+const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
 /// Longest encoded [`ControlFrame::Ready`].
 const MAX_READY_BYTES: usize = 8;
 
@@ -133,10 +138,10 @@ impl Gate {
         let connecting = self
             .endpoint
             .connect_with(config, address, SERVER_NAME)
-            .map_err(|error| code_of(DialError::from(error).code()))?;
+            .map_err(|error| said(DialError::from(error).code()))?;
         let connection = connecting
             .await
-            .map_err(|error| code_of(DialError::from(error).code()))?;
+            .map_err(|error| said(DialError::from(error).code()))?;
         let guard = CloseOnDrop::new(&connection);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
         if key == self.identity.fingerprint() {
@@ -191,7 +196,7 @@ impl Gate {
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
         if ack.code != 0 {
-            return Err(Refusal::Said(code_of(ack.code)));
+            return Err(Refusal::Said(said(ack.code)));
         }
         let theirs = ack.hello.clone();
         let reservation = self
@@ -220,11 +225,19 @@ impl Gate {
             Refusal::Admission(error) => {
                 tracing::debug!(%error, "a dial failed");
                 // The other end's word says more than our failing to read.
-                let closed = connection.close_reason().map(DialError::from);
+                let closed = connection.close_reason();
                 connection.close(close_code(error.code()), b"");
                 match closed {
-                    Some(DialError::Closed { code }) => code_of(code),
-                    _ => code_of(error.code()),
+                    // Both dialled at once, and the other link is in use already.
+                    Some(ConnectionError::ApplicationClosed(closed))
+                        if closed.error_code == close::SUPERSEDED =>
+                    {
+                        Code::AlreadyConnected
+                    }
+                    closed => match closed.map(DialError::from) {
+                        Some(DialError::Closed { code }) => said(code),
+                        _ => said(error.code()),
+                    },
                 }
             }
         }
@@ -232,46 +245,59 @@ impl Gate {
 
     /// Accepts until the endpoint is closed.
     pub(crate) async fn accept_all(self: Arc<Self>) {
-        let places = Arc::new(Semaphore::new(MAX_ADMISSIONS));
-        let failures = Arc::new(Mutex::new(FailedAdmissions::default()));
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                return;
-            };
-            let Some(incoming) = self.endpoint.accept().await else {
-                return;
-            };
-            let from = incoming.remote_address().ip();
-            if !allows(&failures, from) {
-                incoming.refuse();
-                continue;
-            }
+        let waiting_room = Arc::new(WaitingRoom {
+            places: Semaphore::new(MAX_ADMISSIONS),
+            failures: Mutex::default(),
+        });
+        // quinn bounds how many there are at a time.
+        while let Some(incoming) = self.endpoint.accept().await {
             let gate = Arc::clone(&self);
-            let failures = Arc::clone(&failures);
-            tokio::spawn(async move {
-                let admission = gate.accept(incoming, &failures);
-                // An admission that takes too long closes its connection when it is dropped.
-                let _ = timeout(gate.handshake_timeout, admission).await;
-                drop(place);
-            });
+            let waiting_room = Arc::clone(&waiting_room);
+            tokio::spawn(async move { gate.accept_in_turn(incoming, &waiting_room).await });
         }
     }
 
-    async fn accept(&self, incoming: Incoming, failures: &Mutex<FailedAdmissions>) {
+    /// Waits for a place and admits, both together within the handshake's time: by then whoever dialled has
+    /// given up, and its place is better used by those behind it.
+    async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
+        let until = Instant::now() + self.handshake_timeout;
+        let from = incoming.remote_address().ip();
+        if !waiting_room.allows(from) {
+            return incoming.refuse();
+        }
+        let Ok(Ok(_place)) = timeout_at(until, waiting_room.places.acquire()).await else {
+            return incoming.ignore();
+        };
+        if !waiting_room.allows(from) {
+            return incoming.refuse(); // those before it have failed
+        }
+        let hold = Instant::now() + FAILED_ADMISSION_HOLD;
+        // An admission that takes too long closes its connection when it is dropped.
+        let admission = timeout_at(until, self.accept(incoming, waiting_room)).await;
+        if admission != Ok(true) {
+            sleep_until(hold).await;
+        }
+    }
+
+    /// Tells whether the link is part of the room.
+    async fn accept(&self, incoming: Incoming, waiting_room: &WaitingRoom) -> bool {
         let from = incoming.remote_address();
         let Ok(connecting) = incoming.accept() else {
-            return;
+            return false;
         };
         let Ok(connection) = connecting.await else {
-            return;
+            return false;
         };
         let guard = CloseOnDrop::new(&connection);
         match self.accept_exchange(&connection).await {
-            Ok(()) => guard.disarm(),
+            Ok(()) => {
+                guard.disarm();
+                return true;
+            }
             Err(Refusal::Admission(error)) => {
                 tracing::debug!(%from, %error, "a link was not admitted");
                 if error.is_failed_confirmation() {
-                    record(failures, from.ip());
+                    waiting_room.record(from.ip());
                 }
                 connection.close(close_code(error.code()), b"");
             }
@@ -280,6 +306,7 @@ impl Gate {
                 connection.close(close_code(code.value()), b"");
             }
         }
+        false
     }
 
     async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {
@@ -294,7 +321,7 @@ impl Gate {
         write_hello_ack(&mut send, &ack).await?;
         let Some(reservation) = reservation else {
             close_after_flush(connection, send, ack.code).await;
-            return Err(Refusal::Said(code_of(ack.code)));
+            return Err(Refusal::Said(said(ack.code)));
         };
         say_ready(&mut send).await?;
         hear_ready(&mut recv).await?;
@@ -414,18 +441,34 @@ impl DialLocks {
     }
 }
 
-fn allows(failures: &Mutex<FailedAdmissions>, from: IpAddr) -> bool {
-    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-    failures.allows(Instant::now(), from)
+/// What all admissions of an endpoint share.
+struct WaitingRoom {
+    /// First come, first served.
+    places: Semaphore,
+    failures: Mutex<FailedAdmissions>,
 }
 
-fn record(failures: &Mutex<FailedAdmissions>, from: IpAddr) {
-    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
-    failures.record(Instant::now(), from);
+impl WaitingRoom {
+    fn allows(&self, from: IpAddr) -> bool {
+        self.failures().allows(Instant::now().into_std(), from)
+    }
+
+    fn record(&self, from: IpAddr) {
+        self.failures().record(Instant::now().into_std(), from);
+    }
+
+    fn failures(&self) -> MutexGuard<'_, FailedAdmissions> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
-fn code_of(value: i32) -> Code {
-    Code::from_value(value).unwrap_or(Code::ConnectionFailed)
+/// The code in which a link that does not come about ends. What it would mean for the link to be there
+/// already only we can tell: the other end's word for it would be success to the host.
+fn said(value: i32) -> Code {
+    match Code::from_value(value) {
+        None | Some(Code::Ok | Code::AlreadyConnected) => Code::ConnectionFailed,
+        Some(code) => code,
+    }
 }
 
 fn log_internal(error: &dyn std::fmt::Display) -> Code {

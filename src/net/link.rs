@@ -257,7 +257,8 @@ async fn write_control(
                 Ok(Ok(written)) => buffer.advance(written),
                 Ok(Err(_)) => return, // the task that watches the connection tells why
                 Err(_) => {
-                    tracing::warn!("a peer reads no control messages");
+                    let from = connection.remote_address();
+                    tracing::warn!(%from, "a peer reads no control messages");
                     connection.close(close::LOST, STALLED.as_bytes());
                     return;
                 }

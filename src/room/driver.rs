@@ -31,6 +31,11 @@ use crate::net::socket;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::{Host, Target};
 
+#[cfg(not(test))]
+use quinn::TokioRuntime as UdpRuntime;
+#[cfg(test)]
+use super::hostile::cut::CuttableRuntime as UdpRuntime;
+
 /// How long accepted messages are flushed when the host leaves.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving takes at most.
@@ -125,7 +130,7 @@ impl Driver {
             EndpointConfig::default(),
             Some(server),
             udp,
-            Arc::new(quinn::TokioRuntime),
+            Arc::new(UdpRuntime),
         )
         .map_err(|source| StartError::Socket { source })?;
 
@@ -178,6 +183,7 @@ impl Driver {
             dispatch: Arc::clone(&shared.dispatch),
             events,
             max_message_size: shared.config.max_message_size,
+            write_timeout: shared.config.write_timeout,
         };
         let driver = Self {
             shared,
@@ -369,6 +375,11 @@ impl Driver {
                 let _ = answer.send(result);
             }
             HostCommand::Leave => self.leave_asked = true,
+            #[cfg(test)]
+            HostCommand::Count(answer) => {
+                let connections = self.gate.endpoint.open_connections();
+                let _ = answer.send(self.sessions.census(connections));
+            }
         }
     }
 
@@ -393,7 +404,15 @@ impl Driver {
                     hopeless: is_hopeless(code),
                 });
             }
-            DialDone::Core(_, Ok(())) => {}
+            DialDone::Core(peer, Ok(())) => {
+                if self.node.membership().get(&peer).is_none() {
+                    // Whoever holds the key goes by another name than the introduction said; or it is gone again.
+                    self.feed(Input::DialFailed {
+                        peer,
+                        hopeless: false,
+                    });
+                }
+            }
             DialDone::Host(target, result) => {
                 self.host_dials -= 1;
                 let dialing = self.host_dials > 0;

@@ -4,6 +4,8 @@
 //! messages into the bounded queues, and hand over commands.
 
 mod driver;
+#[cfg(test)]
+mod hostile;
 mod sessions;
 
 use std::net::SocketAddr;
@@ -61,6 +63,9 @@ enum HostCommand {
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
     /// Leave the room and end.
     Leave,
+    /// Count what the network thread holds.
+    #[cfg(test)]
+    Count(blocking::SyncSender<sessions::Census>),
 }
 
 impl Room {

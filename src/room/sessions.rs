@@ -4,7 +4,7 @@
 //! Two links between the same two peers may come about at once; the one that the smaller id dialled is kept,
 //! and the other is closed as soon as the peer speaks on the kept one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -22,12 +22,22 @@ use crate::dispatch::Event as HostEvent;
 use crate::error::Code;
 use crate::net::dial::{Ask, Attach, Reservation};
 use crate::net::frame::ControlFrame;
+use crate::net::identity::close_code;
 use crate::net::lane::Ending;
-use crate::net::link::{Link, LinkEvent, LinkId, close};
+use crate::net::link::{Link, LinkEvent, LinkId, STALLED, close};
 use crate::net::socket;
 
 /// How long a peer's last messages are read after its farewell.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
+/// Peers whose last messages are read after their farewell, at most.
+const MAX_DEPARTING: usize = 64;
+/// Links that wait for the other end's close after a farewell, at most.
+const MAX_LINGERING: usize = 64;
+/// Links of one session beside the kept one, at most. Two honest ends never make more than one.
+const MAX_RETIRED_LINKS: usize = 2;
+/// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
+/// come and go do not fill the memory of a host that looks away.
+const MAX_UNTOLD_DEPARTURES: usize = 1024;
 /// Keys whose ended sessions are counted, at most.
 const MAX_COUNTED_KEYS: usize = 1024;
 
@@ -42,6 +52,10 @@ pub(super) struct Sessions {
     ended: BTreeMap<Fingerprint, u32>,
     /// Places kept for admissions that go on.
     reserved: BTreeMap<PeerId, (Fingerprint, Weak<()>)>,
+    /// Who left and whose Left the host may not have been told yet, oldest first.
+    untold: VecDeque<PeerId>,
+    /// Held by every link that waits for the other end's close.
+    lingering: Arc<()>,
     links: u64,
 }
 
@@ -66,6 +80,30 @@ struct Departing {
     peer: PeerId,
     link: Link,
     until: Instant,
+}
+
+/// How much of everything there is, for tests.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Census {
+    pub(super) connections: usize,
+    pub(super) sessions: usize,
+    pub(super) links: usize,
+    pub(super) departing: usize,
+    pub(super) reserved: usize,
+}
+
+#[cfg(test)]
+impl Sessions {
+    pub(super) fn census(&self, connections: usize) -> Census {
+        Census {
+            connections,
+            sessions: self.sessions.len(),
+            links: self.owners.len(),
+            departing: self.departing.len(),
+            reserved: self.reserved().count(),
+        }
+    }
 }
 
 impl Sessions {
@@ -109,7 +147,7 @@ impl Sessions {
         if !link.send_control(ControlFrame::Core(envelope)) {
             // It takes nothing, not even heartbeats: the close ends the session.
             tracing::warn!(peer = %to, "the peer takes no control messages");
-            link.close(close::LOST, "the control stream is stalled");
+            link.close(close::LOST, STALLED);
         }
     }
 
@@ -161,6 +199,23 @@ impl Sessions {
         self.departing
             .values()
             .any(|departing| departing.peer == *peer)
+    }
+
+    /// Keeps a link alive until the other end closes it, so that our last answer gets there.
+    fn linger(&self, mut link: Link) {
+        link.stop_lanes();
+        if Arc::strong_count(&self.lingering) > MAX_LINGERING {
+            link.close(close::DONE, "");
+            return;
+        }
+        let place = Arc::clone(&self.lingering);
+        tokio::spawn(async move {
+            let closed = link.connection.closed();
+            // Whatever ended the wait, the link is closed and dropped.
+            let _ = tokio::time::timeout(DEPARTURE_LIMIT, closed).await;
+            link.close(close::DONE, "");
+            drop(place);
+        });
     }
 
     /// Keeps a place for a peer that is being admitted.
@@ -229,6 +284,9 @@ impl Driver {
         if self.sessions.is_departing(peer) || self.shared.dispatch.has_undelivered_left(peer) {
             return Err(Code::DuplicatePeerId);
         }
+        if self.untold_departures() >= MAX_UNTOLD_DEPARTURES {
+            return Err(Code::MaxConnectionsReached);
+        }
         self.sessions
             .reserved
             .retain(|_, (_, place)| place.strong_count() > 0);
@@ -252,6 +310,22 @@ impl Driver {
             }
         }
         Ok(self.sessions.reserve(peer, key))
+    }
+
+    /// How many departures the host is still to be told of. It is told in order.
+    fn untold_departures(&mut self) -> usize {
+        while let Some(oldest) = self.sessions.untold.front() {
+            if self.shared.dispatch.has_undelivered_left(oldest) {
+                break;
+            }
+            self.sessions.untold.pop_front();
+        }
+        self.sessions.untold.len()
+    }
+
+    fn tell_left(&mut self, peer: PeerId) {
+        self.sessions.untold.push_back(peer.clone());
+        self.shared.dispatch.push(HostEvent::Left(peer));
     }
 
     /// A peer that says that it has ended our session with it, or that has restarted, is believed: it holds
@@ -291,11 +365,17 @@ impl Driver {
         let mut checked = theirs.clone();
         checked.by_hand |= by_hand;
         // The place is ours until here; what happened meanwhile may still stand against the link.
-        if generation < self.sessions.ended(key) {
-            let _ = answer.send(Err(Code::ConnectionFailed));
-            return;
-        }
-        if let Err(code) = self.admit(&checked, key) {
+        let admitted = if answer.is_closed() {
+            Err(Code::Timeout) // whoever asked has given up
+        } else if generation < self.sessions.ended(key) {
+            Err(Code::ConnectionFailed)
+        } else {
+            self.admit(&checked, key)
+        };
+        if let Err(code) = admitted {
+            // Before the streams are dropped: the other end may have the link, and would take the end of the
+            // control stream for an offence.
+            connection.close(close_code(code.value()), b"");
             let _ = answer.send(Err(code));
             return;
         }
@@ -359,16 +439,23 @@ impl Driver {
         };
         // Twice from the same end: it lost the first.
         let wins = session.dialled == dialled || dialled == (me < *peer);
-        if !wins {
+        if wins {
+            session.link.stop_lanes();
+            link.start_lanes(id, peer, &session.next_seq, &self.surroundings);
+            let loser = std::mem::replace(&mut session.link, link);
+            session.retired.insert(session.link_id, loser);
+            session.link_id = id;
+            session.dialled = dialled;
+        } else {
             session.retired.insert(id, link);
-            return;
         }
-        session.link.stop_lanes();
-        link.start_lanes(id, peer, &session.next_seq, &self.surroundings);
-        let loser = std::mem::replace(&mut session.link, link);
-        session.retired.insert(session.link_id, loser);
-        session.link_id = id;
-        session.dialled = dialled;
+        while session.retired.len() > MAX_RETIRED_LINKS {
+            let Some((id, oldest)) = session.retired.pop_first() else {
+                break;
+            };
+            oldest.close(close::SUPERSEDED, "too many links");
+            self.sessions.owners.remove(&id);
+        }
     }
 }
 
@@ -419,7 +506,12 @@ impl Driver {
     fn broken(&mut self, peer: PeerId, what: &'static str) {
         let why = LinkEnd::Violation(what);
         self.sessions.set_close_reason(&peer, why);
-        self.feed(Input::LinkDown { peer, why });
+        self.feed(Input::LinkDown {
+            peer: peer.clone(),
+            why,
+        });
+        // As if the host had disconnected it: it does not come back by itself.
+        self.feed(Input::Command(Command::Disconnect(peer)));
     }
 
     /// The peer speaks on the kept link, so it has it too: the others may go.
@@ -467,7 +559,7 @@ impl Driver {
     /// The core has ended a session. Left is told to the host after the peer's last message.
     pub(super) fn session_ended(&mut self, peer: &PeerId, why: LeftReason) {
         let Some(session) = self.sessions.sessions.remove(peer) else {
-            self.shared.dispatch.push(HostEvent::Left(peer.clone()));
+            self.tell_left(peer.clone());
             return;
         };
         let undelivered = self.shared.outboxes.close(peer);
@@ -487,13 +579,18 @@ impl Driver {
                 until: Instant::now() + DEPARTURE_LIMIT,
             };
             self.sessions.departing.insert(session.link_id, departing);
+            if self.sessions.departing.len() > MAX_DEPARTING {
+                if let Some(oldest) = self.sessions.departing.keys().next().copied() {
+                    self.departed(oldest);
+                }
+            }
             return;
         }
         self.sessions.owners.remove(&session.link_id);
         session.link.close(session.close_code, session.close_reason);
         // Dropping the link stops its reader: nothing of this peer follows.
         drop(session.link);
-        self.shared.dispatch.push(HostEvent::Left(peer.clone()));
+        self.tell_left(peer.clone());
     }
 
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
@@ -529,20 +626,9 @@ impl Driver {
     fn departed(&mut self, id: LinkId) {
         if let Some(departing) = self.sessions.departing.remove(&id) {
             self.sessions.owners.remove(&id);
-            self.shared.dispatch.push(HostEvent::Left(departing.peer));
+            self.tell_left(departing.peer);
             // The connection is the leaver's to close; it may still wait for our answer.
-            linger(departing.link);
+            self.sessions.linger(departing.link);
         }
     }
-}
-
-/// Keeps a link alive until the other end closes it, so that our last answer gets there.
-fn linger(mut link: Link) {
-    link.stop_lanes();
-    tokio::spawn(async move {
-        let closed = link.connection.closed();
-        // Whatever ended the wait, the link is dropped and closed.
-        let _ = tokio::time::timeout(DEPARTURE_LIMIT, closed).await;
-        link.close(close::DONE, "");
-    });
 }

@@ -1,8 +1,9 @@
 //! The demo, as a user sees it.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
-use crate::tools::{library, root, run};
+use crate::tools::{compile_c, library, root, run};
 
 #[test]
 fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
@@ -12,4 +13,50 @@ fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
         .arg("--library")
         .arg(library()));
     assert!(printed.contains("OK: three hosts"), "{printed}");
+}
+
+/// The plain C example loads the library with dlopen, and shares a room with the Python one.
+#[test]
+fn the_c_example_and_the_python_example_share_a_room() {
+    let library = library();
+    let program = compile_c("examples/c/lobby.c", "lobby_c", &[]);
+    let mut c = Command::new(program)
+        .args(["--id", "c", "--session", "examples", "--seconds", "9"])
+        .env("MMN_LIBRARY", &library)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the C example starts");
+    let mut lines = BufReader::new(c.stdout.take().expect("piped")).lines();
+    let first = lines.next().expect("a line").expect("text");
+    let address = first.rsplit(' ').next().expect("a word").to_owned();
+    assert_eq!(first, format!("[c] listening on {address}"));
+    let python = run(Command::new("python3")
+        .current_dir(root())
+        .arg("examples/python/lobby.py")
+        .args(["--id", "python", "--session", "examples", "--seconds", "7"])
+        .args(["--connect", &address])
+        .env("MMN_LIBRARY", &library));
+    let printed: Vec<String> = lines.map(|line| line.expect("text")).collect();
+    assert!(c.wait().expect("it ends").success());
+    for expected in [
+        "[python] dialled",
+        "[python] peer c connected",
+        "[python] from c: hello",
+        "[python] leader is",
+        "[python] closed",
+    ] {
+        assert!(python.contains(expected), "{expected:?} is not in\n{python}");
+    }
+    for expected in [
+        "[c] peer python connected",
+        "[c] from python: hello",
+        "[c] leader is",
+        "[c] peer python left",
+        "[c] closed",
+    ] {
+        assert!(
+            printed.iter().any(|line| line.starts_with(expected)),
+            "{expected:?} is not in {printed:#?}"
+        );
+    }
 }

@@ -3,6 +3,7 @@
 //! They need `target/release/libmeta_mystia_network.so` (`make build`) and the tools that
 //! `scripts/install-tools.sh` installs. Run one at a time: they measure elections of real processes.
 
+mod bad_input;
 mod bench;
 mod demo;
 mod survive;

@@ -35,7 +35,15 @@ fn stamp_of(world: &World, slot: usize) -> Stamp {
 /// Sends a message with a stamp as if the member's core had.
 fn forge(world: &mut World, from: usize, to: usize, stamp: Stamp, message: Message) {
     let incarnation = world.node(from).expect("it runs").incarnation();
-    world.forge(from, to, Envelope { incarnation, stamp, message });
+    world.forge(
+        from,
+        to,
+        Envelope {
+            incarnation,
+            stamp,
+            message,
+        },
+    );
 }
 
 /// `message` of the bad member costs it its link to `to`, and nobody else anything.
@@ -114,8 +122,16 @@ fn leading_in_anothers_name_costs_the_link() {
             leader: Some(other(world, bad)),
             assigned: false,
         };
-        let pulse = Pulse::Leads { record, weight: 3, led_ms: 0 };
-        let heartbeat = Heartbeat { seq: 999, echo: None, pulse };
+        let pulse = Pulse::Leads {
+            record,
+            weight: 3,
+            led_ms: 0,
+        };
+        let heartbeat = Heartbeat {
+            seq: 999,
+            echo: None,
+            pulse,
+        };
         (stamp_of(world, bad), Message::Heartbeat(heartbeat))
     });
 }
@@ -125,7 +141,10 @@ fn an_assignment_in_anothers_name_costs_the_link() {
     costs_the_link(|world, bad, _| {
         let record = Record {
             stamp: Stamp {
-                epoch: Epoch { override_seq: 1, assigner: Some(other(world, bad)) },
+                epoch: Epoch {
+                    override_seq: 1,
+                    assigner: Some(other(world, bad)),
+                },
                 term: 2,
             },
             leader: Some(other(world, bad)),
@@ -140,21 +159,42 @@ fn an_assignment_in_anothers_name_costs_the_link() {
 fn counters_that_run_away_cost_the_link() {
     let vote_at = |world: &World, bad: usize, stamp: Stamp| {
         let candidate = world.slots[bad].id.clone();
-        let message = ElectionMessage::VoteRequest { round: 1, candidate, transfer: true };
+        let message = ElectionMessage::VoteRequest {
+            round: 1,
+            candidate,
+            transfer: true,
+        };
         (stamp, Message::Election(message))
     };
     for beyond in [MAX_COUNTER + 1, u64::MAX] {
         costs_the_link(|world, bad, _| {
-            vote_at(world, bad, Stamp { term: beyond, ..stamp_of(world, bad) })
+            vote_at(
+                world,
+                bad,
+                Stamp {
+                    term: beyond,
+                    ..stamp_of(world, bad)
+                },
+            )
         });
     }
     costs_the_link(|world, bad, _| {
         let stamp = stamp_of(world, bad);
-        vote_at(world, bad, Stamp { term: stamp.term + MAX_JUMP + 1, ..stamp })
+        vote_at(
+            world,
+            bad,
+            Stamp {
+                term: stamp.term + MAX_JUMP + 1,
+                ..stamp
+            },
+        )
     });
     costs_the_link(|world, bad, _| {
         let assigner = Some(world.slots[bad].id.clone());
-        let epoch = Epoch { override_seq: MAX_JUMP + 1, assigner };
+        let epoch = Epoch {
+            override_seq: MAX_JUMP + 1,
+            assigner,
+        };
         vote_at(world, bad, Stamp { epoch, term: 1 })
     });
     costs_the_link(|world, bad, _| {
@@ -166,8 +206,15 @@ fn counters_that_run_away_cost_the_link() {
     costs_the_link(|world, bad, _| {
         let mut record = Record::undecided(stamp_of(world, bad));
         record.stamp.epoch.override_seq = u64::MAX;
-        let pulse = Pulse::Follows { record, live: false };
-        let heartbeat = Heartbeat { seq: 999, echo: None, pulse };
+        let pulse = Pulse::Follows {
+            record,
+            live: false,
+        };
+        let heartbeat = Heartbeat {
+            seq: 999,
+            echo: None,
+            pulse,
+        };
         (stamp_of(world, bad), Message::Heartbeat(heartbeat))
     });
 }

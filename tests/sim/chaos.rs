@@ -124,7 +124,9 @@ impl Run {
             .into_iter()
             .filter(|_| world.rng.random_bool(share))
             .collect();
-        let pace = *[300, 1_000, 3_000, 6_000].choose(&mut world.rng).expect("not empty");
+        let pace = *[300, 1_000, 3_000, 6_000]
+            .choose(&mut world.rng)
+            .expect("not empty");
         let lasts = world.between(Duration::from_secs(4), Duration::from_secs(25));
         let apart = (size > 2 && world.rng.random_bool(0.15)).then(|| {
             let one = world.rng.random_range(0..size);
@@ -146,7 +148,9 @@ impl Run {
 
     fn play(&mut self) {
         let settings = format!("{:?} faults {:?}", self.world.settings, self.faults);
-        self.world.trace.add(self.world.now, format_args!("{settings}"));
+        self.world
+            .trace
+            .add(self.world.now, format_args!("{settings}"));
         self.gather();
         while self.world.now < self.ends_at && self.world.violation.is_none() {
             let pause = self.world.between(Duration::from_millis(1), self.pace);
@@ -169,7 +173,11 @@ impl Run {
             if late && self.world.rng.random_bool(0.3) {
                 continue;
             }
-            let most = if together { Duration::ZERO } else { Duration::from_secs(4) };
+            let most = if together {
+                Duration::ZERO
+            } else {
+                Duration::from_secs(4)
+            };
             let at = self.world.now + self.world.between(Duration::ZERO, most);
             self.undo.push((at, Undo::Start(slot)));
         }
@@ -242,9 +250,10 @@ impl Run {
     }
 
     fn later(&mut self, least_ms: u64, most_ms: u64, undo: Undo) {
-        let wait = self
-            .world
-            .between(Duration::from_millis(least_ms), Duration::from_millis(most_ms));
+        let wait = self.world.between(
+            Duration::from_millis(least_ms),
+            Duration::from_millis(most_ms),
+        );
         self.undo.push((self.world.now + wait, undo));
     }
 
@@ -288,7 +297,9 @@ impl Run {
             }
             Fault::ToggleAuto => {
                 let enabled = self.world.rng.random_bool(0.5);
-                let _ = self.world.command(victim, Command::EnableAutoElection(enabled));
+                let _ = self
+                    .world
+                    .command(victim, Command::EnableAutoElection(enabled));
             }
             Fault::Delay => self.world.settings.delay = draw_delay(&mut self.world),
             Fault::Datagrams => {
@@ -335,7 +346,9 @@ impl Run {
         if self.world.violation.is_some() {
             return;
         }
-        self.world.trace.add(self.world.now, format_args!("---- healing ----"));
+        self.world
+            .trace
+            .add(self.world.now, format_args!("---- healing ----"));
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
         for (_, undo) in std::mem::take(&mut self.undo) {
@@ -375,7 +388,8 @@ impl Run {
             }
             if self.world.now > deadline {
                 let text = self.world.describe();
-                self.world.violate("P9", format!("no agreement after {bound:?}: {text}"));
+                self.world
+                    .violate("P9", format!("no agreement after {bound:?}: {text}"));
             }
         }
         let leader = self.world.agreed();
@@ -385,12 +399,16 @@ impl Run {
             self.run_until(self.world.now + Duration::from_millis(100));
             if self.world.agreed() != leader {
                 let text = self.world.describe();
-                self.world.violate("P14", format!("the leader did not stay: {text}"));
+                self.world
+                    .violate("P14", format!("the leader did not stay: {text}"));
             }
         }
         let noise = self.world.election_messages - spoken;
         if self.world.violation.is_none() && noise > 0 {
-            self.world.violate("quiet", format!("{noise} election messages in a settled room"));
+            self.world.violate(
+                "quiet",
+                format!("{noise} election messages in a settled room"),
+            );
         }
     }
 }
@@ -401,7 +419,9 @@ impl Run {
         let all = 0..self.world.slots.len();
         let mut pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
         pairs.all(|(a, b)| {
-            let apart = self.apart.is_some_and(|pair| pair == (a, b) || pair == (b, a));
+            let apart = self
+                .apart
+                .is_some_and(|pair| pair == (a, b) || pair == (b, a));
             a == b || apart || self.world.is_linked(a, b)
         })
     }

@@ -129,9 +129,16 @@ impl Checker {
                     voters.or_default().insert(life.id.clone());
                     life.vote(&envelope.stamp, to)?;
                 }
-                ensure(life.joined.contains_key(to) || farewell(&envelope.message), "contract", || {
-                    format!("{} sends {:?} to {to}, who is no member", life.id, envelope.message)
-                })?;
+                ensure(
+                    life.joined.contains_key(to) || farewell(&envelope.message),
+                    "contract",
+                    || {
+                        format!(
+                            "{} sends {:?} to {to}, who is no member",
+                            life.id, envelope.message
+                        )
+                    },
+                )?;
             }
             Output::Event(Event::Joined(peer)) => {
                 life.said_farewell.remove(peer);
@@ -156,9 +163,10 @@ impl Checker {
                 })?;
                 if let Some(leader) = leader {
                     let gone = !life.joined.contains_key(leader)
-                        && life.said_farewell.get(leader).is_some_and(|births| {
-                            self.births.get(leader) == Some(births)
-                        });
+                        && life
+                            .said_farewell
+                            .get(leader)
+                            .is_some_and(|births| self.births.get(leader) == Some(births));
                     ensure(!gone, "P8", || {
                         format!("{} is told of leader {leader}, who left", life.id)
                     })?;
@@ -176,7 +184,10 @@ impl Checker {
         };
         let id = &life.id;
         ensure(*seen.record >= life.record, "P3", || {
-            format!("the record of {id} fell from {:?} to {:?}", life.record, seen.record)
+            format!(
+                "the record of {id} fell from {:?} to {:?}",
+                life.record, seen.record
+            )
         })?;
         ensure(life.told.as_ref() == seen.leader, "P8", || {
             format!("{id} was told {:?} and shows {:?}", life.told, seen.leader)
@@ -189,10 +200,17 @@ impl Checker {
             (seen.role == Role::Leader) == seen.leads_under.is_some()
                 && (seen.role == Role::Leader) == (seen.leader == Some(id)),
             "P8",
-            || format!("{id} is {:?}, leads under {:?} and shows {:?}", seen.role, seen.leads_under, seen.leader),
+            || {
+                format!(
+                    "{id} is {:?}, leads under {:?} and shows {:?}",
+                    seen.role, seen.leads_under, seen.leader
+                )
+            },
         )?;
         let idle = !seen.may_lead && matches!(seen.role, Role::Leader | Role::Candidate);
-        ensure(!idle, "P6", || format!("{id} may not lead and is {:?}", seen.role))?;
+        ensure(!idle, "P6", || {
+            format!("{id} may not lead and is {:?}", seen.role)
+        })?;
         if let Some(voted_for) = seen.voted_for {
             life.vote(&seen.record.stamp, voted_for)?;
         }
@@ -214,9 +232,15 @@ impl Checker {
 impl Life {
     /// P4: at most one candidate per (epoch, term).
     fn vote(&mut self, stamp: &Stamp, candidate: &PeerId) -> Checked {
-        let given = self.votes.entry(stamp.clone()).or_insert_with(|| candidate.clone());
+        let given = self
+            .votes
+            .entry(stamp.clone())
+            .or_insert_with(|| candidate.clone());
         ensure(given == candidate, "P4", || {
-            format!("{} voted for {given} and for {candidate} in {stamp:?}", self.id)
+            format!(
+                "{} voted for {given} and for {candidate} in {stamp:?}",
+                self.id
+            )
         })
     }
 
@@ -229,9 +253,16 @@ impl Life {
             return Ok(());
         }
         if let Some((stamp, before)) = &self.followed {
-            ensure(*stamp != seen.record.stamp || before <= leader, "P2", || {
-                format!("{} followed {before} and then {leader} in {stamp:?}", self.id)
-            })?;
+            ensure(
+                *stamp != seen.record.stamp || before <= leader,
+                "P2",
+                || {
+                    format!(
+                        "{} followed {before} and then {leader} in {stamp:?}",
+                        self.id
+                    )
+                },
+            )?;
             if before == leader && *stamp == seen.record.stamp {
                 return Ok(());
             }
@@ -251,9 +282,16 @@ impl Life {
         self.round = campaign.round;
         let mut voters: BTreeSet<&PeerId> = seen.eligible.iter().copied().collect();
         voters.insert(&self.id);
-        ensure(campaign.electorate.iter().eq(voters.iter().copied()), "P5", || {
-            format!("{} asks {:?}; its voters are {voters:?}", self.id, campaign.electorate)
-        })
+        ensure(
+            campaign.electorate.iter().eq(voters.iter().copied()),
+            "P5",
+            || {
+                format!(
+                    "{} asks {:?}; its voters are {voters:?}",
+                    self.id, campaign.electorate
+                )
+            },
+        )
     }
 
     /// P5: a leadership is assigned, issued by the leader itself, or elected.
@@ -277,7 +315,9 @@ impl Life {
             return Ok(());
         }
         let Some(won) = won else {
-            return ensure(false, "P5", || format!("{id} leads under {record:?} without votes"));
+            return ensure(false, "P5", || {
+                format!("{id} leads under {record:?} without votes")
+            });
         };
         let voters = granted.get(&(record.stamp.clone(), id.clone()));
         let honest = won
@@ -285,7 +325,10 @@ impl Life {
             .iter()
             .all(|voter| voter == id || voters.is_some_and(|voters| voters.contains(voter)));
         ensure(honest, "P5", || {
-            format!("{id} counted votes of {:?}; given were {voters:?}", won.granted)
+            format!(
+                "{id} counted votes of {:?}; given were {voters:?}",
+                won.granted
+            )
         })?;
         let threshold = majority_threshold(won.electorate.len());
         ensure(
@@ -315,11 +358,18 @@ mod tests {
     }
 
     fn stamp(term: u64) -> Stamp {
-        Stamp { epoch: Epoch::default(), term }
+        Stamp {
+            epoch: Epoch::default(),
+            term,
+        }
     }
 
     fn record(term: u64, leader: &str) -> Record {
-        Record { stamp: stamp(term), leader: Some(id(leader)), assigned: false }
+        Record {
+            stamp: stamp(term),
+            leader: Some(id(leader)),
+            assigned: false,
+        }
     }
 
     fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
@@ -359,7 +409,10 @@ mod tests {
         Output::Transmit {
             to: id(candidate),
             envelope: Envelope {
-                incarnation: Incarnation { started_us: 1, random: 1 },
+                incarnation: Incarnation {
+                    started_us: 1,
+                    random: 1,
+                },
                 stamp: stamp(term),
                 message: Message::Election(ElectionMessage::VoteResponse {
                     round: 1,
@@ -377,7 +430,10 @@ mod tests {
         let mut checker = checker();
         let (larger, smaller) = (id("z"), id("a"));
         let first = record(1, "z");
-        assert_eq!(checker.observe(0, &[shown("z")], &seen(&first, Some(&larger))), Ok(()));
+        assert_eq!(
+            checker.observe(0, &[shown("z")], &seen(&first, Some(&larger))),
+            Ok(())
+        );
         let mut life = checker.lives.remove(&0).expect("born");
         let back = record(1, "a");
         assert_eq!(property(life.follows(&seen(&back, Some(&smaller)))), "P2");
@@ -440,13 +496,25 @@ mod tests {
     fn a_leader_without_its_majority_is_reported() {
         let (me, mine) = (id("m"), record(1, "m"));
         let outputs = [shown("m")];
-        assert_eq!(property(checker().observe(0, &outputs, &lead(&mine, &me, None))), "P5");
+        assert_eq!(
+            property(checker().observe(0, &outputs, &lead(&mine, &me, None))),
+            "P5"
+        );
         let short = campaign(&["a", "b", "m"], &["m"]);
-        assert_eq!(property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&short)))), "P5");
+        assert_eq!(
+            property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&short)))),
+            "P5"
+        );
         let invented = campaign(&["a", "b", "m"], &["a", "m"]);
-        assert_eq!(property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&invented)))), "P5");
+        assert_eq!(
+            property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&invented)))),
+            "P5"
+        );
         let alone = campaign(&["m"], &["m"]);
-        assert_eq!(checker().observe(0, &outputs, &lead(&mine, &me, Some(&alone))), Ok(()));
+        assert_eq!(
+            checker().observe(0, &outputs, &lead(&mine, &me, Some(&alone))),
+            Ok(())
+        );
     }
 
     #[test]
@@ -461,9 +529,18 @@ mod tests {
     fn leader_events_that_say_nothing_or_something_else_are_reported() {
         let (other, none) = (id("a"), Record::default());
         let twice = [shown("a"), shown("a")];
-        assert_eq!(property(checker().observe(0, &twice, &seen(&none, Some(&other)))), "P8");
-        assert_eq!(property(checker().observe(0, &[], &seen(&none, Some(&other)))), "P8");
-        assert_eq!(property(checker().observe(0, &[shown("a")], &seen(&none, None))), "P8");
+        assert_eq!(
+            property(checker().observe(0, &twice, &seen(&none, Some(&other)))),
+            "P8"
+        );
+        assert_eq!(
+            property(checker().observe(0, &[], &seen(&none, Some(&other)))),
+            "P8"
+        );
+        assert_eq!(
+            property(checker().observe(0, &[shown("a")], &seen(&none, None))),
+            "P8"
+        );
     }
 
     #[test]
@@ -471,18 +548,36 @@ mod tests {
         let mut checker = checker();
         checker.born(1, &id("a"));
         let (gone, none) = (id("a"), Record::default());
-        let left = Output::Event(Event::Left { peer: id("a"), why: LeftReason::Left });
+        let left = Output::Event(Event::Left {
+            peer: id("a"),
+            why: LeftReason::Left,
+        });
         let outputs = [joined("a"), left, shown("a")];
-        assert_eq!(property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))), "P8");
+        assert_eq!(
+            property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))),
+            "P8"
+        );
     }
 
     #[test]
     fn membership_events_that_do_not_alternate_are_reported() {
         let none = Record::default();
         let twice = [joined("a"), joined("a")];
-        assert_eq!(property(checker().observe(0, &twice, &seen(&none, None))), "P8");
-        let left = Output::Event(Event::Left { peer: id("a"), why: LeftReason::Lost });
-        assert_eq!(property(checker().observe(0, &[left], &seen(&none, None))), "P8");
-        assert_eq!(property(checker().observe(0, &[joined("a")], &seen(&none, None))), "P8");
+        assert_eq!(
+            property(checker().observe(0, &twice, &seen(&none, None))),
+            "P8"
+        );
+        let left = Output::Event(Event::Left {
+            peer: id("a"),
+            why: LeftReason::Lost,
+        });
+        assert_eq!(
+            property(checker().observe(0, &[left], &seen(&none, None))),
+            "P8"
+        );
+        assert_eq!(
+            property(checker().observe(0, &[joined("a")], &seen(&none, None))),
+            "P8"
+        );
     }
 }

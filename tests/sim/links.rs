@@ -70,13 +70,35 @@ pub(crate) struct Pending {
 /// Something that will happen to links.
 #[derive(Debug)]
 pub(crate) enum Wire {
-    SayHello { dial: u64 },
-    HelloArrives { dial: u64, to_life: u64, hello: Box<Hello> },
-    DialRefused { dial: u64, hopeless: bool },
-    DialTimeout { dial: u64 },
-    Deliver { link: u64, from: usize },
-    Datagram { link: u64, from: usize, probe: Probe },
-    Closed { link: u64, from: usize, why: LinkEnd },
+    SayHello {
+        dial: u64,
+    },
+    HelloArrives {
+        dial: u64,
+        to_life: u64,
+        hello: Box<Hello>,
+    },
+    DialRefused {
+        dial: u64,
+        hopeless: bool,
+    },
+    DialTimeout {
+        dial: u64,
+    },
+    Deliver {
+        link: u64,
+        from: usize,
+    },
+    Datagram {
+        link: u64,
+        from: usize,
+        probe: Probe,
+    },
+    Closed {
+        link: u64,
+        from: usize,
+        why: LinkEnd,
+    },
 }
 
 /// The network between places.
@@ -139,7 +161,10 @@ impl World {
     }
 
     fn is_paused(&self, slot: usize) -> bool {
-        self.slots[slot].process.as_ref().is_some_and(|process| process.paused)
+        self.slots[slot]
+            .process
+            .as_ref()
+            .is_some_and(|process| process.paused)
     }
 
     fn is_life(&self, slot: usize, life: u64) -> bool {
@@ -149,7 +174,11 @@ impl World {
     pub(crate) fn wire(&mut self, wire: Wire) {
         match wire {
             Wire::SayHello { dial } => self.say_hello(dial),
-            Wire::HelloArrives { dial, to_life, hello } => self.hello_arrives(dial, to_life, &hello),
+            Wire::HelloArrives {
+                dial,
+                to_life,
+                hello,
+            } => self.hello_arrives(dial, to_life, &hello),
             Wire::DialRefused { dial, hopeless } => self.dial_failed(dial, hopeless),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
             Wire::Deliver { link, from } => self.deliver(link, from),
@@ -166,7 +195,10 @@ impl World {
         let Some(process) = &self.slots[from].process else {
             return;
         };
-        let running = self.dials.values().any(|dial| dial.from == from && dial.to == to);
+        let running = self
+            .dials
+            .values()
+            .any(|dial| dial.from == from && dial.to == to);
         let peer = &self.slots[to].id;
         let linked = process.node.membership().get(peer).is_some();
         if from == to || process.leaving || running || linked {
@@ -188,13 +220,22 @@ impl World {
             self.now,
             format_args!("{} dials {}", self.slots[from].id, dial.peer),
         );
-        let to = self.slots.iter().position(|slot| slot.address == dial.address);
+        let to = self
+            .slots
+            .iter()
+            .position(|slot| slot.address == dial.address);
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
             Some(to) => self.dial(from, to, Some(dial.key)),
             None => {
                 let peer = dial.peer.clone();
-                let _ = self.feed(from, Input::DialFailed { peer, hopeless: false });
+                let _ = self.feed(
+                    from,
+                    Input::DialFailed {
+                        peer,
+                        hopeless: false,
+                    },
+                );
             }
         }
     }
@@ -203,15 +244,30 @@ impl World {
         self.made += 1;
         let dial = self.made;
         let life = self.slots[from].life;
-        self.dials.insert(dial, Pending { from, life, to, expects, link: None });
+        self.dials.insert(
+            dial,
+            Pending {
+                from,
+                life,
+                to,
+                expects,
+                link: None,
+            },
+        );
         // TLS and the PAKE take two round trips before the Hello.
         let handshake = (0..4).fold(Duration::ZERO, |sum, _| sum + self.delay());
-        self.at(self.now + handshake, Happening::Wire(Wire::SayHello { dial }));
+        self.at(
+            self.now + handshake,
+            Happening::Wire(Wire::SayHello { dial }),
+        );
         let timeout = match expects {
             Some(_) => CORE_DIAL_TIMEOUT,
             None => HOST_DIAL_TIMEOUT,
         };
-        self.at(self.now + timeout, Happening::Wire(Wire::DialTimeout { dial }));
+        self.at(
+            self.now + timeout,
+            Happening::Wire(Wire::DialTimeout { dial }),
+        );
     }
 
     fn say_hello(&mut self, dial: u64) {
@@ -229,7 +285,11 @@ impl World {
         };
         let to_life = self.slots[to].life;
         let at = self.now + self.delay();
-        let arrives = Wire::HelloArrives { dial, to_life, hello: Box::new(hello) };
+        let arrives = Wire::HelloArrives {
+            dial,
+            to_life,
+            hello: Box::new(hello),
+        };
         self.at(at, Happening::Wire(arrives));
     }
 
@@ -293,7 +353,10 @@ impl World {
             self.refuse(dial, false);
             return;
         }
-        let own = self.dials.iter().find(|(_, other)| other.from == to && other.to == from);
+        let own = self
+            .dials
+            .iter()
+            .find(|(_, other)| other.from == to && other.to == from);
         if let Some((&own, _)) = own {
             // Both dial: the smaller id's dial stays.
             if self.slots[to].id < self.slots[from].id {
@@ -378,9 +441,15 @@ impl World {
         let [from, to] = link.slots;
         let (dial, ours) = (link.dial, link.said.clone());
         let acceptor_key = self.slots[to].process.as_ref().map(|process| process.key);
-        let hello = self.hello(to, false).map(|hello| Hello { side: theirs.clone(), ..hello });
+        let hello = self.hello(to, false).map(|hello| Hello {
+            side: theirs.clone(),
+            ..hello
+        });
         let wanted = self.dials.contains_key(&dial)
-            && self.slots[from].process.as_ref().is_some_and(|process| !process.leaving);
+            && self.slots[from]
+                .process
+                .as_ref()
+                .is_some_and(|process| !process.leaving);
         let (Some(hello), Some(key), true) = (hello, acceptor_key, wanted) else {
             self.refuse_link(id);
             return;
@@ -516,9 +585,16 @@ impl World {
                     let peer = self.slots[sender].id.clone();
                     self.trace.add(
                         now,
-                        format_args!("{} <- {peer} {}", self.slots[receiver].id, Brief(&*envelope)),
+                        format_args!(
+                            "{} <- {peer} {}",
+                            self.slots[receiver].id,
+                            Brief(&*envelope)
+                        ),
                     );
-                    let input = Input::Message { from: peer, envelope: *envelope };
+                    let input = Input::Message {
+                        from: peer,
+                        envelope: *envelope,
+                    };
                     let _ = self.feed(receiver, input);
                 }
                 // The transport answers what arrives on a link that it has closed.
@@ -619,7 +695,14 @@ impl World {
 
     fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
         let at = self.now + self.delay();
-        self.at(at, Happening::Wire(Wire::Closed { link: id, from, why }));
+        self.at(
+            at,
+            Happening::Wire(Wire::Closed {
+                link: id,
+                from,
+                why,
+            }),
+        );
     }
 
     fn closed(&mut self, id: u64, from: usize, why: LinkEnd) {
@@ -632,7 +715,14 @@ impl World {
         }
         if self.is_paused(receiver) {
             let at = self.now + Duration::from_millis(50);
-            self.at(at, Happening::Wire(Wire::Closed { link: id, from, why }));
+            self.at(
+                at,
+                Happening::Wire(Wire::Closed {
+                    link: id,
+                    from,
+                    why,
+                }),
+            );
             return;
         }
         let up = link.up[1 - from] && !link.ended[1 - from];
@@ -688,7 +778,8 @@ impl World {
     /// A process ended: its dials with it; its links are gone at its end.
     pub(crate) fn forget_ends_of(&mut self, slot: usize) {
         let life = self.slots[slot].life;
-        self.dials.retain(|_, dial| dial.from != slot || dial.life != life);
+        self.dials
+            .retain(|_, dial| dial.from != slot || dial.life != life);
         let mut touched = Vec::new();
         for (id, link) in &mut self.links {
             for end in [DIALLER, ACCEPTOR] {
@@ -704,7 +795,11 @@ impl World {
     }
 
     fn sweep(&mut self, id: u64) {
-        if self.links.get(&id).is_some_and(|link| link.ended == [true, true]) {
+        if self
+            .links
+            .get(&id)
+            .is_some_and(|link| link.ended == [true, true])
+        {
             self.links.remove(&id);
         }
     }
@@ -712,6 +807,10 @@ impl World {
 
 impl Link {
     fn end_of(&self, slot: usize) -> usize {
-        if self.slots[DIALLER] == slot { DIALLER } else { ACCEPTOR }
+        if self.slots[DIALLER] == slot {
+            DIALLER
+        } else {
+            ACCEPTOR
+        }
     }
 }

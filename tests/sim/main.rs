@@ -26,7 +26,10 @@ const THREADS: usize = 2;
 
 fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+    )
 }
 
 /// What a failing seed shows.
@@ -50,7 +53,11 @@ fn simulations_keep_the_properties() {
     std::panic::set_hook(Box::new(|_| {})); // a panic of the core is reported with its seed
     let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or(1);
     let count = number_from_env("MMN_SIM_SEEDS").unwrap_or(DEFAULT_SEEDS);
-    let seeds: Vec<u64> = regressions::SEEDS.iter().copied().chain(first..first + count).collect();
+    let seeds: Vec<u64> = regressions::SEEDS
+        .iter()
+        .copied()
+        .chain(first..first + count)
+        .collect();
     let next = AtomicU64::new(0);
     let failure = Mutex::new(Vec::new());
     let most = number_from_env("MMN_SIM_FAILURES").unwrap_or(1) as usize;
@@ -59,7 +66,9 @@ fn simulations_keep_the_properties() {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed) as usize;
-                    let Some(&seed) = seeds.get(index) else { return };
+                    let Some(&seed) = seeds.get(index) else {
+                        return;
+                    };
                     if let Some(text) = report(seed) {
                         let mut failures = failure.lock().expect("no panic in here");
                         failures.push((index, text));
@@ -87,7 +96,10 @@ fn replay() {
     for line in outcome.trace.lines() {
         println!("{line}");
     }
-    assert_eq!(outcome.violation.map(|violation| violation.to_string()), None);
+    assert_eq!(
+        outcome.violation.map(|violation| violation.to_string()),
+        None
+    );
 }
 
 #[test]

@@ -67,7 +67,9 @@ fn settle(world: &mut World) {
 }
 
 fn leader(world: &World) -> usize {
-    world.agreed().unwrap_or_else(|| fail(world, "no agreed leader"))
+    world
+        .agreed()
+        .unwrap_or_else(|| fail(world, "no agreed leader"))
 }
 
 fn forget_told(world: &mut World) {
@@ -79,7 +81,8 @@ fn forget_told(world: &mut World) {
 
 fn told(world: &World, slot: usize) -> Vec<Option<&str>> {
     let told = world.slots[slot].told.iter();
-    told.map(|(_, leader)| leader.as_ref().map(PeerId::as_str)).collect()
+    told.map(|(_, leader)| leader.as_ref().map(PeerId::as_str))
+        .collect()
 }
 
 fn outcomes(world: &World, slot: usize) -> Vec<AssignOutcome> {
@@ -124,7 +127,9 @@ fn one_node_leads_from_its_first_timeout() {
     for seed in 0..50 {
         let mut world = empty(seed, 1, Settings::default());
         world.start(0);
-        let took = wait(&mut world, ms(3_001), "no leader", |world| world.leaders() == [0]);
+        let took = wait(&mut world, ms(3_001), "no leader", |world| {
+            world.leaders() == [0]
+        });
         expect(&world, took >= ms(1_500), "led before its timeout");
         expect(&world, world.term(0) == 1, "more than one term");
     }
@@ -140,7 +145,9 @@ fn five_nodes_that_start_together_have_a_leader_within_two_timeouts() {
         for slot in 0..5 {
             world.connect(slot, (slot + 1) % 5);
         }
-        wait(&mut world, ms(6_000), "no leader", |world| world.agreed().is_some());
+        wait(&mut world, ms(6_000), "no leader", |world| {
+            world.agreed().is_some()
+        });
         world.run_for(ms(3_000));
         leader(&world);
     }
@@ -154,7 +161,12 @@ fn a_joiner_that_is_connecting_does_not_lead_before_its_grace() {
         world.connect(0, 1); // nobody is there yet
         world.run_for(ms(2_990));
         expect(&world, world.leaders().is_empty(), "led while connecting");
-        wait(&mut world, ms(1_000), "no leader after the grace", |world| world.leaders() == [0]);
+        wait(
+            &mut world,
+            ms(1_000),
+            "no leader after the grace",
+            |world| world.leaders() == [0],
+        );
     }
 }
 
@@ -177,11 +189,23 @@ fn a_joiner_follows_the_leader_that_it_finds() {
         world.start(3);
         world.connect(3, follower);
         world.run_for(ms(10_000));
-        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        expect(
+            &world,
+            world.agreed() == Some(first) && world.is_mesh(),
+            "another leader",
+        );
         for slot in 0..3 {
-            expect(&world, told(&world, slot).is_empty(), "joining changed the leader");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "joining changed the leader",
+            );
         }
-        expect(&world, told(&world, 3).len() == 1, "the joiner was told more than the leader");
+        expect(
+            &world,
+            told(&world, 3).len() == 1,
+            "the joiner was told more than the leader",
+        );
     }
 }
 
@@ -224,7 +248,11 @@ fn a_lone_host_stays_when_a_joiner_with_a_larger_id_and_a_larger_term_comes() {
         world.crash(2);
         world.run_for(ms(6_000));
         expect(&world, world.leaders() == [0, 1], "they do not lead apart");
-        expect(&world, world.term(1) > world.term(0), "the joiner's term is not larger");
+        expect(
+            &world,
+            world.term(1) > world.term(0),
+            "the joiner's term is not larger",
+        );
         host_stays(&mut world);
     }
 }
@@ -234,7 +262,11 @@ fn host_stays(world: &mut World) {
     world.connect(1, 0);
     world.run_for(ms(6_000));
     expect(world, world.agreed() == Some(0), "the host does not lead");
-    expect(world, told(world, 0).is_empty(), "the host was told of another leader");
+    expect(
+        world,
+        told(world, 0).is_empty(),
+        "the host was told of another leader",
+    );
     expect(world, told(world, 1) == [Some("aaa")], "the joiner wavered");
 }
 
@@ -258,12 +290,22 @@ fn two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
             expect(&world, world.leaders() == [0, 1], "both lead in the cut");
             world.mend_both(0, 1);
             world.calm_since = Some(world.now);
-            wait(&mut world, ms(4_500), "not healed", |world| world.agreed() == Some(0));
+            wait(&mut world, ms(4_500), "not healed", |world| {
+                world.agreed() == Some(0)
+            });
             world.run_for(ms(5_000));
             expect(&world, world.agreed() == Some(0), "another leader");
-            expect(&world, told(&world, 0).is_empty(), "the first leader was replaced");
+            expect(
+                &world,
+                told(&world, 0).is_empty(),
+                "the first leader was replaced",
+            );
             let expected = [None, Some(names[1]), Some(names[0])];
-            expect(&world, told(&world, 1) == expected, "the second player wavered");
+            expect(
+                &world,
+                told(&world, 1) == expected,
+                "the second player wavered",
+            );
         }
     }
 }
@@ -278,7 +320,11 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
         forget_told(&mut world);
         isolate(&mut world, lost);
         world.run_for(ms(5_000));
-        expect(&world, world.leaders().len() == 2, "the isolated one leads alone");
+        expect(
+            &world,
+            world.leaders().len() == 2,
+            "the isolated one leads alone",
+        );
         rejoin(&mut world, lost);
         world.calm_since = Some(world.now);
         wait(&mut world, ms(6_000), "not healed", |world| {
@@ -286,9 +332,17 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
         });
         world.run_for(ms(5_000));
         for slot in (0..5).filter(|slot| *slot != lost) {
-            expect(&world, told(&world, slot).is_empty(), "a member of the rest was told");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "a member of the rest was told",
+            );
         }
-        expect(&world, told(&world, lost).len() == 3, "the returning member wavered");
+        expect(
+            &world,
+            told(&world, lost).len() == 3,
+            "the returning member wavered",
+        );
     }
 }
 
@@ -315,11 +369,21 @@ fn a_minority_of_two_never_changes_the_leader_of_three() {
         world.calm_since = Some(world.now);
         wait(&mut world, ms(5_000), "not linked again", World::is_mesh);
         // P10: no timeout is involved.
-        wait(&mut world, RTT * 4, "not healed", |world| world.agreed() == Some(first));
+        wait(&mut world, RTT * 4, "not healed", |world| {
+            world.agreed() == Some(first)
+        });
         world.run_for(ms(5_000));
-        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        expect(
+            &world,
+            world.agreed() == Some(first) && world.is_mesh(),
+            "another leader",
+        );
         for slot in majority {
-            expect(&world, told(&world, slot).is_empty(), "a member of the majority was told");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "a member of the majority was told",
+            );
         }
     }
 }
@@ -339,7 +403,11 @@ fn a_crashed_leader_is_replaced_in_time() {
             }));
             let second = world.agreed();
             world.run_for(ms(3_000));
-            expect(&world, world.agreed() == second, "the new leader did not stay");
+            expect(
+                &world,
+                world.agreed() == second,
+                "the new leader did not stay",
+            );
         }
         let (median, worst) = median_and_worst(times);
         println!("crash of the leader, {size} nodes: median {median:?}, worst {worst:?}");
@@ -362,7 +430,11 @@ fn a_leader_that_leaves_is_followed_by_its_successor() {
                 let agreed = world.agreed();
                 agreed.is_some() && agreed != Some(first)
             }));
-            expect(&world, world.agreed() == heir, "another one than the successor leads");
+            expect(
+                &world,
+                world.agreed() == heir,
+                "another one than the successor leads",
+            );
             world.run_for(ms(3_000));
             expect(&world, world.agreed() == heir, "the successor did not stay");
             for slot in (0..size).filter(|slot| *slot != first) {
@@ -386,12 +458,20 @@ fn a_leader_and_its_successor_leave_together() {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
         let heir = (0..4).filter(|slot| *slot != first);
-        let heir = heir.max_by_key(|slot| world.slots[*slot].id.clone()).unwrap();
+        let heir = heir
+            .max_by_key(|slot| world.slots[*slot].id.clone())
+            .unwrap();
         world.leave(first);
         world.leave(heir);
         world.run_for(ms(100));
-        expect(&world, world.running().len() == 2, "they wait for each other");
-        wait(&mut world, ms(2_000), "no leader", |world| world.agreed().is_some());
+        expect(
+            &world,
+            world.running().len() == 2,
+            "they wait for each other",
+        );
+        wait(&mut world, ms(2_000), "no leader", |world| {
+            world.agreed().is_some()
+        });
     }
 }
 
@@ -420,15 +500,30 @@ fn everybody_follows_whom_set_leader_names() {
         forget_told(&mut world);
         order(&mut world, caller, Command::SetLeader(id));
         world.calm_since = Some(world.now);
-        wait(&mut world, ms(500) + RTT, "the target does not lead", |world| {
-            world.agreed() == Some(target)
-        });
+        wait(
+            &mut world,
+            ms(500) + RTT,
+            "the target does not lead",
+            |world| world.agreed() == Some(target),
+        );
         world.run_for(ms(10_000));
-        expect(&world, world.agreed() == Some(target), "the target did not stay");
-        expect(&world, outcomes(&world, caller) == [AssignOutcome::Done], "not reported as done");
+        expect(
+            &world,
+            world.agreed() == Some(target),
+            "the target did not stay",
+        );
+        expect(
+            &world,
+            outcomes(&world, caller) == [AssignOutcome::Done],
+            "not reported as done",
+        );
         for slot in 0..5 {
             let changes = usize::from(target != before);
-            expect(&world, told(&world, slot).len() == changes, "somebody wavered");
+            expect(
+                &world,
+                told(&world, slot).len() == changes,
+                "somebody wavered",
+            );
         }
     }
 }
@@ -445,16 +540,34 @@ fn two_calls_of_set_leader_at_once_end_at_one_of_both_targets() {
             let id = world.slots[target].id.clone();
             let _ = world.command(caller, Command::SetLeader(id));
         }
-        wait(&mut world, ms(1_000) + RTT, "no agreement on either", |world| {
-            world.agreed().is_some_and(|leader| targets.contains(&leader))
-        });
+        wait(
+            &mut world,
+            ms(1_000) + RTT,
+            "no agreement on either",
+            |world| {
+                world
+                    .agreed()
+                    .is_some_and(|leader| targets.contains(&leader))
+            },
+        );
         let chosen = world.agreed();
         world.run_for(ms(10_000));
         expect(&world, world.agreed() == chosen, "it did not stay");
         let ended = [outcomes(&world, one), outcomes(&world, other)];
-        let done = ended.iter().flatten().filter(|outcome| **outcome == AssignOutcome::Done);
-        expect(&world, done.count() >= 1, "nobody's call is reported as done");
-        expect(&world, ended.iter().all(|outcomes| outcomes.len() == 1), "a call has no outcome");
+        let done = ended
+            .iter()
+            .flatten()
+            .filter(|outcome| **outcome == AssignOutcome::Done);
+        expect(
+            &world,
+            done.count() >= 1,
+            "nobody's call is reported as done",
+        );
+        expect(
+            &world,
+            ended.iter().all(|outcomes| outcomes.len() == 1),
+            "a call has no outcome",
+        );
     }
 }
 
@@ -468,10 +581,26 @@ fn set_leader_on_a_peer_that_just_crashed_times_out_and_its_place_is_held() {
         world.crash(target);
         order(&mut world, caller, Command::SetLeader(id));
         world.run_for(ms(15_000));
-        expect(&world, outcomes(&world, caller) == [AssignOutcome::Timeout], "no timeout");
-        expect(&world, world.leaders().is_empty(), "somebody took the held place");
-        let shown = |slot: &usize| world.node(*slot).is_some_and(|node| node.leader().is_some());
-        expect(&world, !world.running().iter().any(shown), "a dead leader is shown");
+        expect(
+            &world,
+            outcomes(&world, caller) == [AssignOutcome::Timeout],
+            "no timeout",
+        );
+        expect(
+            &world,
+            world.leaders().is_empty(),
+            "somebody took the held place",
+        );
+        let shown = |slot: &usize| {
+            world
+                .node(*slot)
+                .is_some_and(|node| node.leader().is_some())
+        };
+        expect(
+            &world,
+            !world.running().iter().any(shown),
+            "a dead leader is shown",
+        );
         for slot in world.running() {
             let _ = world.command(slot, Command::EnableAutoElection(true));
         }
@@ -484,17 +613,26 @@ fn set_leader_on_a_peer_that_just_crashed_times_out_and_its_place_is_held() {
 #[test]
 fn set_leader_on_a_peer_that_just_crashed_ends_in_an_election_if_the_room_elects() {
     for seed in 0..20 {
-        let settings = Settings { recovery: Recovery::AutoElect, ..Settings::default() };
+        let settings = Settings {
+            recovery: Recovery::AutoElect,
+            ..Settings::default()
+        };
         let mut world = settled(seed, 4, settings);
         let before = leader(&world);
         let (caller, target) = ((before + 1) % 4, (before + 2) % 4);
         let id = world.slots[target].id.clone();
         world.crash(target);
         order(&mut world, caller, Command::SetLeader(id));
-        wait(&mut world, ms(7_000), "no leader", |world| world.agreed().is_some());
+        wait(&mut world, ms(7_000), "no leader", |world| {
+            world.agreed().is_some()
+        });
         world.run_for(ms(3_000));
         expect(&world, outcomes(&world, caller).len() == 1, "no outcome");
-        expect(&world, outcomes(&world, caller) != [AssignOutcome::Done], "done by a dead peer");
+        expect(
+            &world,
+            outcomes(&world, caller) != [AssignOutcome::Done],
+            "done by a dead peer",
+        );
     }
 }
 
@@ -509,14 +647,22 @@ fn one_released_node_ends_the_hold_for_all() {
         world.run_for(ms(2_000));
         world.crash(target);
         world.run_for(ms(8_000));
-        expect(&world, world.leaders().is_empty(), "somebody took the held place");
+        expect(
+            &world,
+            world.leaders().is_empty(),
+            "somebody took the held place",
+        );
         let released = world.running()[0];
         let _ = world.command(released, Command::EnableAutoElection(true));
-        wait(&mut world, ms(3_500), "no leader", |world| world.agreed() == Some(released));
+        wait(&mut world, ms(3_500), "no leader", |world| {
+            world.agreed() == Some(released)
+        });
         // The override is over at everybody: the next crash is followed by an election.
         world.run_for(ms(2_000));
         world.crash(released);
-        wait(&mut world, ms(3_500), "no second leader", |world| world.agreed().is_some());
+        wait(&mut world, ms(3_500), "no second leader", |world| {
+            world.agreed().is_some()
+        });
     }
 }
 
@@ -537,7 +683,11 @@ fn a_chain_keeps_its_one_leader() {
             world.run_for(ms(100));
             expect(&world, world.leaders() == [0], "another leader");
         }
-        expect(&world, world.agreed() == Some(0), "the far end does not know the leader");
+        expect(
+            &world,
+            world.agreed() == Some(0),
+            "the far end does not know the leader",
+        );
         let host = world.slots[0].id.clone();
         for slot in 0..3 {
             let told = told(&world, slot);
@@ -585,14 +735,30 @@ fn a_node_that_does_not_hear_the_leader_does_not_depose_it() {
             forget_told(&mut world);
             world.cut(first, deaf);
             world.run_for(ms(30_000));
-            expect(&world, world.agreed() == Some(first), "the deaf node does not know the leader");
+            expect(
+                &world,
+                world.agreed() == Some(first),
+                "the deaf node does not know the leader",
+            );
             world.mend(first, deaf);
             world.run_for(ms(10_000));
-            expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+            expect(
+                &world,
+                world.agreed() == Some(first) && world.is_mesh(),
+                "another leader",
+            );
             for slot in (0..size).filter(|slot| *slot != deaf) {
-                expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+                expect(
+                    &world,
+                    told(&world, slot).is_empty(),
+                    "somebody else was told",
+                );
             }
-            expect(&world, told(&world, deaf).len() <= 2, "the deaf node wavered");
+            expect(
+                &world,
+                told(&world, deaf).len() <= 2,
+                "the deaf node wavered",
+            );
         }
     }
 }
@@ -613,13 +779,25 @@ fn a_leader_that_does_not_hear_one_follower_stays() {
             expect(&world, world.leaders() == [first], "another leader");
         }
         if told_as == LinkEnd::Silent {
-            expect(&world, world.agreed() == Some(first), "the mute node does not know the leader");
+            expect(
+                &world,
+                world.agreed() == Some(first),
+                "the mute node does not know the leader",
+            );
         }
         world.mend(mute, first);
         world.run_for(ms(10_000));
-        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        expect(
+            &world,
+            world.agreed() == Some(first) && world.is_mesh(),
+            "another leader",
+        );
         for slot in (0..4).filter(|slot| *slot != mute) {
-            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "somebody else was told",
+            );
         }
     }
 }
@@ -640,7 +818,11 @@ fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
         world.run_for(ms(4_000));
         expect(&world, world.agreed() == Some(first), "another leader");
         for slot in (0..5).filter(|slot| *slot != flapper) {
-            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "somebody else was told",
+            );
         }
     }
 }
@@ -657,9 +839,17 @@ fn a_paused_follower_does_not_depose_the_leader() {
         world.run_for(ms(5_000));
         world.resume(paused);
         world.run_for(ms(10_000));
-        expect(&world, world.agreed() == Some(first) && world.is_mesh(), "another leader");
+        expect(
+            &world,
+            world.agreed() == Some(first) && world.is_mesh(),
+            "another leader",
+        );
         for slot in (0..4).filter(|slot| *slot != paused) {
-            expect(&world, told(&world, slot).is_empty(), "somebody else was told");
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "somebody else was told",
+            );
         }
     }
 }
@@ -676,8 +866,16 @@ fn a_paused_leader_returns_as_a_follower() {
         world.run_for(ms(50));
         world.calm_since = Some(world.now);
         world.run_for(ms(10_000));
-        expect(&world, world.agreed().is_some() && world.is_mesh(), "no agreement");
-        expect(&world, world.agreed() != Some(first), "the stopped leader took over again");
+        expect(
+            &world,
+            world.agreed().is_some() && world.is_mesh(),
+            "no agreement",
+        );
+        expect(
+            &world,
+            world.agreed() != Some(first),
+            "the stopped leader took over again",
+        );
     }
 }
 
@@ -696,7 +894,11 @@ fn a_disconnected_leader_stays_known_through_the_others() {
                 world.run_for(ms(100));
                 expect(&world, world.leaders() == [first], "another leader");
             }
-            expect(&world, world.agreed() == Some(first), "the leader is not known");
+            expect(
+                &world,
+                world.agreed() == Some(first),
+                "the leader is not known",
+            );
             expect(&world, !world.is_linked(first, other), "linked again");
             expect(&world, told(&world, other).len() <= 2, "it wavered");
         }
@@ -718,8 +920,15 @@ fn a_leader_that_restarts_quickly_comes_back_as_a_follower() {
             world.run_for(ms(500));
         }
         world.run_for(ms(5_000));
-        expect(&world, world.agreed().is_some() && world.is_mesh(), "no agreement");
-        expect(&world, world.agreed() != Some(first), "an empty node leads a living room");
+        expect(
+            &world,
+            world.agreed().is_some() && world.is_mesh(),
+            "no agreement",
+        );
+        expect(
+            &world,
+            world.agreed() != Some(first),
+            "an empty node leads a living room",
+        );
     }
 }
-

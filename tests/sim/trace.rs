@@ -66,7 +66,12 @@ impl fmt::Display for Brief<'_, Stamp> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Stamp { epoch, term } = self.0;
         if epoch.override_seq > 0 {
-            write!(f, "{}.{}/", epoch.override_seq, name(epoch.assigner.as_ref()))?;
+            write!(
+                f,
+                "{}.{}/",
+                epoch.override_seq,
+                name(epoch.assigner.as_ref())
+            )?;
         }
         write!(f, "{term}")
     }
@@ -96,7 +101,12 @@ impl fmt::Display for Brief<'_, Option<LiveLeader>> {
 impl fmt::Display for Brief<'_, Side> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lone = if self.0.lone { " lone" } else { "" };
-        write!(f, "({} {}{lone})", Brief(&self.0.record), Brief(&self.0.live))
+        write!(
+            f,
+            "({} {}{lone})",
+            Brief(&self.0.record),
+            Brief(&self.0.live)
+        )
     }
 }
 
@@ -110,9 +120,18 @@ impl fmt::Display for Brief<'_, Envelope> {
             }
             Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
                 Pulse::Follows { record, live } => {
-                    write!(f, "beat {} follows {} live {live}", heartbeat.seq, Brief(record))
+                    write!(
+                        f,
+                        "beat {} follows {} live {live}",
+                        heartbeat.seq,
+                        Brief(record)
+                    )
                 }
-                Pulse::Leads { record, weight, led_ms } => write!(
+                Pulse::Leads {
+                    record,
+                    weight,
+                    led_ms,
+                } => write!(
                     f,
                     "beat {} LEADS {} weight {weight} led {led_ms}",
                     heartbeat.seq,
@@ -129,19 +148,50 @@ impl fmt::Display for Brief<'_, ElectionMessage> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use ElectionMessage as M;
         match self.0 {
-            M::PreVoteResponse { round, granted, record, live, .. } => {
-                write!(f, "PreVoteResponse {round} {granted} {} {}", Brief(record), Brief(live))
+            M::PreVoteResponse {
+                round,
+                granted,
+                record,
+                live,
+                ..
+            } => {
+                write!(
+                    f,
+                    "PreVoteResponse {round} {granted} {} {}",
+                    Brief(record),
+                    Brief(live)
+                )
             }
-            M::VoteResponse { round, granted, record, live, .. } => {
-                write!(f, "VoteResponse {round} {granted} {} {}", Brief(record), Brief(live))
+            M::VoteResponse {
+                round,
+                granted,
+                record,
+                live,
+                ..
+            } => {
+                write!(
+                    f,
+                    "VoteResponse {round} {granted} {} {}",
+                    Brief(record),
+                    Brief(live)
+                )
             }
             M::LeaderAssign { record, seq } => write!(f, "LeaderAssign {seq} {}", Brief(record)),
-            M::LeaderAssignAck { seq, accepted, record } => {
+            M::LeaderAssignAck {
+                seq,
+                accepted,
+                record,
+            } => {
                 write!(f, "LeaderAssignAck {seq} {accepted} {}", Brief(record))
             }
             M::Nack { record, live } => write!(f, "Nack {} {}", Brief(record), Brief(live)),
             M::ForeignSide { peer, ours, theirs } => {
-                write!(f, "ForeignSide {peer} ours {} theirs {}", Brief(ours), Brief(theirs))
+                write!(
+                    f,
+                    "ForeignSide {peer} ours {} theirs {}",
+                    Brief(ours),
+                    Brief(theirs)
+                )
             }
             other => write!(f, "{other:?}"),
         }

@@ -182,7 +182,8 @@ impl World {
     /// Puts something into the queue.
     pub(crate) fn at(&mut self, time: Time, happening: Happening) {
         self.queued += 1;
-        self.queue.insert((time.max(self.now), self.queued), happening);
+        self.queue
+            .insert((time.max(self.now), self.queued), happening);
     }
 
     /// A duration between both, both included.
@@ -224,7 +225,8 @@ impl World {
 
     pub(crate) fn violate(&mut self, property: &'static str, text: String) {
         let violation = Violation { property, text };
-        self.trace.add(self.now, format_args!("VIOLATION {violation}"));
+        self.trace
+            .add(self.now, format_args!("VIOLATION {violation}"));
         self.violation.get_or_insert(violation);
     }
 }
@@ -255,7 +257,8 @@ impl World {
             wake_at: None,
             ticks: (Time::ZERO, 0),
         });
-        self.trace.add(self.now, format_args!("{} starts, life {life}", place.id));
+        self.trace
+            .add(self.now, format_args!("{} starts, life {life}", place.id));
         self.checker.born(slot, &place.id);
         self.schedule_wake(slot);
     }
@@ -290,7 +293,8 @@ impl World {
     /// Ends a process without a word (kill -9).
     pub(crate) fn crash(&mut self, slot: usize) {
         if self.slots[slot].process.take().is_some() {
-            self.trace.add(self.now, format_args!("{} crashes", self.slots[slot].id));
+            self.trace
+                .add(self.now, format_args!("{} crashes", self.slots[slot].id));
             self.checker.died(slot);
             self.forget_ends_of(slot);
         }
@@ -309,7 +313,8 @@ impl World {
 
     /// Ends a process that said its farewells: its links are closed.
     fn exit(&mut self, slot: usize) {
-        self.trace.add(self.now, format_args!("{} exits", self.slots[slot].id));
+        self.trace
+            .add(self.now, format_args!("{} exits", self.slots[slot].id));
         self.close_all(slot);
         self.slots[slot].process = None;
         self.checker.died(slot);
@@ -320,7 +325,8 @@ impl World {
     pub(crate) fn pause(&mut self, slot: usize) {
         if let Some(process) = &mut self.slots[slot].process {
             process.paused = true;
-            self.trace.add(self.now, format_args!("{} is paused", self.slots[slot].id));
+            self.trace
+                .add(self.now, format_args!("{} is paused", self.slots[slot].id));
         }
     }
 
@@ -333,7 +339,8 @@ impl World {
         if !std::mem::replace(&mut process.paused, false) {
             return;
         }
-        self.trace.add(self.now, format_args!("{} resumes", self.slots[slot].id));
+        self.trace
+            .add(self.now, format_args!("{} resumes", self.slots[slot].id));
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -342,7 +349,10 @@ impl World {
     }
 
     pub(crate) fn node(&self, slot: usize) -> Option<&Node> {
-        self.slots[slot].process.as_ref().map(|process| &process.node)
+        self.slots[slot]
+            .process
+            .as_ref()
+            .map(|process| &process.node)
     }
 
     pub(crate) fn slot_of(&self, id: &PeerId) -> Option<usize> {
@@ -379,7 +389,8 @@ impl World {
     pub(crate) fn is_mesh(&self) -> bool {
         let running = self.running();
         running.iter().all(|slot| {
-            self.node(*slot).is_some_and(|node| node.membership().len() + 1 == running.len())
+            self.node(*slot)
+                .is_some_and(|node| node.membership().len() + 1 == running.len())
         })
     }
 }
@@ -388,7 +399,10 @@ impl World {
 impl World {
     /// A host's command; what the node answers.
     pub(crate) fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
-        self.trace.add(self.now, format_args!("{} is told {command:?}", self.slots[slot].id));
+        self.trace.add(
+            self.now,
+            format_args!("{} is told {command:?}", self.slots[slot].id),
+        );
         self.feed(slot, Input::Command(command))
     }
 
@@ -399,7 +413,11 @@ impl World {
             return Ok(());
         };
         if input == Input::Tick {
-            let count = if process.ticks.0 == now { process.ticks.1 + 1 } else { 1 };
+            let count = if process.ticks.0 == now {
+                process.ticks.1 + 1
+            } else {
+                1
+            };
             process.ticks = (now, count);
         }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
@@ -407,9 +425,15 @@ impl World {
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
         let limit = MAX_OUTPUTS_PER_MEMBER * (process.node.membership().len() + 2);
         if livelock {
-            self.violate("contract", format!("{} wants tick after tick", self.slots[slot].id));
+            self.violate(
+                "contract",
+                format!("{} wants tick after tick", self.slots[slot].id),
+            );
         } else if outputs.len() > limit {
-            self.violate("contract", format!("{} outputs of one input", outputs.len()));
+            self.violate(
+                "contract",
+                format!("{} outputs of one input", outputs.len()),
+            );
         }
         self.check(slot, &outputs);
         for output in outputs {
@@ -458,7 +482,8 @@ impl World {
             Output::Close { peer, why } => self.close(slot, &peer, why),
             Output::Event(event) => {
                 let place = &mut self.slots[slot];
-                self.trace.add(self.now, format_args!("{} event {event:?}", place.id));
+                self.trace
+                    .add(self.now, format_args!("{} event {event:?}", place.id));
                 match event {
                     Event::LeaderChanged(leader) => place.told.push((self.now, leader)),
                     other => place.events.push((self.now, other)),
@@ -501,7 +526,11 @@ impl World {
         if process.paused {
             return;
         }
-        if process.node.next_deadline().is_some_and(|deadline| deadline <= self.now) {
+        if process
+            .node
+            .next_deadline()
+            .is_some_and(|deadline| deadline <= self.now)
+        {
             let _ = self.feed(slot, Input::Tick);
         } else {
             self.schedule_wake(slot);
@@ -528,7 +557,10 @@ impl World {
         self.rivals = rivals;
         let slack = self.settings.lateness + Duration::from_millis(5);
         let bound = self.settings.heartbeat_interval + self.settings.delay.1 * 4 + slack;
-        let late = self.rivals.iter().find(|(_, since)| self.now.since(**since) > bound);
+        let late = self
+            .rivals
+            .iter()
+            .find(|(_, since)| self.now.since(**since) > bound);
         if let Some(((a, b), since)) = late {
             let text = format!(
                 "{} and {} both lead, linked, since {} us",
@@ -549,7 +581,11 @@ impl World {
             };
             let node = &process.node;
             let rules = node.election().rules();
-            let members: Vec<&str> = node.membership().iter().map(|(id, _)| id.as_str()).collect();
+            let members: Vec<&str> = node
+                .membership()
+                .iter()
+                .map(|(id, _)| id.as_str())
+                .collect();
             let line = format!(
                 "\n  {} {:?} shows {:?}, record {}, members {}",
                 slot.id,
@@ -565,7 +601,8 @@ impl World {
 
     /// Term of a running node's record.
     pub(crate) fn term(&self, slot: usize) -> u64 {
-        self.node(slot).map_or(0, |node| node.election().record().term())
+        self.node(slot)
+            .map_or(0, |node| node.election().record().term())
     }
 }
 

@@ -77,7 +77,7 @@ impl Raft {
     }
 
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
-        if !view.voters.contains_key(leader) && self.gone.contains_key(leader) {
+        if !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some() {
             // It left while the assignment was under way: lost before it led.
             self.lose_leader();
             self.arm_election(now);

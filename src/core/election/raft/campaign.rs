@@ -72,9 +72,9 @@ impl Raft {
         self.following = Following::None;
         self.has_followed = true;
         // Leading goes on across a campaign in place and into an epoch of one's own.
-        let (since, mut acks) = match self.reign.take() {
-            Some(reign) => (reign.since, reign.acks),
-            None => (now, BTreeMap::new()),
+        let (since, mut acks, rival) = match self.reign.take() {
+            Some(reign) => (reign.since, reign.acks, reign.rival),
+            None => (now, BTreeMap::new(), None),
         };
         if let Some(won) = self.rules.won() {
             acks.extend(won.granted.iter().map(|voter| (voter.clone(), now)));
@@ -84,6 +84,7 @@ impl Raft {
             since,
             acks,
             reterm_rounds: 0,
+            rival,
         });
         self.outputs.push_back(ElectionOutput::HeartbeatNow);
     }

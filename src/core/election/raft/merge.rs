@@ -21,7 +21,7 @@ impl Raft {
         theirs: &Side,
     ) {
         let leads = self.rules.role() == Role::Leader;
-        let their_live = match self.weigh_live(theirs.live.clone()) {
+        let their_live = match self.weigh_live(now, theirs.live.clone()) {
             Word::Alive(live) => Some(live),
             Word::Dead | Word::None => None,
         };
@@ -142,7 +142,7 @@ impl Raft {
             if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
                 self.gone.pop_first();
             }
-            self.gone.insert(peer.clone(), incarnation);
+            self.gone.insert(peer.clone(), (incarnation, now));
         }
         if self.following.leader() != Some(peer) {
             return;

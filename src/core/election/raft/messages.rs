@@ -2,11 +2,13 @@
 
 use super::campaign::{electorate, slowest_rtt};
 use super::standing::millis;
-use super::{AssignOutcome, SUCCESSION_GRACE};
-use super::{ElectionError, Following, Leadership, MAX_COUNTER, MAX_COUNTER_JUMP, Raft, View};
+use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
+use super::{
+    ElectionError, Following, Leadership, MAX_CONTESTS, MAX_COUNTER, MAX_COUNTER_JUMP, Raft, View,
+};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::{Role, Tally};
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Pulse};
 
@@ -164,7 +166,7 @@ impl Raft {
         if self.rules.role() != Role::PreCandidate || open != Some(round) {
             return;
         }
-        match self.weigh_live(live) {
+        match self.weigh_live(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
             Word::None if self.silence_is_consent(view) => {
@@ -182,7 +184,10 @@ impl Raft {
                     return;
                 }
                 // A round of two that met a third peer proves nothing; it is repeated with all of them.
-                let counts = self.rules.campaign().is_some_and(|open| open.threshold() > 1);
+                let counts = self
+                    .rules
+                    .campaign()
+                    .is_some_and(|open| open.threshold() > 1);
                 if self.rules.count_pre_vote(round, from, granted) == Tally::Won && counts {
                     self.campaign(now, view, false);
                 }
@@ -249,7 +254,7 @@ impl Raft {
             return;
         }
         if !granted && self.rules.role() == Role::Candidate {
-            if let Word::Alive(live) = self.weigh_live(live) {
+            if let Word::Alive(live) = self.weigh_live(now, live) {
                 self.follow_indirectly(now, view, record, &live);
                 return;
             }
@@ -372,18 +377,16 @@ impl Raft {
         if let Some(reign) = &mut self.reign {
             if live && *record == *self.rules.record() {
                 reign.acks.insert(from.clone(), now);
-            } else if record.leader.as_ref().is_some_and(|leader| *leader != self.me) {
+            } else if record
+                .leader
+                .as_ref()
+                .is_some_and(|leader| *leader != self.me)
+            {
                 reign.acks.remove(from);
             }
         }
-        if let Following::Indirect { leader, until } = &mut self.following {
-            if live && record.leader.as_ref() == Some(leader) {
-                // Whoever hears it vouches for it with every heartbeat, so that it is not doubted in between.
-                let leader = leader.clone();
-                let until = (*until).max(now + self.draw_timeout());
-                self.following = Following::Indirect { leader, until };
-                self.election_at = until;
-            }
+        if live {
+            self.vouched(now, view, record);
         }
         let resigned = self.following.is_direct(from);
         if !resigned {
@@ -403,6 +406,41 @@ impl Raft {
         }
     }
 
+    /// A peer hears the leader of its record directly, and says so with every heartbeat.
+    fn vouched(&mut self, now: Time, view: &View, record: &Record) {
+        let Some(leader) = &record.leader else {
+            return;
+        };
+        let known = match &self.following {
+            Following::Indirect { leader: shown, .. } => shown == leader,
+            // The assigned leader began to lead, out of reach of this node.
+            Following::Awaited { leader: shown, .. } => {
+                shown == leader && record >= self.rules.record()
+            }
+            Following::None | Following::Direct(_) => false,
+        };
+        // A node that may campaign asks when its timer fires, which tells it more. One that may not has no
+        // other way to learn of a leader that it cannot reach.
+        let learns = self.following == Following::None
+            && self.rules.role() == Role::Follower
+            && !self.may_campaign()
+            && *record >= *self.rules.record()
+            && *leader != self.me
+            && self.gone_life(now, leader).is_none();
+        if !known && !learns {
+            return;
+        }
+        let leader = leader.clone();
+        let shown_until = match self.following {
+            Following::Indirect { until, .. } => until,
+            _ => now,
+        };
+        let until = shown_until.max(now + self.draw_timeout());
+        self.take_over(now, view, record);
+        self.following = Following::Indirect { leader, until };
+        self.election_at = until;
+    }
+
     pub(super) fn nacked(
         &mut self,
         now: Time,
@@ -419,7 +457,7 @@ impl Raft {
             // each finds itself the heavier one and they depose each other for ever.
             reign.acks.remove(from);
         }
-        let word = self.weigh_live(live);
+        let word = self.weigh_live(now, live);
         let Some(reign) = &self.reign else {
             // A candidate goes by what it is told.
             match word {
@@ -438,7 +476,14 @@ impl Raft {
                     self.weight(now, view, reign),
                     millis(now.since(reign.since)),
                 );
-                !foreign_epoch && own > (live.weight, live.led_ms)
+                // What a third peer says of the rival is old by a trip. Two that began to lead within that
+                // time would each find itself the older one, again and again: the larger id ends it.
+                let heavier = if reign.contests_with(&live.id) < MAX_CONTESTS {
+                    own > (live.weight, live.led_ms)
+                } else {
+                    self.me > live.id
+                };
+                !foreign_epoch && heavier
             }
             (Word::Dead | Word::None, MergePolicy::LargestSide) => true,
         };
@@ -454,6 +499,9 @@ impl Raft {
             return;
         }
         if stays {
+            if let (Some(reign), Word::Alive(live)) = (&mut self.reign, &word) {
+                reign.contest(live.id.clone());
+            }
             self.reterm(now, view, &record.stamp.clone());
             return;
         }
@@ -518,17 +566,22 @@ impl Raft {
         self.grace_until = self.grace_until.max(until);
     }
 
+    /// The last life of `peer` that left or was lost by its transport, as long as others may not know it yet.
+    pub(super) fn gone_life(&self, now: Time, peer: &PeerId) -> Option<Incarnation> {
+        let (incarnation, at) = self.gone.get(peer)?;
+        (now < *at + GONE_IS_REMEMBERED).then_some(*incarnation)
+    }
+
     /// What an answer's word of a live leader is worth to this node.
-    pub(super) fn weigh_live(&self, live: Option<LiveLeader>) -> Word {
+    pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Word {
         match live {
             None => Word::None,
             Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
             Some(live) if live.id == self.me => Word::Dead,
             Some(live)
                 if self
-                    .gone
-                    .get(&live.id)
-                    .is_some_and(|gone| *gone >= live.incarnation) =>
+                    .gone_life(now, &live.id)
+                    .is_some_and(|gone| gone >= live.incarnation) =>
             {
                 Word::Dead
             }

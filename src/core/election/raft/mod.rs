@@ -35,10 +35,13 @@ const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
 const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
 /// Times that `SetLeader` goes above a larger epoch that it meets.
 const MAX_ASSIGN_RETRIES: u32 = 3;
+/// Times that a leader goes above one rival by weight and time; then the larger id stays.
+const MAX_CONTESTS: u32 = 2;
 /// Times that a leader campaigns in place before it gives up.
 const MAX_RETERM_ROUNDS: u32 = 3;
-/// Departed lives that are remembered.
+/// Departed lives that are remembered, and for how long: later nobody can believe in one any more.
 const MAX_GONE: usize = 1024;
+const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
 /// Terms and epochs beyond this are refused, and so are jumps larger than `MAX_COUNTER_JUMP`: a member
 /// cannot run the counters out.
 const MAX_COUNTER: u64 = 1 << 48;
@@ -119,6 +122,22 @@ struct Reign {
     acks: BTreeMap<PeerId, Time>,
     /// Rounds of the campaign in place, if one is open.
     reterm_rounds: u32,
+    /// The other leader that this one went above last, and how often in a row.
+    rival: Option<(PeerId, u32)>,
+}
+
+impl Reign {
+    fn contests_with(&self, rival: &PeerId) -> u32 {
+        match &self.rival {
+            Some((id, contests)) if id == rival => *contests,
+            _ => 0,
+        }
+    }
+
+    fn contest(&mut self, rival: PeerId) {
+        let contests = self.contests_with(&rival) + 1;
+        self.rival = Some((rival, contests));
+    }
 }
 
 /// A `SetLeader` of this host that is under way.
@@ -163,7 +182,7 @@ pub struct Raft {
     max_override_seq: u64,
     assignments: u64,
     assignment: Option<Assignment>,
-    gone: BTreeMap<PeerId, Incarnation>,
+    gone: BTreeMap<PeerId, (Incarnation, Time)>,
     outputs: VecDeque<ElectionOutput>,
 }
 

@@ -1,0 +1,94 @@
+//! Cables that tests can cut: rooms under test drop what they send from one UDP port to another.
+
+use std::collections::BTreeSet;
+use std::io::{self, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+
+/// Sender's and receiver's port of every direction that is cut.
+static CUT: Mutex<BTreeSet<(u16, u16)>> = Mutex::new(BTreeSet::new());
+
+fn cables() -> MutexGuard<'static, BTreeSet<(u16, u16)>> {
+    CUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Nothing gets from port `from` to port `to` until [`heal`].
+pub(super) fn cut(from: u16, to: u16) {
+    cables().insert((from, to));
+}
+
+/// Whatever is sent from port `from` to port `to` arrives again.
+pub(super) fn heal(from: u16, to: u16) {
+    cables().remove(&(from, to));
+}
+
+/// As `quinn::TokioRuntime`, with sockets whose cables can be cut.
+#[derive(Debug)]
+pub(in crate::room) struct CuttableRuntime;
+
+impl Runtime for CuttableRuntime {
+    fn new_timer(&self, at: std::time::Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        TokioRuntime.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        Ok(Arc::new(Cuttable {
+            port: socket.local_addr()?.port(),
+            socket: TokioRuntime.wrap_udp_socket(socket)?,
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Cuttable {
+    port: u16,
+    socket: Arc<dyn AsyncUdpSocket>,
+}
+
+impl AsyncUdpSocket for Cuttable {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.socket).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let cable = (self.port, transmit.destination.port());
+        if cables().contains(&cable) {
+            return Ok(());
+        }
+        self.socket.try_send(transmit)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.socket.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        self.socket.max_transmit_segments()
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.socket.max_receive_segments()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.socket.may_fragment()
+    }
+}

@@ -1,0 +1,535 @@
+//! Members that break the protocol lose their link, and the others notice nothing else.
+
+use std::net::UdpSocket;
+
+use super::*;
+use crate::core::election::record::Epoch;
+use crate::core::id::Fingerprint;
+use crate::core::wire::{
+    ElectionMessage, Heartbeat, MAX_CONTROL_FRAME_BYTES, MAX_PEER_LIST_ENTRIES, PeerEntry, Pulse,
+};
+use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::net::identity::{client_config, transport_config};
+use crate::net::link::close;
+
+/// Bytes that no member sends, and where.
+enum Offence {
+    Control(Vec<u8>),
+    Lane(Vec<u8>),
+    Datagram(Vec<u8>),
+    EndOfControl,
+}
+
+fn framed<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut buffer = BytesMut::new();
+    put_value(&mut buffer, value).expect("encodes");
+    buffer.to_vec()
+}
+
+fn length(len: usize) -> Vec<u8> {
+    u32::try_from(len).expect("short").to_le_bytes().to_vec()
+}
+
+fn core(stamp: Stamp, message: Message) -> Offence {
+    Offence::Control(framed(&ControlFrame::Core(Envelope {
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        stamp,
+        message,
+    })))
+}
+
+fn election(message: ElectionMessage) -> Offence {
+    core(Stamp::default(), Message::Election(message))
+}
+
+fn pulse(pulse: Pulse) -> Offence {
+    let heartbeat = Heartbeat {
+        seq: u64::MAX,
+        echo: None,
+        pulse,
+    };
+    core(Stamp::default(), Message::Heartbeat(heartbeat))
+}
+
+fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> Offence {
+    let header = MessageHeader {
+        seq,
+        msg_type,
+        flags: 0,
+        role,
+    };
+    let mut buffer = BytesMut::new();
+    put_message(&mut buffer, &header, payload).expect("encodes");
+    Offence::Lane(buffer.to_vec())
+}
+
+fn led_by(name: &str, term: u64) -> Record {
+    Record {
+        stamp: Stamp {
+            epoch: Epoch::default(),
+            term,
+        },
+        leader: Some(id(name)),
+        assigned: false,
+    }
+}
+
+fn entry(name: &str, addresses: Vec<SocketAddr>) -> PeerEntry {
+    PeerEntry {
+        id: id(name),
+        key: Fingerprint([9; 32]),
+        addresses,
+    }
+}
+
+fn offences() -> Vec<(&'static str, Offence)> {
+    use MessageRole::{Leader, Peer, Relayed};
+    let max = quick().max_message_size;
+    let relayed = Relayed {
+        origin: id("b"),
+        origin_seq: 0,
+    };
+    let candidate = id("b");
+    let someone = SocketAddr::from(([127, 0, 0, 1], 9));
+    vec![
+        ("a type of the library", lane_message(0, 0xff, Peer, b"x")),
+        ("a number left out", lane_message(1, 0x100, Peer, b"x")),
+        ("the largest number", lane_message(u64::MAX, 0x100, Peer, b"x")),
+        ("another's name", lane_message(0, 0x100, relayed, b"x")),
+        (
+            "another leader's record",
+            lane_message(0, 0x100, Leader(led_by("b", 1)), b"x"),
+        ),
+        (
+            "a leader's record that runs away",
+            lane_message(0, 0x100, Leader(led_by("m", u64::MAX)), b"x"),
+        ),
+        (
+            "one byte too long",
+            lane_message(0, 0x100, Peer, &vec![0; max + 1]),
+        ),
+        ("4 GiB", Offence::Lane(vec![0xff; 4])),
+        (
+            "a malformed header",
+            Offence::Lane([length(3), vec![0xff; 3]].concat()),
+        ),
+        ("an empty frame", Offence::Lane(length(0))),
+        (
+            "an ack of nothing",
+            Offence::Control(framed(&ControlFrame::Ack { lane: 0, next: 1 })),
+        ),
+        (
+            "an ack of another lane",
+            Offence::Control(framed(&ControlFrame::Ack { lane: 3, next: 0 })),
+        ),
+        (
+            "the largest ack",
+            Offence::Control(framed(&ControlFrame::Ack {
+                lane: 0,
+                next: u64::MAX,
+            })),
+        ),
+        ("Ready again", Offence::Control(framed(&ControlFrame::Ready))),
+        (
+            "a malformed frame",
+            Offence::Control([length(20), vec![0xff; 20]].concat()),
+        ),
+        (
+            "a frame too long",
+            Offence::Control(length(MAX_CONTROL_FRAME_BYTES + 1)),
+        ),
+        ("the end of the control stream", Offence::EndOfControl),
+        ("a malformed datagram", Offence::Datagram(vec![0xff; 9])),
+        ("an empty datagram", Offence::Datagram(Vec::new())),
+        (
+            "another's vote request",
+            election(ElectionMessage::VoteRequest {
+                round: 1,
+                candidate: candidate.clone(),
+                transfer: true,
+            }),
+        ),
+        (
+            "another's pre-vote request",
+            election(ElectionMessage::PreVoteRequest {
+                round: u64::MAX,
+                candidate,
+                term: u64::MAX,
+            }),
+        ),
+        (
+            "another's assignment",
+            election(ElectionMessage::LeaderAssign {
+                record: led_by("b", 1),
+                seq: 1,
+            }),
+        ),
+        (
+            "another's claim",
+            pulse(Pulse::Leads {
+                record: led_by("b", 1),
+                weight: u32::MAX,
+                led_ms: u64::MAX,
+            }),
+        ),
+        (
+            "a term that runs away",
+            pulse(Pulse::Follows {
+                record: led_by("b", u64::MAX),
+                live: true,
+            }),
+        ),
+        (
+            "a stamp that runs away",
+            core(
+                led_by("b", u64::MAX).stamp,
+                Message::Election(ElectionMessage::Nack {
+                    record: Record::default(),
+                    live: None,
+                }),
+            ),
+        ),
+        (
+            "a long peer list",
+            core(
+                Stamp::default(),
+                Message::PeerList(vec![entry("x", Vec::new()); MAX_PEER_LIST_ENTRIES + 1]),
+            ),
+        ),
+        (
+            "a peer list of 10,000",
+            core(
+                Stamp::default(),
+                Message::PeerList(vec![entry("x", Vec::new()); 10_000]),
+            ),
+        ),
+        (
+            "many addresses",
+            core(
+                Stamp::default(),
+                Message::PeerList(vec![entry("x", vec![someone; 5])]),
+            ),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
+    let pair = Pair::settled("offences").await;
+    let mut expected = vec![joined("b")];
+    for (n, (what, offence)) in offences().into_iter().enumerate() {
+        let name = format!("m{n}");
+        let offender = Attacker::new(&name, "offences");
+        let mut member = offender.join(&pair.a).await;
+        match offence {
+            Offence::Control(bytes) => member.say_bytes(&bytes).await,
+            Offence::Lane(bytes) => member.send_bytes(&bytes).await,
+            Offence::Datagram(bytes) => {
+                let sent = member.connection.send_datagram(bytes.into());
+                sent.expect("datagrams are on");
+            }
+            Offence::EndOfControl => member.control.finish().expect("open"),
+        }
+        assert_eq!(member.closed().await, close::VIOLATION, "{what}");
+        pair.a.wait_for(left(&name), 1).await;
+        pair.undisturbed(what).await;
+        expected.extend([joined(&name), left(&name)]);
+        assert_eq!(pair.a.comings_and_goings(), expected, "{what}");
+        // It does not come back by itself.
+        assert_eq!(offender.refused(&pair.a, &offender.hello()).await, -18, "{what}");
+    }
+    assert_eq!(pair.b.comings_and_goings(), vec![joined("a")]);
+    eventually("nothing is left of the offenders", || {
+        let census = pair.a.census();
+        (census.connections, census.sessions, census.links) == (1, 1, 1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lane_of_an_unknown_kind_is_an_offence() {
+    let pair = Pair::settled("lanes").await;
+    let member = Attacker::new("m", "lanes").join(&pair.a).await;
+    let _lane = member.open_lane(LaneHeader { lane: 7 }).await;
+    assert_eq!(member.closed().await, close::VIOLATION);
+    pair.a.wait_for(left("m"), 1).await;
+    pair.undisturbed("an unknown lane").await;
+}
+
+#[tokio::test]
+async fn streams_that_nobody_reads_hold_a_bounded_number_of_bytes() {
+    let pair = Pair::settled("unread").await;
+    let mut member = Attacker::new("m", "unread").join(&pair.a).await;
+    member.send(0, b"on the lane").await;
+    let told = Told::Message("m".into(), b"on the lane".to_vec());
+    pair.a.wait_for(told, 1).await;
+    let chunk = vec![0; 64 << 10];
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        let mut lane = in_time(member.connection.open_uni()).await.expect("a lane");
+        let mut written = 0;
+        let patience = Duration::from_millis(300);
+        while let Ok(Ok(len)) = tokio::time::timeout(patience, lane.write(&chunk)).await {
+            written += len;
+            assert!(written <= 4 << 20, "a stream that nobody reads takes more and more");
+        }
+        others.push(lane);
+    }
+    let fifth = tokio::time::timeout(Duration::from_millis(300), member.connection.open_uni());
+    assert!(fifth.await.is_err(), "four lanes are open");
+    member.send(1, b"still read").await;
+    let told = Told::Message("m".into(), b"still read".to_vec());
+    pair.a.wait_for(told, 1).await;
+    pair.undisturbed("unread lanes").await;
+}
+
+/// Joins with a control stream that takes `window` bytes until they are read.
+async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member {
+    let mut transport = transport_config();
+    transport.stream_receive_window(VarInt::from_u32(window));
+    let config = client_config(&attacker.process.identity, None, Arc::new(transport));
+    let config = config.expect("a configuration");
+    let dialled = attacker.process.dial_with(config, to.address()).await;
+    let connection = dialled.expect("connected");
+    let admitted = in_time(dial_pake(&connection, &attacker.proof)).await;
+    let (mut send, mut recv) = admitted.expect("the room is known");
+    write_hello(&mut send, &attacker.hello())
+        .await
+        .expect("written");
+    let ack = in_time(read_hello_ack(&mut recv)).await.expect("an answer");
+    assert_eq!(ack.code, 0);
+    let mut member = Member {
+        connection,
+        control: send,
+        recv,
+        incarnation: attacker.incarnation(),
+        lane: None,
+    };
+    member.say(&ControlFrame::Ready).await;
+    to.wait_for(joined(&attacker.name), 1).await;
+    member
+}
+
+/// Asks for answers until the other end closes the link.
+async fn demand_answers(member: &mut Member, candidate: &str, pace: Duration) {
+    for round in 0..100_000 {
+        if member.connection.close_reason().is_some() {
+            return;
+        }
+        let request = ElectionMessage::PreVoteRequest {
+            round,
+            candidate: id(candidate),
+            term: 1,
+        };
+        member.tell_core(Message::Election(request)).await;
+        if !pace.is_zero() {
+            sleep(pace).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_reads_no_control_messages_is_given_up_after_the_write_timeout() {
+    let config = Config {
+        write_timeout: Duration::from_millis(500),
+        ..quick()
+    };
+    let pair = Pair::settled_with("stalled", config).await;
+    let attacker = Attacker::new("m", "stalled");
+    let mut member = join_with_window(&attacker, &pair.a, 2048).await;
+    demand_answers(&mut member, "m", Duration::from_millis(20)).await;
+    assert_eq!(member.closed().await, close::LOST);
+    pair.a.wait_for(left("m"), 1).await;
+    pair.undisturbed("a stalled member").await;
+}
+
+#[tokio::test]
+async fn the_answers_that_a_member_does_not_read_are_bounded_in_number() {
+    let config = Config {
+        write_timeout: Duration::from_secs(60),
+        ..quick()
+    };
+    let pair = Pair::settled_with("queue", config).await;
+    let attacker = Attacker::new("m", "queue");
+    let mut member = join_with_window(&attacker, &pair.a, 2048).await;
+    demand_answers(&mut member, "m", Duration::ZERO).await;
+    assert_eq!(member.closed().await, close::LOST);
+    pair.a.wait_for(left("m"), 1).await;
+    pair.undisturbed("a full queue").await;
+}
+
+#[tokio::test]
+async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
+    let pair = Pair::settled("flood").await;
+    let mut member = Attacker::new("m", "flood").join(&pair.a).await;
+    let mut recv = std::mem::replace(&mut member.recv, {
+        let other = Attacker::new("n", "flood").join(&pair.a).await;
+        other.recv
+    });
+    let reader = tokio::spawn(async move { while read_frame(&mut recv, 1 << 20).await.is_ok() {} });
+    let flood = async {
+        for seq in 0..20_000 {
+            let heartbeat = Heartbeat {
+                seq,
+                echo: None,
+                pulse: Pulse::Follows {
+                    record: Record::default(),
+                    live: false,
+                },
+            };
+            member.tell_core(Message::Heartbeat(heartbeat)).await;
+        }
+    };
+    let work = async {
+        for n in 0..5 {
+            pair.undisturbed(&format!("flood {n}")).await;
+        }
+    };
+    tokio::join!(flood, work);
+    reader.abort();
+    assert_eq!(pair.a.times(&left("b")), 0);
+}
+
+#[tokio::test]
+async fn some_addresses_are_never_dialled_whoever_names_them() {
+    let pair = Pair::settled("addresses").await;
+    let mut member = Attacker::new("m", "addresses").join(&pair.a).await;
+    let bad = [
+        "224.0.0.1:9",
+        "[ff02::1]:9",
+        "255.255.255.255:9",
+        "0.0.0.0:9",
+        "127.0.0.1:0",
+    ];
+    let entries = bad.iter().enumerate().map(|(n, address)| {
+        let address = address.parse().expect("an address");
+        entry(&format!("x{n}"), vec![address])
+    });
+    member
+        .tell_core(Message::PeerList(entries.collect()))
+        .await;
+    pair.undisturbed("bad addresses").await;
+    // a is the smaller id, so it would dial at once.
+    let views = pair.a.room.snapshot().peers.len();
+    assert_eq!(views, 2, "b and m, nobody being dialled");
+}
+
+#[tokio::test]
+async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
+    let config = Config {
+        handshake_timeout: Duration::from_secs(1),
+        ..quick()
+    };
+    let pair = Pair::settled_with("bogus", config).await;
+    let sink = UdpSocket::bind("0.0.0.0:0").expect("bound");
+    sink.set_nonblocking(true).expect("nonblocking");
+    let port = sink.local_addr().expect("bound").port();
+    let mut member = Attacker::new("m", "bogus").join(&pair.a).await;
+    for list in 0..8_u8 {
+        let entries = (0..125_u8).map(|n| {
+            let address = SocketAddr::from(([127, 1, list, n], port));
+            entry(&format!("x{list}-{n}"), vec![address])
+        });
+        member
+            .tell_core(Message::PeerList(entries.collect()))
+            .await;
+    }
+    let start = std::time::Instant::now();
+    let mut dials = std::collections::BTreeSet::new();
+    let mut packet = [0; 2048];
+    while start.elapsed() < Duration::from_secs(2) {
+        while let Ok((len, _)) = sink.recv_from(&mut packet) {
+            // The first packet of a dial names the connection that it is for (RFC 9000 section 17.2).
+            if len > 14 && packet[0] & 0xf0 == 0xc0 {
+                dials.insert(packet[6..14].to_vec());
+            }
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    let allowed = 16 + 16 * (start.elapsed().as_secs() as usize + 2);
+    assert!(dials.len() > 8, "they are dialled: {}", dials.len());
+    assert!(dials.len() <= allowed, "{} dials", dials.len());
+    pair.undisturbed("bogus introductions").await;
+}
+
+#[tokio::test]
+async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
+    let pair = Pair::settled("ghost").await;
+    let mut member = Attacker::new("m", "ghost").join(&pair.a).await;
+    let other = Attacker::new("other", "ghost");
+    let ghost = PeerEntry {
+        id: id("ghost"),
+        key: other.process.identity.fingerprint(),
+        addresses: vec![other.process.address()],
+    };
+    member.tell_core(Message::PeerList(vec![ghost])).await;
+    let connection = other.process.accept().await.expect("dialled");
+    let admitted = in_time(accept_pake(&connection, &other.proof)).await;
+    let (mut send, mut recv) = admitted.expect("the room is known");
+    in_time(read_hello(&mut recv)).await.expect("a Hello");
+    let ack = HelloAck {
+        code: 0,
+        bytes: Vec::new(),
+        hello: other.hello(),
+    };
+    write_hello_ack(&mut send, &ack).await.expect("written");
+    let mut ready = BytesMut::new();
+    put_value(&mut ready, &ControlFrame::Ready).expect("encodes");
+    send.write_all(&ready).await.expect("written");
+    pair.a.wait_for(joined("other"), 1).await;
+    eventually("nobody is called ghost", || {
+        pair.a.room.snapshot().peer("ghost").is_none()
+    })
+    .await;
+    pair.undisturbed("a ghost").await;
+}
+
+#[tokio::test]
+async fn links_of_one_session_are_bounded_in_number() {
+    let pair = Pair::settled("many links").await;
+    for name in ["0-wins", "z-loses"] {
+        let attacker = Attacker::new(name, "many links");
+        let mut members = vec![attacker.join(&pair.a).await];
+        for _ in 0..12 {
+            members.push(attacker.join_unseen(&pair.a, &attacker.hello()).await);
+        }
+        eventually("few links", || {
+            // One of b, and of the attacker the kept one and those that lost to it last.
+            pair.a.census().links <= 1 + 1 + 2
+        })
+        .await;
+        assert_eq!(pair.a.times(&joined(name)), 1);
+        assert_eq!(pair.a.times(&left(name)), 0);
+        drop(members);
+        drop(attacker);
+        pair.undisturbed(name).await;
+        pair.a.wait_for(left(name), 1).await;
+    }
+    eventually("only the link of b", || {
+        let census = pair.a.census();
+        (census.links, census.sessions, census.connections) == (1, 1, 1)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn members_that_come_and_go_leave_nothing_behind() {
+    let pair = Pair::settled("come and go").await;
+    for n in 0..100 {
+        let name = format!("m{n}");
+        let mut member = Attacker::new(&name, "come and go").join(&pair.a).await;
+        // It leaves, but neither ends its lane nor closes.
+        member.tell_core(Message::Leave { successor: None }).await;
+        assert!(pair.a.census().departing <= 65);
+    }
+    pair.a.wait_for(left("m99"), 1).await;
+    pair.undisturbed("coming and going").await;
+    eventually("nothing is left of them", || {
+        let census = pair.a.census();
+        (census.links, census.departing, census.connections) == (1, 0, 1)
+    })
+    .await;
+}

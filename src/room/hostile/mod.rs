@@ -1,0 +1,475 @@
+//! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once,
+//! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
+
+pub(super) mod cut;
+mod links;
+mod members;
+mod strangers;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc as blocking;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::sessions::Census;
+use super::{HostCommand, OutMessage, Room};
+use crate::config::Config;
+use crate::core::election::record::{Record, Stamp};
+use crate::core::id::{Incarnation, PeerId, SessionId};
+use crate::core::wire::{
+    Authority, Envelope, Hello, HelloAck, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy,
+    Side, Strategy,
+};
+use crate::dispatch::{ConnectionResult, Incoming};
+use crate::error::SendError;
+use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
+use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
+use crate::net::frame::{put_message, put_value, read_frame};
+use crate::net::identity::testing::{PATIENCE, Process, in_time};
+use crate::net::identity::{ALPN, DialError};
+use crate::snapshot::PeerStatus;
+use crate::target::parse_target;
+
+/// What a host was told, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Told {
+    Joined(String),
+    Left(String),
+    Message(String, Vec<u8>),
+    Connection(bool, i32),
+}
+
+fn joined(name: &str) -> Told {
+    Told::Joined(name.to_owned())
+}
+
+fn left(name: &str) -> Told {
+    Told::Left(name.to_owned())
+}
+
+/// Short timers, but a heartbeat timeout of 1 s: the machine that runs the tests may stall.
+fn quick() -> Config {
+    Config {
+        heartbeat_interval: Duration::from_millis(100),
+        election_timeout_min: Duration::from_millis(300),
+        election_timeout_max: Duration::from_millis(600),
+        heartbeat_timeout_multiplier: 10,
+        ..Config::default()
+    }
+}
+
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a valid id")
+}
+
+fn message(payload: &[u8]) -> OutMessage {
+    OutMessage {
+        payload: Bytes::copy_from_slice(payload),
+        msg_type: 0x0100,
+        flags: 0,
+    }
+}
+
+/// Waits until `condition` holds. For what nobody is told; looks every few milliseconds.
+async fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let look = async {
+        while !condition() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let seen = tokio::time::timeout(PATIENCE, look).await;
+    assert!(seen.is_ok(), "it never came about: {what}");
+}
+
+/// A room with everything that its host was told.
+struct Host {
+    name: String,
+    room: Arc<Room>,
+    told: Arc<watch::Sender<Vec<Told>>>,
+}
+
+impl Host {
+    fn open(name: &str, session: &str) -> Self {
+        Self::open_with(name, session, quick())
+    }
+
+    fn open_with(name: &str, session: &str, config: Config) -> Self {
+        let host = Self::open_deaf(name, session, config);
+        host.listen();
+        host
+    }
+
+    /// One that takes no messages until [`Host::listen`].
+    fn open_deaf(name: &str, session: &str, config: Config) -> Self {
+        let session = SessionId::new(session).expect("a valid session");
+        let room = Room::open(id(name), session, config).expect("a room");
+        let told = Arc::new(watch::Sender::new(Vec::new()));
+        let tell = Arc::clone(&told);
+        let status = move |peer: &PeerId, status| {
+            let event = match status {
+                PeerStatus::Connected => joined(peer.as_str()),
+                _ => left(peer.as_str()),
+            };
+            tell.send_modify(|told| told.push(event));
+        };
+        let tell = Arc::clone(&told);
+        let result = move |result: &ConnectionResult| {
+            let event = Told::Connection(result.success, result.code);
+            tell.send_modify(|told| told.push(event));
+        };
+        let dispatch = room.dispatch();
+        dispatch.register_peer_status(Some(Arc::new(status)));
+        dispatch.register_connection_result(Some(Arc::new(result)));
+        Self {
+            name: name.to_owned(),
+            room: Arc::new(room),
+            told,
+        }
+    }
+
+    fn listen(&self) {
+        let tell = Arc::clone(&self.told);
+        let receive = move |message: &Incoming| {
+            let event = Told::Message(message.from.to_string(), message.payload.to_vec());
+            tell.send_modify(|told| told.push(event));
+        };
+        let dispatch = self.room.dispatch();
+        dispatch.register_receive(Some(Arc::new(receive)));
+    }
+
+    fn port(&self) -> u16 {
+        self.room.local_address().port()
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((Ipv4Addr::LOCALHOST, self.port()))
+    }
+
+    fn connect_to(&self, address: SocketAddr) {
+        let text = address.to_string();
+        let target = parse_target(&text).expect("a target");
+        self.room.connect(&text, target).expect("accepted");
+    }
+
+    /// Connects by hand and waits for the result.
+    async fn connect(&self, other: &Self) -> (bool, i32) {
+        self.connect_address(other.address()).await
+    }
+
+    async fn connect_address(&self, address: SocketAddr) -> (bool, i32) {
+        let before = self.told.borrow().len();
+        self.connect_to(address);
+        self.wait("a connection result", |told| {
+            told[before..].iter().find_map(|told| match told {
+                Told::Connection(success, code) => Some((*success, *code)),
+                _ => None,
+            })
+        })
+        .await
+    }
+
+    /// Waits until the host was told what `find` looks for.
+    async fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
+        let mut told = self.told.subscribe();
+        let seen = tokio::time::timeout(PATIENCE, told.wait_for(|told| find(told).is_some()));
+        if seen.await.is_err() {
+            let told = self.told.borrow();
+            let last = &told[told.len().saturating_sub(50)..];
+            panic!("{} was not told of {what}; last: {last:#?}", self.name);
+        }
+        find(&self.told.borrow()).expect("just seen, and nothing is taken back")
+    }
+
+    async fn wait_for(&self, event: Told, times: usize) {
+        let what = format!("{event:?}, {times} times");
+        let enough = |told: &[Told]| (times_in(told, &event) >= times).then_some(());
+        self.wait(&what, enough).await;
+    }
+
+    fn times(&self, event: &Told) -> usize {
+        times_in(&self.told.borrow(), event)
+    }
+
+    /// What was told, without messages and connection results.
+    fn comings_and_goings(&self) -> Vec<Told> {
+        let told = self.told.borrow();
+        let is_state = |told: &&Told| matches!(told, Told::Joined(_) | Told::Left(_));
+        told.iter().filter(is_state).cloned().collect()
+    }
+
+    fn has(&self, peer: &str) -> bool {
+        let snapshot = self.room.snapshot();
+        let view = snapshot.peer(peer);
+        view.is_some_and(|view| view.status == PeerStatus::Connected)
+    }
+
+    /// Sends, waiting for room in the queue.
+    async fn send(&self, to: &str, payload: &[u8]) {
+        loop {
+            match self.room.send_to(&id(to), message(payload)) {
+                Ok(()) => return,
+                Err(SendError::QueueFull { .. }) => sleep(Duration::from_millis(1)).await,
+                Err(error) => panic!("{} to {to}: {error}", self.name),
+            }
+        }
+    }
+
+    fn messages_from(&self, peer: &str) -> Vec<Vec<u8>> {
+        let told = self.told.borrow();
+        told.iter()
+            .filter_map(|told| match told {
+                Told::Message(from, payload) if from == peer => Some(payload.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What the network thread holds; its answer also shows that the thread lives.
+    fn census(&self) -> Census {
+        let (answer, answered) = blocking::sync_channel(1);
+        let sent = self.room.shared.commands.send(HostCommand::Count(answer));
+        assert!(sent.is_ok(), "the network thread of {} ended", self.name);
+        answered
+            .recv_timeout(PATIENCE)
+            .expect("the network thread answers")
+    }
+}
+
+fn times_in(told: &[Told], event: &Told) -> usize {
+    told.iter().filter(|told| *told == event).count()
+}
+
+/// Two honest members in a settled room.
+struct Pair {
+    a: Host,
+    b: Host,
+}
+
+impl Pair {
+    async fn settled(session: &str) -> Self {
+        Self::settled_with(session, quick()).await
+    }
+
+    async fn settled_with(session: &str, config: Config) -> Self {
+        let a = Host::open_with("a", session, config.clone());
+        let b = Host::open_with("b", session, config);
+        assert_eq!(b.connect(&a).await, (true, 0));
+        let pair = Self { a, b };
+        pair.a.wait_for(joined("b"), 1).await;
+        pair.b.wait_for(joined("a"), 1).await;
+        eventually("a leader", || {
+            let leader = pair.a.room.snapshot().leader.clone();
+            leader.is_some() && leader == pair.b.room.snapshot().leader
+        })
+        .await;
+        pair
+    }
+
+    /// Both have each other, never lost each other, and messages flow.
+    async fn undisturbed(&self, after: &str) {
+        let payload = after.as_bytes();
+        for (one, other) in [(&self.a, &self.b), (&self.b, &self.a)] {
+            assert_eq!(one.times(&joined(&other.name)), 1, "after {after}");
+            assert_eq!(one.times(&left(&other.name)), 0, "after {after}");
+            let told = Told::Message(one.name.clone(), payload.to_vec());
+            let before = other.times(&told);
+            one.send(&other.name, payload).await;
+            other.wait_for(told, before + 1).await;
+        }
+    }
+}
+
+/// Somebody who knows the protocol, and keeps to it as far as a test wants.
+struct Attacker {
+    name: String,
+    process: Process,
+    proof: RoomProof,
+}
+
+impl Attacker {
+    fn new(name: &str, session: &str) -> Self {
+        let process = Process::start();
+        let proof = RoomProof {
+            session: SessionId::new(session).expect("valid"),
+            secret: None,
+            own_key: process.identity.fingerprint(),
+        };
+        Self {
+            name: name.to_owned(),
+            process,
+            proof,
+        }
+    }
+
+    /// A connection without any admission.
+    async fn connect(&self, to: &Host) -> Connection {
+        let config = self.process.client(None, ALPN);
+        let dialled = self.process.dial_with(config, to.address());
+        dialled.await.expect("connected")
+    }
+
+    fn incarnation(&self) -> Incarnation {
+        Incarnation {
+            started_us: 1,
+            random: 1,
+        }
+    }
+
+    /// An honest Hello of an observer that nobody can dial, so that it takes no part but its own.
+    fn hello(&self) -> Hello {
+        Hello {
+            features: 0,
+            peer_id: id(&self.name),
+            incarnation: self.incarnation(),
+            generation: 0,
+            by_hand: false,
+            policy: RoomPolicy {
+                strategy: Strategy::Raft,
+                quorum: QuorumPolicy::Dynamic,
+                merge: MergePolicy::LargestSide,
+                authority: Authority::Anyone,
+                host_mode: HostMode::Off,
+            },
+            listen_port: 0,
+            max_message_size: 262_144,
+            eligible: false,
+            priority: 0,
+            side: Side {
+                record: Record::default(),
+                live: None,
+                lone: true,
+            },
+            join_payload: Vec::new(),
+        }
+    }
+
+    /// The PAKE and `hello`; what the acceptor says to it, with the control stream.
+    async fn say_hello(
+        &self,
+        to: &Host,
+        hello: &Hello,
+    ) -> (Connection, SendStream, RecvStream, HelloAck) {
+        let connection = self.connect(to).await;
+        let (mut send, mut recv) = in_time(dial_pake(&connection, &self.proof))
+            .await
+            .expect("the room is known");
+        write_hello(&mut send, hello).await.expect("written");
+        let ack = in_time(read_hello_ack(&mut recv)).await.expect("an answer");
+        (connection, send, recv, ack)
+    }
+
+    /// The code that `hello` gets.
+    async fn refused(&self, to: &Host, hello: &Hello) -> i32 {
+        let (connection, _send, _recv, ack) = self.say_hello(to, hello).await;
+        let closed = in_time(connection.closed()).await;
+        assert_eq!(DialError::from(closed).code(), ack.code);
+        ack.code
+    }
+
+    /// Enters the room as a member.
+    async fn join(&self, to: &Host) -> Member {
+        let before = to.times(&joined(&self.name));
+        let member = self.join_unseen(to, &self.hello()).await;
+        to.wait_for(joined(&self.name), before + 1).await;
+        member
+    }
+
+    async fn join_unseen(&self, to: &Host, hello: &Hello) -> Member {
+        let (connection, send, recv, ack) = self.say_hello(to, hello).await;
+        assert_eq!(ack.code, 0, "{} is admitted", self.name);
+        let mut member = Member {
+            connection,
+            control: send,
+            recv,
+            incarnation: hello.incarnation,
+            lane: None,
+        };
+        member.say(&ControlFrame::Ready).await;
+        let ready = in_time(read_frame(&mut member.recv, 8)).await;
+        let ready = ready.expect("an answer");
+        assert_eq!(postcard::from_bytes(&ready), Ok(ControlFrame::Ready));
+        member
+    }
+}
+
+/// An attacker's end of a link to a member.
+struct Member {
+    connection: Connection,
+    control: SendStream,
+    recv: RecvStream,
+    incarnation: Incarnation,
+    lane: Option<SendStream>,
+}
+
+impl Member {
+    async fn say<T: Serialize>(&mut self, value: &T) {
+        let mut buffer = BytesMut::new();
+        put_value(&mut buffer, value).expect("encodes");
+        self.say_bytes(&buffer).await;
+    }
+
+    async fn say_bytes(&mut self, bytes: &[u8]) {
+        // The other end may have given the link up meanwhile.
+        let _ = in_time(self.control.write_all(bytes)).await;
+    }
+
+    async fn tell_core(&mut self, message: Message) {
+        self.tell_core_at(Stamp::default(), message).await;
+    }
+
+    async fn tell_core_at(&mut self, stamp: Stamp, message: Message) {
+        let incarnation = self.incarnation;
+        self.say(&ControlFrame::Core(Envelope {
+            incarnation,
+            stamp,
+            message,
+        }))
+        .await;
+    }
+
+    async fn open_lane(&self, header: LaneHeader) -> SendStream {
+        let mut lane = in_time(self.connection.open_uni()).await.expect("a lane");
+        let mut buffer = BytesMut::new();
+        put_value(&mut buffer, &header).expect("encodes");
+        lane.write_all(&buffer).await.expect("written");
+        lane
+    }
+
+    async fn send_bytes(&mut self, bytes: &[u8]) {
+        if self.lane.is_none() {
+            self.lane = Some(self.open_lane(LaneHeader { lane: 0 }).await);
+        }
+        let lane = self.lane.as_mut().expect("just opened");
+        let _ = in_time(lane.write_all(bytes)).await;
+    }
+
+    async fn send_as(&mut self, seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) {
+        let header = MessageHeader {
+            seq,
+            msg_type,
+            flags: 0,
+            role,
+        };
+        let mut buffer = BytesMut::new();
+        put_message(&mut buffer, &header, payload).expect("encodes");
+        self.send_bytes(&buffer).await;
+    }
+
+    async fn send(&mut self, seq: u64, payload: &[u8]) {
+        self.send_as(seq, 0x0100, MessageRole::Peer, payload).await;
+    }
+
+    /// The code with which the other end closes the link.
+    async fn closed(&self) -> VarInt {
+        match in_time(self.connection.closed()).await {
+            ConnectionError::ApplicationClosed(closed) => closed.error_code,
+            other => panic!("the other end did not close the link: {other}"),
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! Whoever does not belong to the room, or is not what it says, gets a code and costs little.
+
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+use super::*;
+use crate::core::wire::MAX_JOIN_PAYLOAD_BYTES;
+use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::net::dial::MAX_ADMISSIONS;
+use crate::net::frame::write_frame;
+
+/// The code that the dialler of `connection` would get from its close.
+async fn close_of(connection: &Connection) -> i32 {
+    DialError::from(in_time(connection.closed()).await).code()
+}
+
+#[tokio::test]
+async fn udp_garbage_disturbs_nobody() {
+    let pair = Pair::settled("garbage").await;
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("bound");
+    let mut seed = 7_u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (seed >> 33).to_le_bytes()[0]
+    };
+    for n in 0..3000 {
+        let len = usize::from(random()) * 6;
+        let mut packet: Vec<u8> = (0..len).map(|_| random()).collect();
+        if n % 2 == 0 && packet.len() > 5 {
+            // What looks like the first packet of a dialler.
+            packet.resize(1200, random());
+            packet[0] = 0xc0 | (packet[0] & 0x0f);
+            packet[1..5].copy_from_slice(&1_u32.to_be_bytes());
+            packet[5] = 8;
+        }
+        let _ = socket.send_to(&packet, pair.a.address());
+    }
+    pair.undisturbed("garbage").await;
+    let c = Host::open("c", "garbage");
+    assert_eq!(c.connect(&pair.a).await, (true, 0));
+}
+
+/// Takes whatever the other end shows.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        vec![SignatureScheme::ED25519]
+    }
+
+    fn requires_raw_public_keys(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_a_key_is_turned_away_by_tls() {
+    let pair = Pair::settled("keyless").await;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .expect("TLS 1.3")
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Anybody))
+        .with_no_client_auth();
+    tls.alpn_protocols = vec![ALPN.to_vec()];
+    let crypto = quinn::crypto::rustls::QuicClientConfig::try_from(tls).expect("a suite");
+    let config = quinn::ClientConfig::new(Arc::new(crypto));
+    let stranger = Process::start();
+    // The client may believe for a moment that it is connected: the server judges last.
+    let error = match stranger.dial_with(config, pair.a.address()).await {
+        Ok(connection) => in_time(connection.closed()).await,
+        Err(error) => error,
+    };
+    assert_eq!(DialError::from(error).code(), -4);
+    pair.undisturbed("a client without a key").await;
+    assert_eq!(pair.a.census().connections, 1);
+}
+
+#[tokio::test]
+async fn another_protocol_version_is_told_so() {
+    let pair = Pair::settled("version").await;
+    let stranger = Process::start();
+    let config = stranger.client(None, b"mmn/2");
+    let error = stranger.dial_with(config, pair.a.address()).await;
+    assert_eq!(DialError::from(error.expect_err("refused")).code(), -12);
+    pair.undisturbed("another version").await;
+}
+
+#[tokio::test]
+async fn what_is_no_pake_ends_the_admission_at_once() {
+    let pair = Pair::settled("no pake").await;
+    let random = vec![0xa5; 2000];
+    let huge = u32::MAX.to_le_bytes().to_vec();
+    let empty = vec![0; 4];
+    for bytes in [random, huge, empty] {
+        let stranger = Attacker::new("stranger", "no pake");
+        let connection = stranger.connect(&pair.a).await;
+        let (mut send, _recv) = connection.open_bi().await.expect("a stream");
+        // It may be closed before it has taken everything.
+        let _ = send.write_all(&bytes).await;
+        assert_eq!(close_of(&connection).await, -9);
+    }
+    pair.undisturbed("no PAKE").await;
+}
+
+/// How far a dialler goes before it falls silent.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Tls,
+    HalfAFrame,
+    Pake,
+    Hello,
+}
+
+async fn fall_silent(stranger: &Attacker, to: &Host, phase: Phase) -> Connection {
+    let connection = stranger.connect(to).await;
+    match phase {
+        Phase::Tls => {}
+        Phase::HalfAFrame => {
+            let (mut send, recv) = connection.open_bi().await.expect("a stream");
+            send.write_all(&[34, 0, 0, 0, 0]).await.expect("written");
+            std::mem::forget((send, recv)); // dropped, they would end the stream
+        }
+        Phase::Pake | Phase::Hello => {
+            let admitted = in_time(dial_pake(&connection, &stranger.proof)).await;
+            let (mut send, recv) = admitted.expect("the room is known");
+            if let Phase::Hello = phase {
+                write_hello(&mut send, &stranger.hello())
+                    .await
+                    .expect("written");
+            }
+            std::mem::forget((send, recv));
+        }
+    }
+    connection
+}
+
+#[tokio::test]
+async fn whoever_falls_silent_is_given_up_in_time_and_its_place_is_free_again() {
+    let config = Config {
+        handshake_timeout: Duration::from_secs(2),
+        ..quick()
+    };
+    let pair = Pair::settled_with("silent", config).await;
+    for phase in [Phase::Tls, Phase::HalfAFrame, Phase::Pake, Phase::Hello] {
+        let strangers: Vec<_> = (0..MAX_ADMISSIONS)
+            .map(|n| Attacker::new(&format!("s{n}"), "silent"))
+            .collect();
+        let mut connections = Vec::new();
+        for stranger in &strangers {
+            connections.push(fall_silent(stranger, &pair.a, phase).await);
+        }
+        let last = Instant::now();
+        for connection in &connections {
+            assert_eq!(close_of(connection).await, -19, "{phase:?}");
+        }
+        assert!(last.elapsed() < Duration::from_secs(5), "{phase:?}");
+        let honest = Host::open("honest", "silent");
+        assert_eq!(honest.connect(&pair.a).await, (true, 0), "{phase:?}");
+        honest.room.close();
+        pair.undisturbed(&format!("silence after {phase:?}")).await;
+        eventually("no connection but that of b", || {
+            let census = pair.a.census();
+            census.connections == 1 && census.links == 1 && census.reserved == 0
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn forty_silent_strangers_keep_an_honest_dialler_out_for_one_handshake_timeout_at_most() {
+    let config = Config {
+        handshake_timeout: Duration::from_secs(2),
+        ..quick()
+    };
+    let pair = Pair::settled_with("forty", config.clone()).await;
+    let stranger = Arc::new(Process::start());
+    let mut dials = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let dialling = {
+            let config = stranger.client(None, ALPN);
+            let address = pair.a.address();
+            let dialling = stranger.endpoint.connect_with(config, address, "mmn");
+            dialling.expect("an address")
+        };
+        dials.spawn(async move {
+            // Those that wait are not connected, and never refused.
+            match tokio::time::timeout(Duration::from_secs(10), dialling).await {
+                Ok(Ok(connection)) => Ok(connection),
+                Ok(Err(error)) => Err(DialError::from(error)),
+                Err(_) => Err(DialError::TimedOut),
+            }
+        });
+    }
+    sleep(Duration::from_millis(100)).await;
+    let honest = Host::open_with("honest", "forty", config);
+    let start = Instant::now();
+    let mut result = honest.connect(&pair.a).await;
+    while result == (false, -19) && start.elapsed() < Duration::from_secs(6) {
+        result = honest.connect(&pair.a).await;
+    }
+    assert_eq!(result, (true, 0), "after {:?}", start.elapsed());
+    pair.undisturbed("forty strangers").await;
+    stranger.endpoint.close(VarInt::from_u32(0), b"");
+    while let Some(dial) = dials.join_next().await {
+        assert_ne!(dial.expect("no panic").err(), Some(DialError::Refused));
+    }
+}
+
+#[tokio::test]
+async fn after_five_wrong_guesses_an_address_is_refused_and_members_stay() {
+    let pair = Pair::settled("right").await;
+    let guesser = Host::open("guesser", "wrong");
+    for _ in 0..5 {
+        assert_eq!(guesser.connect(&pair.a).await, (false, -10));
+    }
+    assert_eq!(guesser.connect(&pair.a).await, (false, -4));
+    let honest = Host::open("honest", "right");
+    let start = Instant::now();
+    assert_eq!(honest.connect(&pair.a).await, (false, -4));
+    assert!(start.elapsed() < Duration::from_secs(2), "told at once");
+    pair.undisturbed("wrong guesses").await;
+    // b was not guessed at.
+    assert_eq!(honest.connect(&pair.b).await, (true, 0));
+}
+
+#[tokio::test]
+async fn an_id_that_is_taken_and_rules_that_differ_are_refused() {
+    let pair = Pair::settled("refusals").await;
+    let dialler = || Attacker::new("dialler", "refusals");
+    let named = |name| {
+        let mut hello = dialler().hello();
+        hello.peer_id = id(name);
+        hello
+    };
+    let mut differing = dialler().hello();
+    differing.policy.authority = Authority::LeaderOnly;
+    for (hello, code) in [(named("a"), -11), (named("b"), -11), (differing, -20)] {
+        assert_eq!(dialler().refused(&pair.a, &hello).await, code);
+    }
+    // Also when it says that it has restarted, or that the session is over: it has another key.
+    let mut newer = named("b");
+    newer.incarnation.started_us = u64::MAX;
+    newer.generation = u32::MAX;
+    newer.by_hand = true;
+    assert_eq!(dialler().refused(&pair.a, &newer).await, -11);
+    pair.undisturbed("refusals").await;
+    assert_eq!(pair.a.comings_and_goings(), vec![joined("b")]);
+}
+
+#[tokio::test]
+async fn a_malformed_hello_is_refused() {
+    let pair = Pair::settled("hello").await;
+    let dialler = Attacker::new("dialler", "hello");
+    let hello = postcard::to_allocvec(&dialler.hello()).expect("encodes");
+    let trailing = [&hello[..], &[0]].concat();
+    let mut control_character = hello.clone();
+    let at = hello.windows(7).position(|w| w == b"dialler");
+    control_character[at.expect("its name")] = b'\n';
+    let mut long = dialler.hello();
+    long.join_payload = vec![0; MAX_JOIN_PAYLOAD_BYTES + 1];
+    let long = postcard::to_allocvec(&long).expect("encodes");
+    let cut = hello[..hello.len() / 2].to_vec();
+    for body in [trailing, control_character, long, cut, Vec::new()] {
+        let connection = dialler.connect(&pair.a).await;
+        let admitted = in_time(dial_pake(&connection, &dialler.proof)).await;
+        let (mut send, _recv) = admitted.expect("the room is known");
+        write_frame(&mut send, &body, 1 << 20)
+            .await
+            .expect("written");
+        assert_eq!(close_of(&connection).await, -9);
+    }
+    // A good Hello and then no Ready.
+    let (connection, mut send, _recv, ack) = dialler.say_hello(&pair.a, &dialler.hello()).await;
+    assert_eq!(ack.code, 0);
+    send.write_all(&[1, 0, 0, 0, 9]).await.expect("written");
+    assert_eq!(close_of(&connection).await, -9);
+    pair.undisturbed("a malformed Hello").await;
+    assert_eq!(pair.a.comings_and_goings(), vec![joined("b")]);
+}
+
+#[tokio::test]
+async fn a_full_room_says_so() {
+    let config = Config {
+        max_connections: 1,
+        ..quick()
+    };
+    let pair = Pair::settled_with("full", config).await;
+    let c = Host::open("c", "full");
+    assert_eq!(c.connect(&pair.a).await, (false, -13));
+    pair.undisturbed("a full room").await;
+    assert_eq!(c.comings_and_goings(), vec![]);
+}
+
+#[tokio::test]
+async fn a_peer_dialled_twice_by_hand_is_connected_already() {
+    let pair = Pair::settled("twice").await;
+    assert_eq!(pair.b.connect(&pair.a).await, (true, -14));
+    assert_eq!(pair.a.connect(&pair.b).await, (true, -14));
+    pair.undisturbed("a second dial").await;
+}
+
+#[tokio::test]
+async fn an_acceptor_cannot_make_a_failure_look_like_success() {
+    let pair = Pair::settled("liar").await;
+    for (said, seen) in [(-14, -4), (5, -4), (i32::MIN, -4), (-13, -13)] {
+        let liar = Attacker::new("liar", "liar");
+        let accept = async {
+            let connection = liar.process.accept().await.expect("dialled");
+            let admitted = in_time(accept_pake(&connection, &liar.proof)).await;
+            let (mut send, mut recv) = admitted.expect("the room is known");
+            in_time(read_hello(&mut recv)).await.expect("a Hello");
+            let ack = HelloAck {
+                code: said,
+                bytes: Vec::new(),
+                hello: liar.hello(),
+            };
+            write_hello_ack(&mut send, &ack).await.expect("written");
+            in_time(connection.closed()).await
+        };
+        let address = liar.process.address();
+        let (result, _) = tokio::join!(pair.a.connect_address(address), accept);
+        assert_eq!(result, (false, seen), "when it says {said}");
+    }
+    pair.undisturbed("a liar").await;
+}

@@ -1,0 +1,13 @@
+//! Everything wrong that a host can pass gives its code and its sentence.
+
+use std::process::Command;
+
+use crate::tools::{library, root, run};
+
+#[test]
+fn bad_input_is_named_and_disturbs_nobody() {
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts/bad_input.py"))
+        .env("MMN_LIBRARY", library()));
+    assert_eq!(printed.trim(), "ok");
+}
