@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# `make figures`: what the library reaches on this machine, through the C ABI. Medians of fresh processes.
+# `make figures`: what the library reaches on this machine, through the C ABI. Medians of fresh processes;
+# round trips beside those of a plain UDP socket in the same run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-mkdir -p target/figures
-gcc -O2 -std=gnu11 -Wall -Wextra -o target/figures/abi_bench benches/abi_bench.c -ldl -lpthread
 library=target/release/libmeta_mystia_network.so
+programs=target/figures
+mkdir -p "$programs"
+gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/abi_bench" benches/abi_bench.c -ldl -lpthread
+gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/udp_rtt" benches/udp_rtt.c
 
 bench() {
     echo
-    scripts/isolated.py target/figures/abi_bench "$library" "$@" 2>/dev/null
+    scripts/isolated.py "$programs/abi_bench" "$library" "$@" 2>/dev/null
 }
 
 bench failover 3 10 --quiet 10
@@ -20,6 +23,13 @@ bench elect 5 5 --star --quiet 10
 bench tput 256 200000 --quiet 10
 bench fanout 4 256 20000 --quiet 10
 bench fanout 16 256 20000 --quiet 10
-bench rtt 32 20000 --quiet 10
+
+plain=$(scripts/isolated.py "$programs/udp_rtt" 32 20000 2>/dev/null)
+bench rtt 32 20000 --quiet 10 | tee "$programs/rtt.txt"
+ours=$(awk '$1 == "p50_us" { print $2 }' "$programs/rtt.txt")
+awk -v ours="$ours" -v plain="$plain" 'BEGIN {
+    printf "round trip of 32 bytes: %.1f us; plain UDP: %.1f us; ratio %.1f\n", ours, plain, ours / plain
+}'
+
 bench idle 8 20
 bench ffi 1000000

@@ -31,10 +31,10 @@ use crate::net::socket;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::{Host, Target};
 
-#[cfg(not(test))]
-use quinn::TokioRuntime as UdpRuntime;
 #[cfg(test)]
 use super::hostile::cut::CuttableRuntime as UdpRuntime;
+#[cfg(not(test))]
+use quinn::TokioRuntime as UdpRuntime;
 
 /// How long accepted messages are flushed when the host leaves.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);

@@ -549,6 +549,8 @@ impl Driver {
         }
         let why = match code {
             Some(close::DISCONNECTED) => LinkEnd::Disconnected,
+            // It lives, but did not hear us.
+            Some(close::LOST) => LinkEnd::Silent,
             _ if *error == ConnectionError::TimedOut => LinkEnd::Silent,
             _ => LinkEnd::Closed,
         };

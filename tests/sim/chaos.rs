@@ -212,10 +212,8 @@ impl Run {
             };
             let (alone, leaderless) = (node.membership().is_empty(), node.leader().is_none());
             let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
-            if alone {
-                if let Some(other) = others.choose(&mut self.world.rng) {
-                    self.world.connect(slot, *other);
-                }
+            if let (true, Some(other)) = (alone, others.choose(&mut self.world.rng)) {
+                self.world.connect(slot, *other);
             }
             if self.world.calm_since.is_some() {
                 let first = running[0];
@@ -379,7 +377,7 @@ impl Run {
         let mut agreed = (None, self.world.now);
         while self.world.violation.is_none() {
             self.run_until(self.world.now + Duration::from_millis(100));
-            let leader = self.world.agreed().filter(|_| self.is_mesh());
+            let leader = self.world.settled().filter(|_| self.is_mesh());
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }

@@ -508,12 +508,13 @@ impl World {
         let Some(pending) = self.dials.remove(&dial) else {
             return;
         };
-        if pending.expects.is_none() && self.is_life(pending.from, pending.life) {
-            if let Some(process) = &mut self.slots[pending.from].process {
-                process.host_dials -= 1;
-                if process.host_dials == 0 {
-                    let _ = self.feed(pending.from, Input::HostDialing(false));
-                }
+        if pending.expects.is_some() || !self.is_life(pending.from, pending.life) {
+            return;
+        }
+        if let Some(process) = &mut self.slots[pending.from].process {
+            process.host_dials -= 1;
+            if process.host_dials == 0 {
+                let _ = self.feed(pending.from, Input::HostDialing(false));
             }
         }
     }
@@ -751,9 +752,7 @@ impl World {
             format_args!("{} loses its link to {peer}: {why:?}", self.slots[slot].id),
         );
         if let Some(process) = &mut self.slots[slot].process {
-            if process.sessions.get(&other) == Some(&id) {
-                process.sessions.remove(&other);
-            }
+            process.sessions.retain(|_, session| *session != id);
         }
         let _ = self.feed(slot, Input::LinkDown { peer, why });
         self.sweep(id);

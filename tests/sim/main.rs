@@ -12,7 +12,9 @@ mod chaos;
 mod checks;
 mod links;
 mod regressions;
+mod rooms;
 mod scenarios;
+mod set_leader;
 mod trace;
 mod world;
 

@@ -385,6 +385,20 @@ impl World {
         self.slots.iter().all(shown).then_some(leader)
     }
 
+    /// The same, and whoever it is linked to goes by the record under which it leads: nothing is under way
+    /// any more.
+    pub(crate) fn settled(&self) -> Option<usize> {
+        let leader = self.agreed()?;
+        let record = self.node(leader)?.leader_stamp()?;
+        let goes_by = |slot: &usize| {
+            self.node(*slot)
+                .is_some_and(|node| node.election().record() == record)
+        };
+        let mut linked = self.running();
+        linked.retain(|slot| *slot == leader || self.is_linked(*slot, leader));
+        linked.iter().all(goes_by).then_some(leader)
+    }
+
     /// Whether every running pair is linked at both ends.
     pub(crate) fn is_mesh(&self) -> bool {
         let running = self.running();
@@ -475,6 +489,12 @@ impl World {
             Output::Transmit { to, envelope } => {
                 let counts = matches!(envelope.message, Message::Election(_));
                 self.election_messages += u64::from(counts);
+                if counts {
+                    self.trace.add(
+                        self.now,
+                        format_args!("{} -> {to} {}", self.slots[slot].id, Brief(&envelope)),
+                    );
+                }
                 self.transmit(slot, &to, envelope);
             }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),

@@ -390,7 +390,13 @@ mod tests {
     #[test]
     fn s4_the_vote_that_makes_the_majority_makes_the_leader() {
         // (others, who grants, who refuses, how the round then stands)
-        let table: &[(&[&str], &[&str], &[&str], Tally)] = &[
+        type Round = (
+            &'static [&'static str],
+            &'static [&'static str],
+            &'static [&'static str],
+            Tally,
+        );
+        let table: &[Round] = &[
             (&["a", "b"], &["a"], &[], Tally::Won),
             (&["a", "b"], &[], &["a"], Tally::Pending),
             (&["a", "b"], &[], &["a", "b"], Tally::Lost),

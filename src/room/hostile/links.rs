@@ -1,1 +1,329 @@
+//! Two links at once, links that are lost and come back, links that a host ends.
 
+use std::time::Instant;
+
+use super::cut::{cut, heal};
+use super::*;
+
+/// Sends `count` numbered messages from one host to the other as soon as they are linked.
+async fn send_numbered(from: &Host, to: &Host, count: u32) {
+    from.wait_for(joined(&to.name), 1).await;
+    for n in 0..count {
+        from.send(&to.name, &n.to_le_bytes()).await;
+    }
+}
+
+async fn hears_in_order(host: &Host, from: &Host, count: u32) {
+    let last = Told::Message(from.name.clone(), (count - 1).to_le_bytes().to_vec());
+    host.wait_for(last, 1).await;
+    let expected: Vec<_> = (0..count).map(|n| n.to_le_bytes().to_vec()).collect();
+    assert_eq!(host.messages_from(&from.name), expected);
+}
+
+async fn everything_is_acknowledged(host: &Host) {
+    in_time(host.room.shared.outboxes.flushed()).await;
+}
+
+fn cut_both(one: &Host, other: &Host) {
+    cut(one.port(), other.port());
+    cut(other.port(), one.port());
+}
+
+fn heal_both(one: &Host, other: &Host) {
+    heal(one.port(), other.port());
+    heal(other.port(), one.port());
+}
+
+#[tokio::test]
+async fn two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing() {
+    const MESSAGES: u32 = 300;
+    for round in 0..20 {
+        let session = format!("at once {round}");
+        let (a, b) = (Host::open("a", &session), Host::open("b", &session));
+        a.connect_to(b.address());
+        b.connect_to(a.address());
+        tokio::join!(
+            send_numbered(&a, &b, MESSAGES),
+            send_numbered(&b, &a, MESSAGES)
+        );
+        hears_in_order(&a, &b, MESSAGES).await;
+        hears_in_order(&b, &a, MESSAGES).await;
+        for (host, other) in [(&a, &b), (&b, &a)] {
+            everything_is_acknowledged(host).await;
+            eventually("one connection", || {
+                let census = host.census();
+                (census.connections, census.links, census.sessions) == (1, 1, 1)
+            })
+            .await;
+            host.wait("a connection result", |told| {
+                let result = told
+                    .iter()
+                    .find(|told| matches!(told, Told::Connection(..)));
+                result.cloned()
+            })
+            .await;
+            let told = host.told.borrow().clone();
+            let results: Vec<_> = told
+                .iter()
+                .filter(|told| matches!(told, Told::Connection(..)))
+                .collect();
+            assert_eq!(results.len(), 1);
+            assert!(matches!(results[0], Told::Connection(true, 0 | -14)));
+            assert_eq!(host.comings_and_goings(), vec![joined(&other.name)]);
+        }
+    }
+}
+
+/// Left once, Joined again, messages flow both ways.
+async fn lost_once_and_found(pair: &Pair) {
+    for (one, other) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
+        one.wait_for(joined(&other.name), 2).await;
+    }
+    for (one, other) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
+        for n in 0..50_u32 {
+            one.send(&other.name, &n.to_be_bytes()).await;
+        }
+        let last = Told::Message(one.name.clone(), 49_u32.to_be_bytes().to_vec());
+        other.wait_for(last, 1).await;
+        everything_is_acknowledged(one).await;
+    }
+    for (one, other) in [(&pair.a, &pair.b), (&pair.b, &pair.a)] {
+        let heard = other.messages_from(&one.name);
+        let expected: Vec<_> = (0..50_u32).map(|n| n.to_be_bytes().to_vec()).collect();
+        assert!(heard.ends_with(&expected), "in order, once");
+        let there_and_back = vec![joined(&other.name), left(&other.name), joined(&other.name)];
+        assert_eq!(one.comings_and_goings(), there_and_back);
+    }
+}
+
+#[tokio::test]
+async fn members_that_a_cut_cable_parted_find_each_other_when_it_is_mended() {
+    let pair = Pair::settled("cut").await;
+    pair.undisturbed("nothing yet").await;
+    cut_both(&pair.a, &pair.b);
+    // Accepted, and lost with the session.
+    for n in 0..20_u8 {
+        pair.a.send("b", &[n]).await;
+    }
+    pair.a.wait_for(left("b"), 1).await;
+    pair.b.wait_for(left("a"), 1).await;
+    heal_both(&pair.a, &pair.b);
+    lost_once_and_found(&pair).await;
+}
+
+#[tokio::test]
+async fn a_cable_that_is_cut_in_one_direction_parts_both() {
+    for (session, from_a) in [("one way", true), ("other way", false)] {
+        let pair = Pair::settled(session).await;
+        let (from, to) = match from_a {
+            true => (pair.a.port(), pair.b.port()),
+            false => (pair.b.port(), pair.a.port()),
+        };
+        cut(from, to);
+        pair.a.wait_for(left("b"), 1).await;
+        pair.b.wait_for(left("a"), 1).await;
+        heal(from, to);
+        lost_once_and_found(&pair).await;
+    }
+}
+
+#[tokio::test]
+async fn where_one_end_declares_the_loss_first_both_agree_on_the_next_session() {
+    for (session, impatient) in [("first a", 0), ("first b", 1)] {
+        let config = |index: usize| Config {
+            heartbeat_timeout_multiplier: if index == impatient { 6 } else { 100 },
+            ..quick()
+        };
+        let a = Host::open_with("a", session, config(0));
+        let b = Host::open_with("b", session, config(1));
+        assert_eq!(b.connect(&a).await, (true, 0));
+        let pair = Pair { a, b };
+        pair.a.wait_for(joined("b"), 1).await;
+        pair.b.wait_for(joined("a"), 1).await;
+        pair.undisturbed("nothing yet").await;
+        cut_both(&pair.a, &pair.b);
+        pair.a.send("b", b"into the cut").await;
+        pair.b.send("a", b"into the cut").await;
+        let (first, lost) = match impatient {
+            0 => (&pair.a, left("b")),
+            _ => (&pair.b, left("a")),
+        };
+        first.wait_for(lost, 1).await;
+        heal_both(&pair.a, &pair.b);
+        lost_once_and_found(&pair).await;
+    }
+}
+
+#[tokio::test]
+async fn a_cut_that_ends_in_time_loses_no_message_and_nobody() {
+    let config = Config {
+        heartbeat_timeout_multiplier: 100,
+        ..quick()
+    };
+    let pair = Pair::settled_with("short cut", config).await;
+    cut_both(&pair.a, &pair.b);
+    for n in 0..100_u32 {
+        pair.a.send("b", &n.to_le_bytes()).await;
+        pair.b.send("a", &n.to_le_bytes()).await;
+    }
+    sleep(Duration::from_millis(700)).await;
+    heal_both(&pair.a, &pair.b);
+    hears_in_order(&pair.a, &pair.b, 100).await;
+    hears_in_order(&pair.b, &pair.a, 100).await;
+    pair.undisturbed("a short cut").await;
+}
+
+#[tokio::test]
+async fn whom_a_host_disconnects_stays_away_until_one_of_both_connects() {
+    let [a, b, c] = ["a", "b", "c"].map(|name| Host::open(name, "disconnect"));
+    assert_eq!(b.connect(&a).await, (true, 0));
+    assert_eq!(c.connect(&a).await, (true, 0));
+    for (host, others) in [(&a, ["b", "c"]), (&b, ["a", "c"]), (&c, ["a", "b"])] {
+        for other in others {
+            host.wait_for(joined(other), 1).await;
+        }
+    }
+    a.room.disconnect(&id("b")).expect("a known peer");
+    a.wait_for(left("b"), 1).await;
+    b.wait_for(left("a"), 1).await;
+    // c loses b and finds it again: it introduces b to a, and a to b.
+    cut_both(&b, &c);
+    b.wait_for(left("c"), 1).await;
+    c.wait_for(left("b"), 1).await;
+    heal_both(&b, &c);
+    b.wait_for(joined("c"), 2).await;
+    c.wait_for(joined("b"), 2).await;
+    // Of two that were introduced the larger id dials after 2 s at the latest.
+    sleep(Duration::from_millis(2500)).await;
+    assert!(!a.has("b") && !b.has("a"));
+    assert_eq!((a.times(&joined("b")), a.times(&left("b"))), (1, 1));
+    assert_eq!((b.times(&joined("a")), b.times(&left("a"))), (1, 1));
+    assert_eq!(b.connect(&a).await, (true, 0));
+    a.wait_for(joined("b"), 2).await;
+    b.wait_for(joined("a"), 2).await;
+    a.send("b", b"again").await;
+    b.wait_for(Told::Message("a".into(), b"again".to_vec()), 1)
+        .await;
+}
+
+#[tokio::test]
+async fn a_room_that_is_flooded_closes_in_time_and_its_peers_are_told_once() {
+    let hub = Host::open("hub", "closing");
+    let peers = ["x", "y", "z"].map(|name| Host::open(name, "closing"));
+    for peer in &peers {
+        assert_eq!(peer.connect(&hub).await, (true, 0));
+        hub.wait_for(joined(&peer.name), 1).await;
+    }
+    let floods: Vec<_> = peers
+        .iter()
+        .map(|peer| {
+            let room = Arc::clone(&peer.room);
+            tokio::spawn(async move {
+                let payload = [7; 4096];
+                loop {
+                    match room.send_to(&id("hub"), message(&payload)) {
+                        Ok(()) => tokio::task::yield_now().await,
+                        Err(SendError::QueueFull { .. }) => sleep(Duration::from_millis(1)).await,
+                        Err(_) => return,
+                    }
+                }
+            })
+        })
+        .collect();
+    sleep(Duration::from_millis(300)).await;
+    let room = Arc::clone(&hub.room);
+    let start = Instant::now();
+    let closing = tokio::task::spawn_blocking(move || room.close());
+    in_time(closing).await.expect("no panic");
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    for peer in &peers {
+        peer.wait_for(left("hub"), 1).await;
+    }
+    for flood in floods {
+        in_time(flood).await.expect("no panic");
+    }
+    sleep(Duration::from_millis(300)).await;
+    for peer in &peers {
+        assert_eq!(peer.times(&left("hub")), 1);
+        assert_eq!(peer.times(&joined("hub")), 1);
+    }
+}
+
+#[tokio::test]
+async fn calls_during_a_close_get_an_answer() {
+    for round in 0..20 {
+        let pair = Pair::settled(&format!("calls {round}")).await;
+        let calls: Vec<_> = (0..4)
+            .map(|n| {
+                let room = Arc::clone(&pair.a.room);
+                tokio::task::spawn_blocking(move || {
+                    for _ in 0..200 {
+                        let _ = match n {
+                            0 => room.disconnect(&id("nobody")).is_ok(),
+                            1 => room.set_leader(&id("a")).is_ok(),
+                            2 => room.send_to(&id("b"), message(b"x")).is_ok(),
+                            _ => room.enable_auto_election(true).is_ok(),
+                        };
+                    }
+                })
+            })
+            .collect();
+        let room = Arc::clone(&pair.a.room);
+        let closing = tokio::task::spawn_blocking(move || room.close());
+        in_time(closing).await.expect("no panic");
+        for call in calls {
+            in_time(call).await.expect("answered");
+        }
+    }
+}
+
+/// Threads and open files of this process.
+#[cfg(target_os = "linux")]
+fn held() -> (usize, usize) {
+    let count = |directory: &str| {
+        let entries = std::fs::read_dir(directory).expect("a directory");
+        entries.count()
+    };
+    (count("/proc/self/task"), count("/proc/self/fd"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "counts the threads and files of its process: run by the test below, alone"]
+fn rounds_in_a_process_of_its_own() {
+    let round = || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let (a, b) = (Host::open("a", "rounds"), Host::open("b", "rounds"));
+            assert_eq!(b.connect(&a).await, (true, 0));
+            let pair = Pair { a, b };
+            pair.a.wait_for(joined("b"), 1).await;
+            pair.b.wait_for(joined("a"), 1).await;
+            pair.undisturbed("nothing").await;
+        });
+    };
+    round();
+    let before = held();
+    for _ in 0..50 {
+        round();
+    }
+    assert_eq!(held(), before);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn fifty_rooms_one_after_the_other_leave_no_thread_and_no_file_behind() {
+    let program = std::env::current_exe().expect("this program");
+    let name = "room::hostile::links::rounds_in_a_process_of_its_own";
+    let output = std::process::Command::new(program)
+        .args(["--exact", name, "--ignored", "--test-threads=1"])
+        .output()
+        .expect("started");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("1 passed"), "{text}");
+}

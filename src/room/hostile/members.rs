@@ -1,6 +1,7 @@
 //! Members that break the protocol lose their link, and the others notice nothing else.
 
 use std::net::UdpSocket;
+use std::time::Instant;
 
 use super::*;
 use crate::core::election::record::Epoch;
@@ -97,7 +98,10 @@ fn offences() -> Vec<(&'static str, Offence)> {
     vec![
         ("a type of the library", lane_message(0, 0xff, Peer, b"x")),
         ("a number left out", lane_message(1, 0x100, Peer, b"x")),
-        ("the largest number", lane_message(u64::MAX, 0x100, Peer, b"x")),
+        (
+            "the largest number",
+            lane_message(u64::MAX, 0x100, Peer, b"x"),
+        ),
         ("another's name", lane_message(0, 0x100, relayed, b"x")),
         (
             "another leader's record",
@@ -132,7 +136,10 @@ fn offences() -> Vec<(&'static str, Offence)> {
                 next: u64::MAX,
             })),
         ),
-        ("Ready again", Offence::Control(framed(&ControlFrame::Ready))),
+        (
+            "Ready again",
+            Offence::Control(framed(&ControlFrame::Ready)),
+        ),
         (
             "a malformed frame",
             Offence::Control([length(20), vec![0xff; 20]].concat()),
@@ -239,7 +246,11 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
         expected.extend([joined(&name), left(&name)]);
         assert_eq!(pair.a.comings_and_goings(), expected, "{what}");
         // It does not come back by itself.
-        assert_eq!(offender.refused(&pair.a, &offender.hello()).await, -18, "{what}");
+        assert_eq!(
+            offender.refused(&pair.a, &offender.hello()).await,
+            -18,
+            "{what}"
+        );
     }
     assert_eq!(pair.b.comings_and_goings(), vec![joined("a")]);
     eventually("nothing is left of the offenders", || {
@@ -274,7 +285,10 @@ async fn streams_that_nobody_reads_hold_a_bounded_number_of_bytes() {
         let patience = Duration::from_millis(300);
         while let Ok(Ok(len)) = tokio::time::timeout(patience, lane.write(&chunk)).await {
             written += len;
-            assert!(written <= 4 << 20, "a stream that nobody reads takes more and more");
+            assert!(
+                written <= 4 << 20,
+                "a stream that nobody reads takes more and more"
+            );
         }
         others.push(lane);
     }
@@ -340,8 +354,11 @@ async fn a_member_that_reads_no_control_messages_is_given_up_after_the_write_tim
     let pair = Pair::settled_with("stalled", config).await;
     let attacker = Attacker::new("m", "stalled");
     let mut member = join_with_window(&attacker, &pair.a, 2048).await;
+    let start = Instant::now();
     demand_answers(&mut member, "m", Duration::from_millis(20)).await;
     assert_eq!(member.closed().await, close::LOST);
+    // So slowly its queue would not be full before 20 s.
+    assert!(start.elapsed() < Duration::from_secs(15));
     pair.a.wait_for(left("m"), 1).await;
     pair.undisturbed("a stalled member").await;
 }
@@ -408,9 +425,7 @@ async fn some_addresses_are_never_dialled_whoever_names_them() {
         let address = address.parse().expect("an address");
         entry(&format!("x{n}"), vec![address])
     });
-    member
-        .tell_core(Message::PeerList(entries.collect()))
-        .await;
+    member.tell_core(Message::PeerList(entries.collect())).await;
     pair.undisturbed("bad addresses").await;
     // a is the smaller id, so it would dial at once.
     let views = pair.a.room.snapshot().peers.len();
@@ -433,11 +448,9 @@ async fn a_thousand_bogus_introductions_are_dialled_a_few_at_a_time() {
             let address = SocketAddr::from(([127, 1, list, n], port));
             entry(&format!("x{list}-{n}"), vec![address])
         });
-        member
-            .tell_core(Message::PeerList(entries.collect()))
-            .await;
+        member.tell_core(Message::PeerList(entries.collect())).await;
     }
-    let start = std::time::Instant::now();
+    let start = Instant::now();
     let mut dials = std::collections::BTreeSet::new();
     let mut packet = [0; 2048];
     while start.elapsed() < Duration::from_secs(2) {

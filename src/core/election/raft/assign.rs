@@ -198,13 +198,13 @@ impl Raft {
     }
 
     pub(super) fn finish_assignment(&mut self, outcome: AssignOutcome) {
-        if let Some(assignment) = &mut self.assignment {
-            if !assignment.reported {
-                assignment.reported = true;
-                let target = assignment.target.clone();
-                self.outputs
-                    .push_back(ElectionOutput::SetLeaderResult { target, outcome });
-            }
+        if let Some(assignment) = &mut self.assignment
+            && !assignment.reported
+        {
+            assignment.reported = true;
+            let target = assignment.target.clone();
+            self.outputs
+                .push_back(ElectionOutput::SetLeaderResult { target, outcome });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ElectionOutput, Following, Raft, Reign, View, Voter};
-use super::{MAX_RETERM_ROUNDS, MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
+use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::{Role, Tally};
 use crate::core::id::PeerId;
@@ -83,7 +83,7 @@ impl Raft {
             record: self.rules.record().clone(),
             since,
             acks,
-            reterm_rounds: 0,
+            reterm_since: None,
             rival,
         });
         self.outputs.push_back(ElectionOutput::HeartbeatNow);
@@ -92,7 +92,7 @@ impl Raft {
     /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
     pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
         if let Some(reign) = &mut self.reign {
-            reign.reterm_rounds += 1;
+            reign.reterm_since.get_or_insert(now);
         }
         self.transfer = false;
         let tally = self.rules.begin_vote(electorate(view), above);
@@ -103,12 +103,25 @@ impl Raft {
         if !self.rules.campaigning() {
             return;
         }
-        let rounds = self.reign.as_ref().map_or(0, |reign| reign.reterm_rounds);
-        if rounds < MAX_RETERM_ROUNDS {
+        // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
+        let patience = self.config.election_timeout_max + MIN_RETRY_SPREAD;
+        let since = self.reign.as_ref().and_then(|reign| reign.reterm_since);
+        if since.is_none_or(|since| now.since(since) > patience) {
+            self.resign(now);
+            return;
+        }
+        let mut voters = electorate(view);
+        voters.insert(self.me.clone());
+        let same = self
+            .rules
+            .campaign()
+            .is_some_and(|open| open.electorate == voters);
+        if same {
+            // The same voters are asked again for the same term, so that waiting costs no terms (P15).
+            self.request_votes(now, view, Tally::Pending);
+        } else {
             let above = self.rules.record().stamp.clone();
             self.reterm(now, view, &above);
-        } else {
-            self.resign(now);
         }
     }
 

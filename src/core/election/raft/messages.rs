@@ -253,11 +253,12 @@ impl Raft {
             self.nacked(now, view, from, record, live);
             return;
         }
-        if !granted && self.rules.role() == Role::Candidate {
-            if let Word::Alive(live) = self.weigh_live(now, live) {
-                self.follow_indirectly(now, view, record, &live);
-                return;
-            }
+        if !granted
+            && self.rules.role() == Role::Candidate
+            && let Word::Alive(live) = self.weigh_live(now, live)
+        {
+            self.follow_indirectly(now, view, record, &live);
+            return;
         }
         if self.rules.count_vote(round, from, granted) == Tally::Won {
             self.lead(now);
@@ -357,11 +358,11 @@ impl Raft {
 
     /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
     pub(super) fn campaigning_leader_heard(&mut self, now: Time, from: &PeerId) {
-        if let Following::Direct(leadership) = &mut self.following {
-            if leadership.leader == *from {
-                leadership.heard_at = now;
-                self.arm_election(now);
-            }
+        if let Following::Direct(leadership) = &mut self.following
+            && leadership.leader == *from
+        {
+            leadership.heard_at = now;
+            self.arm_election(now);
         }
     }
 

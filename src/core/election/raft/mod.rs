@@ -37,8 +37,6 @@ const SUCCESSION_GRACE: Duration = Duration::from_millis(300);
 const MAX_ASSIGN_RETRIES: u32 = 3;
 /// Times that a leader goes above one rival by weight and time; then the larger id stays.
 const MAX_CONTESTS: u32 = 2;
-/// Times that a leader campaigns in place before it gives up.
-const MAX_RETERM_ROUNDS: u32 = 3;
 /// Departed lives that are remembered, and for how long: later nobody can believe in one any more.
 const MAX_GONE: usize = 1024;
 const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
@@ -120,8 +118,8 @@ struct Reign {
     since: Time,
     /// When each voter last showed that it goes by the present record.
     acks: BTreeMap<PeerId, Time>,
-    /// Rounds of the campaign in place, if one is open.
-    reterm_rounds: u32,
+    /// Since when it campaigns in place, if it does.
+    reterm_since: Option<Time>,
     /// The other leader that this one went above last, and how often in a row.
     rival: Option<(PeerId, u32)>,
 }
@@ -378,10 +376,11 @@ impl Raft {
             }
             _ => {}
         }
-        if let Some(assignment) = &self.assignment {
-            if !assignment.reported && now >= assignment.deadline {
-                self.finish_assignment(AssignOutcome::Timeout);
-            }
+        if let Some(assignment) = &self.assignment
+            && !assignment.reported
+            && now >= assignment.deadline
+        {
+            self.finish_assignment(AssignOutcome::Timeout);
         }
         if self.round_at.is_some_and(|at| now >= at) {
             self.round_timeout(now, view);

@@ -1,0 +1,71 @@
+use std::net::{Ipv4Addr, SocketAddr};
+
+use quinn::Endpoint;
+
+use super::*;
+
+/// How long a test waits for what must happen; only a broken one gets there.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A process on 127.0.0.1 that accepts and dials.
+pub(crate) struct Process {
+    pub(crate) identity: Identity,
+    pub(crate) endpoint: Endpoint,
+}
+
+impl Process {
+    pub(crate) fn start() -> Self {
+        Self::start_with_alpn(ALPN)
+    }
+
+    pub(crate) fn start_with_alpn(alpn: &[u8]) -> Self {
+        let identity = Identity::generate().expect("a key");
+        let transport = Arc::new(transport_config());
+        let server = server_config_with_alpn(&identity, transport, alpn).expect("a configuration");
+        let endpoint = Endpoint::server(server, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .expect("a loopback socket");
+        Self { identity, endpoint }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.endpoint.local_addr().expect("bound")
+    }
+
+    pub(crate) fn client(&self, expected: Option<Fingerprint>, alpn: &[u8]) -> ClientConfig {
+        let transport = Arc::new(transport_config());
+        client_config_with_alpn(&self.identity, expected, transport, alpn).expect("a configuration")
+    }
+
+    pub(crate) async fn dial_with(
+        &self,
+        config: ClientConfig,
+        to: SocketAddr,
+    ) -> Result<Connection, ConnectionError> {
+        let connecting = self.endpoint.connect_with(config, to, SERVER_NAME);
+        in_time(connecting.expect("an address")).await
+    }
+
+    pub(crate) async fn dial(&self, to: &Self) -> Connection {
+        let expected = Some(to.identity.fingerprint());
+        let dialled = self.dial_with(self.client(expected, ALPN), to.address());
+        dialled.await.expect("connected")
+    }
+
+    pub(crate) async fn accept(&self) -> Result<Connection, ConnectionError> {
+        let incoming = in_time(self.endpoint.accept()).await;
+        in_time(incoming.expect("open").into_future()).await
+    }
+}
+
+/// A dialler, an acceptor, and the connection between them as either sees it.
+pub(crate) async fn pair() -> (Process, Connection, Process, Connection) {
+    let (dialler, acceptor) = (Process::start(), Process::start());
+    let (at_dialler, at_acceptor) = tokio::join!(dialler.dial(&acceptor), acceptor.accept());
+    let at_acceptor = at_acceptor.expect("connected");
+    (dialler, at_dialler, acceptor, at_acceptor)
+}
+
+pub(crate) async fn in_time<F: IntoFuture>(future: F) -> F::Output {
+    let ended = tokio::time::timeout(PATIENCE, future).await;
+    ended.expect("what the test waits for happens")
+}

@@ -1,0 +1,127 @@
+//! Rooms for the named situations: how to get to one, and what to ask of it.
+
+use meta_mystia_network::core::election::AssignOutcome;
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Command, Event};
+use meta_mystia_network::core::time::Duration;
+
+use crate::trace::Trace;
+use crate::world::{Settings, World};
+
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Longest round trip of the default settings.
+pub(crate) const RTT: Duration = ms(10);
+
+pub(crate) fn fail(world: &World, what: &str) -> ! {
+    for line in world.trace.lines() {
+        println!("{line}");
+    }
+    panic!("{what}{}", world.describe());
+}
+
+pub(crate) fn expect(world: &World, holds: bool, what: &str) {
+    if let Some(violation) = &world.violation {
+        fail(world, &violation.to_string());
+    }
+    if !holds {
+        fail(world, what);
+    }
+}
+
+pub(crate) fn empty(seed: u64, size: usize, settings: Settings) -> World {
+    World::new(seed, size, settings, Trace::on())
+}
+
+/// Runs until `done`; how long it took.
+pub(crate) fn wait(
+    world: &mut World,
+    most: Duration,
+    what: &str,
+    done: impl Fn(&World) -> bool,
+) -> Duration {
+    let from = world.now;
+    while !done(world) {
+        let late = world.now.since(from) > most;
+        expect(world, !late, what);
+        world.run_for(ms(1));
+    }
+    expect(world, true, what);
+    world.now.since(from)
+}
+
+/// A room in which everybody is linked and goes by one leader, for some seconds already.
+pub(crate) fn settled(seed: u64, size: usize, settings: Settings) -> World {
+    let mut world = empty(seed, size, settings);
+    settle(&mut world);
+    world
+}
+
+pub(crate) fn settle(world: &mut World) {
+    for slot in 0..world.slots.len() {
+        world.start(slot);
+        world.connect(slot, 0);
+    }
+    wait(world, ms(15_000), "no first leader", |world| {
+        world.agreed().is_some() && world.is_mesh()
+    });
+    world.run_for(ms(3_000));
+}
+
+pub(crate) fn leader(world: &World) -> usize {
+    world
+        .agreed()
+        .unwrap_or_else(|| fail(world, "no agreed leader"))
+}
+
+pub(crate) fn forget_told(world: &mut World) {
+    for slot in &mut world.slots {
+        slot.told.clear();
+        slot.events.clear();
+    }
+}
+
+pub(crate) fn told(world: &World, slot: usize) -> Vec<Option<&str>> {
+    let told = world.slots[slot].told.iter();
+    told.map(|(_, leader)| leader.as_ref().map(PeerId::as_str))
+        .collect()
+}
+
+pub(crate) fn outcomes(world: &World, slot: usize) -> Vec<AssignOutcome> {
+    let events = world.slots[slot].events.iter();
+    events
+        .filter_map(|(_, event)| match event {
+            Event::SetLeaderResult { outcome, .. } => Some(*outcome),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A command that is accepted.
+pub(crate) fn order(world: &mut World, slot: usize, command: Command) {
+    let result = world.command(slot, command);
+    expect(world, result.is_ok(), "the command was refused");
+}
+
+pub(crate) fn isolate(world: &mut World, slot: usize) {
+    for other in 0..world.slots.len() {
+        if other != slot {
+            world.cut_both(slot, other);
+        }
+    }
+}
+
+pub(crate) fn rejoin(world: &mut World, slot: usize) {
+    for other in 0..world.slots.len() {
+        if other != slot {
+            world.mend_both(slot, other);
+        }
+    }
+}
+
+pub(crate) fn median_and_worst(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
+}
