@@ -72,6 +72,7 @@ impl Node {
             recovery: config.recovery,
             auto_election: config.auto_election,
             eligible: config.eligible,
+            priority: config.priority,
         };
         Self {
             election: Raft::new(me.clone(), incarnation, raft, seed, now),

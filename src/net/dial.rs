@@ -31,6 +31,9 @@ use crate::error::Code;
 
 /// Links in admission at a time; those beyond wait unaccepted.
 pub(crate) const MAX_ADMISSIONS: usize = 16;
+/// While fewer places are free, whoever dials first shows that it gets packets at its address (RFC 9000
+/// section 8.1.2), so that forged addresses cannot take the last places.
+const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
 /// A failed admission keeps its place for so long, so that strangers who fail quickly cost no more than
 /// `MAX_ADMISSIONS` handshakes in that time.
 const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
@@ -264,6 +267,11 @@ impl Gate {
         let from = incoming.remote_address().ip();
         if !waiting_room.allows(from) {
             return incoming.refuse();
+        }
+        if waiting_room.places.available_permits() < PLACES_FOR_ALL && incoming.may_retry() {
+            // It fails only where it may not be asked.
+            let _ = incoming.retry();
+            return;
         }
         let Ok(Ok(_place)) = timeout_at(until, waiting_room.places.acquire()).await else {
             return incoming.ignore();

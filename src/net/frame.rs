@@ -122,7 +122,7 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
     if len > max {
         return Err(FrameError::TooLong { len, max });
     }
-    if buffer.len() < LENGTH_BYTES + len {
+    if buffer.len() - LENGTH_BYTES < len {
         return Ok(None);
     }
     let mut frame = buffer.split_to(LENGTH_BYTES + len);

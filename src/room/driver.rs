@@ -511,6 +511,7 @@ fn node_config(shared: &Shared, policy: RoomPolicy, identity: &Identity, port: u
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         eligible: true,
+        priority: 0,
         policy,
         key: identity.fingerprint(),
         addresses: socket::own_addresses(port),

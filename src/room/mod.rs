@@ -175,10 +175,10 @@ impl Room {
     /// # Errors
     /// [`ConnectError`]; no event follows then.
     pub fn connect(&self, text: &str, target: Target) -> Result<(), ConnectError> {
-        if let Some(address) = target.socket_addr() {
-            if socket::is_own(address, self.port) {
-                return Err(ConnectError::OwnAddress { address });
-            }
+        if let Some(address) = target.socket_addr()
+            && socket::is_own(address, self.port)
+        {
+            return Err(ConnectError::OwnAddress { address });
         }
         let running = self.shared.connects_running.load(Ordering::Relaxed);
         let undelivered = self.shared.dispatch.undelivered_connection_results();

@@ -37,7 +37,7 @@ const MAX_LINGERING: usize = 64;
 const MAX_RETIRED_LINKS: usize = 2;
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
 /// come and go do not fill the memory of a host that looks away.
-const MAX_UNTOLD_DEPARTURES: usize = 1024;
+const MAX_UNTOLD_DEPARTURES: usize = 256;
 /// Keys whose ended sessions are counted, at most.
 const MAX_COUNTED_KEYS: usize = 1024;
 
@@ -304,10 +304,10 @@ impl Driver {
                 return Err(Code::MaxConnectionsReached);
             }
         }
-        if let Some((_, place)) = self.sessions.reserved.get(peer) {
-            if let Some(place) = place.upgrade() {
-                return Ok(place);
-            }
+        if let Some((_, place)) = self.sessions.reserved.get(peer)
+            && let Some(place) = place.upgrade()
+        {
+            return Ok(place);
         }
         Ok(self.sessions.reserve(peer, key))
     }
@@ -581,10 +581,10 @@ impl Driver {
                 until: Instant::now() + DEPARTURE_LIMIT,
             };
             self.sessions.departing.insert(session.link_id, departing);
-            if self.sessions.departing.len() > MAX_DEPARTING {
-                if let Some(oldest) = self.sessions.departing.keys().next().copied() {
-                    self.departed(oldest);
-                }
+            if self.sessions.departing.len() > MAX_DEPARTING
+                && let Some(oldest) = self.sessions.departing.keys().next().copied()
+            {
+                self.departed(oldest);
             }
             return;
         }

@@ -274,6 +274,7 @@ impl World {
             auto_election: true,
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
+            priority: 0,
             policy: self.policy(),
             key,
             addresses: vec![self.slots[slot].address],

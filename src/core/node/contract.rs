@@ -32,6 +32,8 @@ pub struct NodeConfig {
     pub recovery: Recovery,
     /// Whether this node may vote and lead.
     pub eligible: bool,
+    /// Its election priority; higher is preferred.
+    pub priority: i32,
     /// The rules that all members share.
     pub policy: RoomPolicy,
     /// The key of this node.

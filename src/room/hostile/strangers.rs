@@ -246,6 +246,48 @@ async fn forty_silent_strangers_keep_an_honest_dialler_out_for_one_handshake_tim
     }
 }
 
+/// The first packets of `count` dials, as somebody may send them from addresses that are not its own.
+async fn first_packets(count: usize) -> Vec<Vec<u8>> {
+    let sink = tokio::net::UdpSocket::bind("127.0.0.1:0").await;
+    let sink = sink.expect("bound");
+    let address = sink.local_addr().expect("bound");
+    let stranger = Process::start();
+    let mut packets = Vec::new();
+    for _ in 0..count {
+        let config = stranger.client(None, ALPN);
+        let dialling = stranger.endpoint.connect_with(config, address, "mmn");
+        let _dialling = dialling.expect("an address");
+        let mut packet = vec![0; 2048];
+        loop {
+            let (len, _) = in_time(sink.recv_from(&mut packet))
+                .await
+                .expect("a packet");
+            let dial = packet[6..14].to_vec();
+            let seen = |other: &Vec<u8>| other[6..14] == dial;
+            if packet[0] & 0xf0 == 0xc0 && !packets.iter().any(seen) {
+                packet.truncate(len);
+                break;
+            }
+        }
+        packets.push(packet);
+    }
+    packets
+}
+
+#[tokio::test]
+async fn diallers_with_forged_addresses_do_not_keep_an_honest_one_out() {
+    let pair = Pair::settled("forged").await;
+    for packet in first_packets(40).await {
+        let from = UdpSocket::bind("127.0.0.1:0").expect("bound");
+        from.send_to(&packet, pair.a.address()).expect("sent");
+    }
+    let honest = Host::open("honest", "forged");
+    let start = Instant::now();
+    assert_eq!(honest.connect(&pair.a).await, (true, 0));
+    assert!(start.elapsed() < quick().handshake_timeout / 2);
+    pair.undisturbed("forged addresses").await;
+}
+
 #[tokio::test]
 async fn after_five_wrong_guesses_an_address_is_refused_and_members_stay() {
     let pair = Pair::settled("right").await;

@@ -80,7 +80,7 @@ impl Raft {
         if !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some() {
             // It left while the assignment was under way: lost before it led.
             self.lose_leader();
-            self.arm_election(now);
+            self.arm_election(now, view);
             return;
         }
         self.following = Following::Awaited {
@@ -181,7 +181,7 @@ impl Raft {
         match &record.leader {
             Some(leader) if record.assigned && heard.is_direct(leader) => self.following = heard,
             Some(leader) if record.assigned => self.await_leader(now, view, leader),
-            _ => self.arm_election(now),
+            _ => self.arm_election(now, view),
         }
     }
 
@@ -208,7 +208,7 @@ impl Raft {
         }
     }
 
-    pub(super) fn enable_auto(&mut self, now: Time, enabled: bool) {
+    pub(super) fn enable_auto(&mut self, now: Time, view: &View, enabled: bool) {
         let waited = self.awaits_election();
         self.auto_election = enabled;
         if !enabled {
@@ -218,7 +218,7 @@ impl Raft {
             self.released = true;
             // A timer that runs already goes on: calling again and again must not put the election off.
             if !waited && self.awaits_election() {
-                self.arm_election(now);
+                self.arm_election(now, view);
             }
         }
     }

@@ -175,3 +175,10 @@ pub(super) fn slowest_rtt(view: &View) -> Duration {
         .max()
         .unwrap_or(UNKNOWN_RTT)
 }
+
+/// The mean of the measured round trips to voters; zero when none is measured.
+pub(super) fn mean_rtt(view: &View) -> Duration {
+    let measured: Vec<_> = view.eligible().filter_map(|(_, voter)| voter.rtt).collect();
+    let count = u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1);
+    measured.into_iter().sum::<Duration>() / count
+}

@@ -213,7 +213,7 @@ impl Raft {
             if leads && self.rules.role() != Role::Leader {
                 // A higher term deposed this leader.
                 self.follow(Following::None);
-                self.arm_election(now);
+                self.arm_election(now, view);
             } else if self.rules.role() == Role::Follower && self.round_at.take().is_some() {
                 // A higher term ended the own round.
                 self.election_at = now + self.retry_delay(slowest_rtt(view));
@@ -221,7 +221,7 @@ impl Raft {
             if granted && leads_nothing(self.rules.role()) {
                 // Whoever gives its vote waits for what comes of it.
                 self.abandon_round();
-                self.arm_election(now);
+                self.arm_election(now, view);
             }
         }
         let answer = ElectionMessage::VoteResponse {
@@ -284,7 +284,7 @@ impl Raft {
                         is_sender(from, leader)?;
                         self.leader_heard(now, view, from, &record, weight, led_ms);
                     }
-                    None => self.campaigning_leader_heard(now, from),
+                    None => self.campaigning_leader_heard(now, view, from),
                 }
             }
             Pulse::Follows { record, live } => {
@@ -312,7 +312,7 @@ impl Raft {
         // C4.6: the leader that the own record names is alive, though it does not know the record yet.
         let named = self.rules.record().leader.as_ref() == Some(from);
         if self.rules.role() == Role::Follower && (named || self.following.is_direct(from)) {
-            self.refresh(now, from, weight, led_ms);
+            self.refresh(now, view, from, weight, led_ms);
         }
         let nack = ElectionMessage::Nack {
             record: self.rules.record().clone(),
@@ -335,10 +335,17 @@ impl Raft {
             self.take_over(now, view, record);
         }
         self.follow(Following::None);
-        self.refresh(now, from, weight, led_ms);
+        self.refresh(now, view, from, weight, led_ms);
     }
 
-    pub(super) fn refresh(&mut self, now: Time, from: &PeerId, weight: u32, led_ms: u64) {
+    pub(super) fn refresh(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        weight: u32,
+        led_ms: u64,
+    ) {
         self.following = Following::Direct(Leadership {
             leader: from.clone(),
             heard_at: now,
@@ -347,7 +354,7 @@ impl Raft {
         });
         self.has_followed = true;
         self.lease_until = now + self.config.election_timeout_min;
-        self.arm_election(now);
+        self.arm_election(now, view);
         let done = self.assignment.as_ref().is_some_and(|assignment| {
             assignment.target == *from && assignment.record == *self.rules.record()
         });
@@ -357,12 +364,12 @@ impl Raft {
     }
 
     /// The leader campaigns in place: it is alive, but holds no lease meanwhile.
-    pub(super) fn campaigning_leader_heard(&mut self, now: Time, from: &PeerId) {
+    pub(super) fn campaigning_leader_heard(&mut self, now: Time, view: &View, from: &PeerId) {
         if let Following::Direct(leadership) = &mut self.following
             && leadership.leader == *from
         {
             leadership.heard_at = now;
-            self.arm_election(now);
+            self.arm_election(now, view);
         }
     }
 
@@ -395,7 +402,7 @@ impl Raft {
         }
         match &record.leader {
             Some(leader) if live && *leader != self.me && leader != from => {
-                let until = now + self.draw_timeout();
+                let until = now + self.draw_timeout(view);
                 let leader = leader.clone();
                 self.take_over(now, view, record);
                 self.follow(Following::Indirect { leader, until });
@@ -436,7 +443,7 @@ impl Raft {
             Following::Indirect { until, .. } => until,
             _ => now,
         };
-        let until = shown_until.max(now + self.draw_timeout());
+        let until = shown_until.max(now + self.draw_timeout(view));
         self.take_over(now, view, record);
         self.following = Following::Indirect { leader, until };
         self.election_at = until;
@@ -511,7 +518,7 @@ impl Raft {
             Word::Dead | Word::None => {
                 self.take_over(now, view, record);
                 self.follow(Following::None);
-                self.arm_election(now);
+                self.arm_election(now, view);
             }
         }
     }
@@ -536,7 +543,7 @@ impl Raft {
         }
         self.reign = None;
         match role {
-            Role::Leader => self.arm_election(now),
+            Role::Leader => self.arm_election(now, view),
             Role::PreCandidate | Role::Candidate => {
                 self.election_at = now + self.retry_delay(slowest_rtt(view));
             }
@@ -556,7 +563,7 @@ impl Raft {
         if self.rules.role() == Role::Leader && self.rules.record() == record {
             return;
         }
-        let extra = self.draw_timeout() - self.config.election_timeout_min;
+        let extra = self.draw_timeout(view) - self.config.election_timeout_min;
         let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
         let until = now + rest + extra;
         self.follow(Following::Indirect {

@@ -22,12 +22,15 @@ mod standing;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, MergePolicy, Pulse, Side};
+use campaign::mean_rtt;
 use standing::millis;
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 /// Shortest time for which a lone peer's silence must last to count as consent (G3).
 const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
+/// Narrowest slot of a rank (G13).
+const MIN_SLOT: Duration = Duration::from_millis(50);
 /// Spread of the retry after a failed round, at least (G14).
 const MIN_RETRY_SPREAD: Duration = Duration::from_millis(300);
 /// How long the others leave a leaving leader's successor alone; also the spread of campaigns after a leader
@@ -73,6 +76,8 @@ pub struct RaftConfig {
     pub auto_election: bool,
     /// Whether this node may vote and lead.
     pub eligible: bool,
+    /// Its election priority; higher is preferred.
+    pub priority: i32,
 }
 
 /// Whom this node shows as leader, when it does not lead itself.
@@ -217,7 +222,7 @@ impl Raft {
             outputs: VecDeque::new(),
             config,
         };
-        raft.arm_election(now);
+        raft.arm_election(now, &View::default());
         raft
     }
 
@@ -261,7 +266,7 @@ impl Election for Raft {
             }
             ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
-            ElectionInput::EnableAuto(enabled) => self.enable_auto(now, enabled),
+            ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
             ElectionInput::Leave => {
                 self.leaving = true;
                 self.abandon_round();
@@ -372,7 +377,7 @@ impl Raft {
             Following::Indirect { until, .. } if now >= *until => self.lose_leader(),
             Following::Awaited { until, .. } if now >= *until => {
                 self.lose_leader();
-                self.arm_election(now);
+                self.arm_election(now, view);
             }
             _ => {}
         }
@@ -411,8 +416,8 @@ impl Raft {
         let alone = view.eligible().next().is_none();
         if (!alone || view.dialing) && !self.may_vote(now) {
             // G9: a node that just started does not know yet whom it should hear.
-            let spread = self.config.election_timeout_max - self.config.election_timeout_min;
-            self.election_at = self.grace_until + self.up_to(spread / 2);
+            let slot = self.draw_timeout(view) - self.config.election_timeout_min;
+            self.election_at = self.grace_until + slot;
             return;
         }
         if alone {
@@ -430,7 +435,7 @@ impl Raft {
             Role::PreCandidate | Role::Candidate => {
                 self.rules.step_down();
                 if !self.may_campaign() {
-                    self.arm_election(now);
+                    self.arm_election(now, view);
                 } else if view.eligible().next().is_none() {
                     self.campaign(now, view, false);
                 } else {
@@ -448,13 +453,32 @@ impl Raft {
         threshold == 1 && view.eligible().nth(1).is_none()
     }
 
-    fn arm_election(&mut self, now: Time) {
-        self.election_at = now + self.draw_timeout();
+    fn arm_election(&mut self, now: Time, view: &View) {
+        self.election_at = now + self.draw_timeout(view);
     }
 
-    fn draw_timeout(&mut self) -> Duration {
+    /// G13: every voter has a slot of its own within the range, so that the next leader is known beforehand
+    /// and votes hardly ever split. Those whose rank is beyond the range share the last slot.
+    fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.config.election_timeout_min;
-        min + self.up_to(self.config.election_timeout_max - min)
+        let range = self.config.election_timeout_max - min;
+        let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
+        let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
+        let slots = slots.max(1);
+        let slot = range / slots;
+        min + slot * self.rank(view).min(slots - 1) + self.up_to(slot / 2)
+    }
+
+    /// How many voters go before this one when the present leader is lost: higher priorities, then larger ids.
+    fn rank(&self, view: &View) -> u32 {
+        let leader = self.following.leader();
+        let before = view
+            .eligible()
+            .filter(|(id, voter)| {
+                Some(*id) != leader && (voter.priority, *id) > (self.config.priority, &self.me)
+            })
+            .count();
+        u32::try_from(before).unwrap_or(u32::MAX)
     }
 
     fn up_to(&mut self, limit: Duration) -> Duration {
