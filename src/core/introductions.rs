@@ -168,11 +168,15 @@ impl Introductions {
             .retain(|_, candidate| candidate.dialing || now < candidate.give_up_at);
         self.dialled
             .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
+        // Who has waited longest goes first, so that nobody can keep others back with names that sort early.
+        let mut due: Vec<_> = self
+            .candidates
+            .iter_mut()
+            .filter(|(_, candidate)| !candidate.dialing && now >= candidate.dial_at)
+            .collect();
+        due.sort_by_key(|(_, candidate)| candidate.dial_at);
         let mut dials = Vec::new();
-        for (peer, candidate) in &mut self.candidates {
-            if candidate.dialing || now < candidate.dial_at {
-                continue;
-            }
+        for (peer, candidate) in due {
             if self.tokens == 0 {
                 break;
             }
@@ -262,6 +266,27 @@ mod tests {
         assert_eq!(introductions.due(at(0)).len(), 16);
         assert_eq!(introductions.due(at(999)).len(), 15);
         assert_eq!(introductions.due(at(1000)).len(), 1);
+    }
+
+    #[test]
+    fn names_that_sort_early_do_not_keep_others_back() {
+        let mut introductions = Introductions::new(at(0));
+        introductions.introduce(at(0), &id("a"), &entry("z", &["10.0.0.2:1"]));
+        introductions.due(at(0));
+        introductions.dial_failed(at(0), &id("z"), false);
+        for n in 0..200 {
+            let address = format!("10.0.0.1:{}", 1000 + n);
+            let name = format!("b{n:03}");
+            introductions.introduce(at(1), &id("a"), &entry(&name, &[&address]));
+        }
+        let mut dialled = Vec::new();
+        for ms in (1..30_000).step_by(100) {
+            for dial in introductions.due(at(ms)) {
+                introductions.dial_failed(at(ms), &dial.peer, false);
+                dialled.push(dial.peer);
+            }
+        }
+        assert!(dialled.contains(&id("z")), "16 a second, 200 waiting");
     }
 
     #[test]

@@ -370,7 +370,7 @@ impl Node {
     }
 
     fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
-        if why == LinkEnd::Disconnected {
+        if matches!(why, LinkEnd::Disconnected | LinkEnd::Violation(_)) {
             self.bar(peer);
         }
         let (gone, reason) = match why {
@@ -584,7 +584,6 @@ impl Node {
     fn violation(&mut self, now: Time, peer: &PeerId, what: &'static str) {
         self.close(peer, LinkEnd::Violation(what));
         self.link_down(now, peer, LinkEnd::Violation(what));
-        self.bar(peer);
     }
 
     fn bar(&mut self, peer: &PeerId) {

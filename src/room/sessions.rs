@@ -506,12 +506,7 @@ impl Driver {
     fn broken(&mut self, peer: PeerId, what: &'static str) {
         let why = LinkEnd::Violation(what);
         self.sessions.set_close_reason(&peer, why);
-        self.feed(Input::LinkDown {
-            peer: peer.clone(),
-            why,
-        });
-        // As if the host had disconnected it: it does not come back by itself.
-        self.feed(Input::Command(Command::Disconnect(peer)));
+        self.feed(Input::LinkDown { peer, why });
     }
 
     /// The peer speaks on the kept link, so it has it too: the others may go.

@@ -134,20 +134,6 @@ impl Member {
         self.connect(&format!("127.0.0.1:{}", other.port()));
     }
 
-    /// Connects and waits for the code.
-    pub(crate) fn connect_result(&self, text: &str) -> (bool, i32) {
-        let before = self.told().len();
-        self.connect(text);
-        self.wait("a connection result", |told| {
-            told[before..].iter().find_map(|told| match told {
-                Told::Connection(target, success, code) if target == text => {
-                    Some((*success, *code))
-                }
-                _ => None,
-            })
-        })
-    }
-
     pub(crate) fn told(&self) -> Vec<Told> {
         self.log.told.lock().expect("not poisoned").clone()
     }

@@ -45,7 +45,10 @@ fn the_c_example_and_the_python_example_share_a_room() {
         "[python] leader is",
         "[python] closed",
     ] {
-        assert!(python.contains(expected), "{expected:?} is not in\n{python}");
+        assert!(
+            python.contains(expected),
+            "{expected:?} is not in\n{python}"
+        );
     }
     for expected in [
         "[c] peer python connected",

@@ -60,7 +60,15 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
     let program = output(name);
     run(Command::new(compiler)
         .current_dir(root())
-        .args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", "-Iinclude"])
+        .args([
+            "-O2",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-pthread",
+            "-Iinclude",
+        ])
         .args(flags)
         .arg(source)
         .arg("-o")
