@@ -19,9 +19,9 @@ pub struct Config {
     pub heartbeat_interval: Duration,
     /// How many heartbeats may be missed before a peer counts as lost.
     pub heartbeat_timeout_multiplier: u32,
-    /// Shortest election timeout as configured; see [`Config::effective_election_timeouts`].
+    /// Shortest election timeout; raised to [`Config::heartbeat_timeout`] where that is longer.
     pub election_timeout_min: Duration,
-    /// Longest election timeout as configured; see [`Config::effective_election_timeouts`].
+    /// Longest election timeout; raised by as much as the shortest.
     pub election_timeout_max: Duration,
     /// Longest message that is sent or taken, in bytes.
     pub max_message_size: usize,
@@ -108,18 +108,6 @@ impl Config {
     pub fn heartbeat_timeout(&self) -> Duration {
         self.heartbeat_interval
             .saturating_mul(self.heartbeat_timeout_multiplier)
-    }
-
-    /// The election timeouts to use, shortest and longest: the configured ones, both moved up alike so that
-    /// the shortest is at least [`Config::heartbeat_timeout`] (elections.md G15).
-    pub fn effective_election_timeouts(&self) -> (Duration, Duration) {
-        let raise = self
-            .heartbeat_timeout()
-            .saturating_sub(self.election_timeout_min);
-        (
-            self.election_timeout_min.saturating_add(raise),
-            self.election_timeout_max.saturating_add(raise),
-        )
     }
 
     /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
@@ -243,24 +231,5 @@ mod tests {
         assert_eq!(Config::classic().validated(), Ok(Config::classic()));
         assert_eq!(Config::default().incoming_queue_capacity, 4096);
         assert_eq!(Config::classic().incoming_queue_capacity, 256);
-    }
-
-    #[test]
-    fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
-        let ms = Duration::from_millis;
-        let timeouts = |interval, multiplier, min, max| {
-            Config {
-                heartbeat_interval: ms(interval),
-                heartbeat_timeout_multiplier: multiplier,
-                election_timeout_min: ms(min),
-                election_timeout_max: ms(max),
-                ..Config::default()
-            }
-            .effective_election_timeouts()
-        };
-        assert_eq!(timeouts(500, 3, 1500, 3000), (ms(1500), ms(3000)));
-        assert_eq!(timeouts(500, 3, 600, 700), (ms(1500), ms(1600)));
-        assert_eq!(timeouts(500, 3, 1499, 1499), (ms(1500), ms(1500)));
-        assert_eq!(timeouts(100, 3, 1500, 3000), (ms(1500), ms(3000)));
     }
 }

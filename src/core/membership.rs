@@ -14,11 +14,10 @@ const PROBES: u32 = 3;
 /// The first probe goes out so long before the loss, at least.
 const MIN_PROBE_LEAD: Duration = Duration::from_millis(100);
 
-/// Smoothed round-trip time (RFC 6298: weights 1/8 and 1/4).
+/// Smoothed round-trip time (RFC 6298: a new sample has weight 1/8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RttEstimator {
     smoothed: Option<Duration>,
-    variation: Duration,
 }
 
 impl RttEstimator {
@@ -27,22 +26,11 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// The mean deviation of samples.
-    pub fn variation(&self) -> Duration {
-        self.variation
-    }
-
     fn sample(&mut self, sample: Duration) {
-        match self.smoothed {
-            None => {
-                self.smoothed = Some(sample);
-                self.variation = sample / 2;
-            }
-            Some(smoothed) => {
-                self.variation = (self.variation * 3 + smoothed.abs_diff(sample)) / 4;
-                self.smoothed = Some((smoothed * 7 + sample) / 8);
-            }
-        }
+        self.smoothed = Some(match self.smoothed {
+            None => sample,
+            Some(smoothed) => (smoothed * 7 + sample) / 8,
+        });
     }
 }
 

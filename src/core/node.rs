@@ -53,16 +53,11 @@ impl Node {
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
-        mut config: NodeConfig,
+        config: NodeConfig,
         seed: u64,
         now: Time,
     ) -> Self {
-        // G1: an election timeout shorter than the loss of a heartbeat would depose living leaders.
-        let raise = config
-            .heartbeat_timeout
-            .saturating_sub(config.election_timeout_min);
-        config.election_timeout_min += raise;
-        config.election_timeout_max += raise;
+        let config = config.with_effective_timeouts();
         let raft = RaftConfig {
             heartbeat_timeout: config.heartbeat_timeout,
             election_timeout_min: config.election_timeout_min,

@@ -74,8 +74,8 @@ pub(crate) enum Ask {
         /// What we say, and a place for it unless that is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
     },
-    /// Both ends take the link.
-    Attach(Box<Attach>),
+    /// Both ends take the link; told when it is part of the room, or the code that says why it is not.
+    Attach(Box<Attach>, oneshot::Sender<Result<(), Code>>),
 }
 
 /// A link that both ends take.
@@ -96,8 +96,6 @@ pub(crate) struct Attach {
     pub(crate) by_hand: bool,
     /// The place that was kept.
     pub(crate) reservation: Reservation,
-    /// Told when the link is part of the room; or the code that says why it is not.
-    pub(crate) answer: oneshot::Sender<Result<(), Code>>,
 }
 
 /// Everything that dialling and accepting need.
@@ -179,7 +177,6 @@ impl Gate {
                 dialled: true,
                 by_hand,
                 reservation,
-                answer: oneshot::channel().0,
             })
             .await;
         if result.is_ok() {
@@ -346,18 +343,14 @@ impl Gate {
             dialled: false,
             by_hand: false,
             reservation,
-            answer: oneshot::channel().0,
         })
         .await
         .map_err(Refusal::Ours)
     }
 
-    async fn attach(&self, mut attach: Attach) -> Result<(), Code> {
-        self.ask(|answer| {
-            attach.answer = answer;
-            Ask::Attach(Box::new(attach))
-        })
-        .await?
+    async fn attach(&self, attach: Attach) -> Result<(), Code> {
+        self.ask(|answer| Ask::Attach(Box::new(attach), answer))
+            .await?
     }
 
     async fn ask<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Code> {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use quinn::{ConnectionError, VarInt};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::driver::Driver;
@@ -262,7 +263,7 @@ impl Driver {
                 };
                 let _ = answer.send((ack, admitted.ok()));
             }
-            Ask::Attach(attach) => self.attach(*attach),
+            Ask::Attach(attach, answer) => self.attach(*attach, answer),
         }
     }
 
@@ -337,7 +338,7 @@ impl Driver {
         let why = if hello.incarnation > session.incarnation {
             LinkEnd::Replaced
         } else if hello.generation > session.generation {
-            LinkEnd::Closed
+            LinkEnd::Silent // it lives, but has not heard us for a while
         } else {
             return;
         };
@@ -347,7 +348,7 @@ impl Driver {
         });
     }
 
-    fn attach(&mut self, attach: Attach) {
+    fn attach(&mut self, attach: Attach, answer: oneshot::Sender<Result<(), Code>>) {
         let Attach {
             link,
             theirs,
@@ -357,7 +358,6 @@ impl Driver {
             dialled,
             by_hand,
             reservation,
-            answer,
         } = attach;
         let peer = theirs.peer_id.clone();
         let connection = link.connection.clone();

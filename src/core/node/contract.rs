@@ -42,6 +42,19 @@ pub struct NodeConfig {
     pub addresses: Vec<SocketAddr>,
 }
 
+impl NodeConfig {
+    /// The same with election timeouts that are not shorter than the loss of a heartbeat takes to be noticed:
+    /// those would depose living leaders (C6 G1).
+    pub(super) fn with_effective_timeouts(mut self) -> Self {
+        let raise = self
+            .heartbeat_timeout
+            .saturating_sub(self.election_timeout_min);
+        self.election_timeout_min = self.election_timeout_min.saturating_add(raise);
+        self.election_timeout_max = self.election_timeout_max.saturating_add(raise);
+        self
+    }
+}
+
 /// A link whose both ends said Hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkUp {
@@ -246,4 +259,44 @@ pub enum AdmissionRefusal {
     /// This node is leaving.
     #[error("this peer is leaving the room")]
     Leaving,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy, Strategy};
+
+    #[test]
+    fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
+        let ms = Duration::from_millis;
+        let effective = |heartbeat_timeout, min, max| {
+            let config = NodeConfig {
+                heartbeat_interval: ms(500),
+                heartbeat_timeout: ms(heartbeat_timeout),
+                election_timeout_min: ms(min),
+                election_timeout_max: ms(max),
+                max_connections: 64,
+                auto_reconnect: true,
+                auto_election: true,
+                recovery: Recovery::Hold,
+                eligible: true,
+                priority: 0,
+                policy: RoomPolicy {
+                    strategy: Strategy::Raft,
+                    quorum: QuorumPolicy::Dynamic,
+                    merge: MergePolicy::LargestSide,
+                    authority: Authority::Anyone,
+                    host_mode: HostMode::Off,
+                },
+                key: Fingerprint([0; 32]),
+                addresses: Vec::new(),
+            };
+            let config = config.with_effective_timeouts();
+            (config.election_timeout_min, config.election_timeout_max)
+        };
+        assert_eq!(effective(1500, 1500, 3000), (ms(1500), ms(3000)));
+        assert_eq!(effective(1500, 600, 700), (ms(1500), ms(1600)));
+        assert_eq!(effective(1500, 1499, 1499), (ms(1500), ms(1500)));
+        assert_eq!(effective(300, 1500, 3000), (ms(1500), ms(3000)));
+    }
 }
