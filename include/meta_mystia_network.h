@@ -411,7 +411,8 @@ int32_t InitializeNetworkWithConfig(const char *peer_id,
 /**
  * Leaves the room and closes it: messages that were accepted are still sent for up to 1 second, the other
  * members are told, every thread and socket is released. Takes at most 2 seconds, and as long as a callback
- * that is running: that callback must not wait for the thread that calls this.
+ * that is running: that callback must not wait for the thread that calls this. A host name that the system is
+ * just resolving for ConnectToPeer is waited for, too: the system gives no way to stop that.
  *
  * When it returns, no callback runs or will run, all callbacks are unregistered, and the library may be
  * unloaded.

@@ -7,7 +7,7 @@ use super::config::NetworkConfigFFI;
 use super::guard::{Failure, command, guard};
 use crate::config::Config;
 use crate::dispatch;
-use crate::error::{ShutdownError, StartError};
+use crate::error::StartError;
 use crate::runtime;
 
 /// Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
@@ -82,7 +82,8 @@ fn refuse_second_room() -> Result<(), StartError> {
 
 /// Leaves the room and closes it: messages that were accepted are still sent for up to 1 second, the other
 /// members are told, every thread and socket is released. Takes at most 2 seconds, and as long as a callback
-/// that is running: that callback must not wait for the thread that calls this.
+/// that is running: that callback must not wait for the thread that calls this. A host name that the system is
+/// just resolving for ConnectToPeer is waited for, too: the system gives no way to stop that.
 ///
 /// When it returns, no callback runs or will run, all callbacks are unregistered, and the library may be
 /// unloaded.
@@ -90,12 +91,7 @@ fn refuse_second_room() -> Result<(), StartError> {
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback (nothing changes).
 #[unsafe(no_mangle)]
 pub extern "C" fn ShutdownNetwork() -> i32 {
-    command("ShutdownNetwork", || {
-        if dispatch::in_callback() {
-            return Err(ShutdownError::WouldDeadlock.into());
-        }
-        Ok(runtime::shutdown()?)
-    })
+    command("ShutdownNetwork", || Ok(runtime::shutdown()?))
 }
 
 /// Whether a room is open: 1 or 0.
