@@ -72,6 +72,40 @@ pub(crate) fn dialable(address: SocketAddr) -> bool {
     address.port() != 0 && one_host && !ip.is_unspecified() && !ip.is_multicast()
 }
 
+/// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
+/// not.
+///
+/// quinn's socket belongs to all links and is not told such things; a connected one is. The byte that it
+/// sends is no QUIC packet, so that whoever listens there ignores it.
+pub(crate) async fn refused(address: SocketAddr) {
+    let told: io::Result<()> = async {
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = tokio::net::UdpSocket::bind((any, 0)).await?;
+        socket.connect(address).await?;
+        socket.send(&[0]).await?;
+        let mut answer = [0];
+        loop {
+            socket.recv(&mut answer).await?; // whatever answers, it does not refuse
+        }
+    }
+    .await;
+    let is_refusal = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::ConnectionReset // so Windows calls it
+                | io::ErrorKind::HostUnreachable
+                | io::ErrorKind::NetworkUnreachable
+        )
+    };
+    if !told.is_err_and(|error| is_refusal(&error)) {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// `address` with an IPv4-mapped IPv6 address as the IPv4 address that it is.
 ///
 /// quinn shows IPv4 peers of a dual-stack socket in the mapped form. The other direction needs nothing:
@@ -204,6 +238,19 @@ mod tests {
             v6.send_to(b"six", ("::1", port)).expect("sent");
             assert_eq!(receive(&socket).0, b"six");
         }
+    }
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_refused_and_one_where_somebody_does_is_not() {
+        let listens = bind(0).expect("bound");
+        let port = listens.local_addr().expect("bound").port();
+        let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let waits = tokio::time::timeout(std::time::Duration::from_millis(200), refused(there));
+        assert!(waits.await.is_err());
+        drop(listens);
+        let limit = std::time::Duration::from_secs(30);
+        let told = tokio::time::timeout(limit, refused(there)).await;
+        told.expect("the system tells");
     }
 
     #[test]

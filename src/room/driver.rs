@@ -546,7 +546,10 @@ async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), 
         }
         let left = limit.saturating_duration_since(Instant::now());
         let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-        result = gate.dial(*address, None, true, left / addresses_left).await;
+        result = tokio::select! {
+            dialled = gate.dial(*address, None, true, left / addresses_left) => dialled,
+            () = socket::refused(*address) => Err(Code::ConnectionFailed),
+        };
         if !matches!(result, Err(Code::ConnectionFailed | Code::Timeout)) {
             break;
         }
