@@ -491,3 +491,6 @@ impl Raft {
         self.config.eligible && (self.has_followed || now >= self.grace_until)
     }
 }
+
+#[cfg(test)]
+mod tests;

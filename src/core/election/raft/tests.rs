@@ -1,0 +1,142 @@
+//! What one voter answers, asked directly. How rooms behave is shown by `tests/sim`.
+
+use super::*;
+use crate::core::election::record::Stamp;
+use crate::core::wire::ElectionMessage;
+
+const MIN: Duration = Duration::from_millis(1500);
+
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("valid")
+}
+
+fn at(ms: u64) -> Time {
+    Time::from_micros(ms * 1000)
+}
+
+fn life(number: u64) -> Incarnation {
+    Incarnation {
+        started_us: number,
+        random: number,
+    }
+}
+
+fn stamp(term: u64) -> Stamp {
+    Stamp {
+        term,
+        ..Stamp::default()
+    }
+}
+
+/// A voter that is linked to a leader and to a candidate.
+struct Voting {
+    raft: Raft,
+    view: View,
+}
+
+impl Voting {
+    fn new() -> Self {
+        let config = RaftConfig {
+            heartbeat_timeout: MIN,
+            election_timeout_min: MIN,
+            election_timeout_max: MIN * 2,
+            merge: MergePolicy::LargestSide,
+            authority: Authority::Anyone,
+            recovery: Recovery::Hold,
+            auto_election: true,
+            eligible: true,
+            priority: 0,
+        };
+        let mut view = View::default();
+        for (number, name) in ["candidate", "leader"].into_iter().enumerate() {
+            let voter = Voter {
+                incarnation: life(number as u64),
+                eligible: true,
+                priority: 0,
+                rtt: None,
+            };
+            view.voters.insert(id(name), voter);
+        }
+        Self {
+            raft: Raft::new(id("voter"), life(9), config, 7, at(0)),
+            view,
+        }
+    }
+
+    fn hear_leader(&mut self, now: Time) {
+        let pulse = Pulse::Leads {
+            record: Record {
+                leader: Some(id("leader")),
+                ..Record::undecided(stamp(1))
+            },
+            weight: 3,
+            led_ms: 0,
+        };
+        let from = id("leader");
+        let input = ElectionInput::Pulse { from, pulse };
+        self.raft
+            .handle(now, &self.view, input)
+            .expect("no violation");
+    }
+
+    /// Whether `candidate` gets the vote of term 2.
+    fn asked(&mut self, now: Time, candidate: &str, transfer: bool) -> bool {
+        while self.raft.poll_output().is_some() {}
+        let from = id(candidate);
+        let message = ElectionMessage::VoteRequest {
+            round: 1,
+            candidate: from.clone(),
+            transfer,
+        };
+        let input = ElectionInput::Message {
+            from,
+            stamp: stamp(2),
+            message,
+        };
+        self.raft
+            .handle(now, &self.view, input)
+            .expect("no violation");
+        match self.raft.poll_output() {
+            Some(ElectionOutput::Send {
+                message: ElectionMessage::VoteResponse { granted, .. },
+                ..
+            }) => granted,
+            other => panic!("no answer, but {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_vote_is_given_while_a_leader_was_heard_directly() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    let before = voting.raft.record().clone();
+    assert!(!voting.asked(at(11_499), "candidate", false));
+    assert_eq!(*voting.raft.record(), before, "the term is not taken over");
+    assert!(voting.asked(at(11_500), "candidate", false));
+}
+
+#[test]
+fn a_leader_that_hands_over_is_no_hindrance() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    assert!(voting.asked(at(10_001), "candidate", true));
+}
+
+#[test]
+fn the_lease_does_not_bind_the_leader_that_holds_it() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    assert!(voting.asked(at(10_001), "leader", false));
+}
+
+#[test]
+fn a_node_that_just_started_votes_only_when_it_knows_the_room() {
+    let mut voting = Voting::new();
+    assert!(!voting.asked(at(2_999), "candidate", false));
+    assert!(voting.asked(at(3_000), "candidate", false));
+
+    let mut voting = Voting::new();
+    voting.hear_leader(at(100));
+    assert!(voting.asked(at(1_600), "candidate", false));
+}
