@@ -532,20 +532,10 @@ impl Driver {
             ConnectionError::ApplicationClosed(closed) => Some(closed.error_code),
             _ => None,
         };
-        if code == Some(close::SUPERSEDED) {
-            // The other end keeps another link; if it stands here too, go on with it.
-            if let Some((id, mut link)) = session.retired.pop_last() {
-                session.link.stop_lanes();
-                link.start_lanes(id, &peer, &session.next_seq, &self.surroundings);
-                session.link = link;
-                session.link_id = id;
-                return;
-            }
-        }
         let why = match code {
             Some(close::DISCONNECTED) => LinkEnd::Disconnected,
-            // It lives, but did not hear us.
-            Some(close::LOST) => LinkEnd::Silent,
+            // It lives, but did not hear us; or it keeps another link than we, which honest ends never do.
+            Some(close::LOST | close::SUPERSEDED) => LinkEnd::Silent,
             _ if *error == ConnectionError::TimedOut => LinkEnd::Silent,
             _ => LinkEnd::Closed,
         };
