@@ -214,8 +214,8 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether a member may make us dial that address at all.
-fn is_dialable(address: SocketAddr) -> bool {
+/// Whether `address` can name one peer: no port 0, no unspecified, multicast or broadcast address.
+pub(crate) fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
     address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
@@ -298,6 +298,35 @@ mod tests {
         assert_eq!(introductions.due(at(0)).len(), 1);
         assert_eq!(introductions.due(at(1999)).len(), 0);
         assert_eq!(introductions.due(at(2000)).len(), 1);
+    }
+
+    fn address(text: &str) -> SocketAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn only_one_peer_can_be_dialled() {
+        for good in [
+            "192.0.2.1:1",
+            "127.0.0.1:1",
+            "[2001:db8::1]:65535",
+            "[::1]:1",
+        ] {
+            assert!(is_dialable(address(good)), "{good}");
+        }
+        for bad in [
+            "192.0.2.1:0",
+            "0.0.0.0:1",
+            "[::]:1",
+            "224.0.0.251:1",
+            "[ff02::1]:1",
+            "255.255.255.255:1",
+            "[::ffff:255.255.255.255]:1",
+            "[::ffff:224.0.0.251]:1",
+            "[::ffff:0.0.0.0]:1",
+        ] {
+            assert!(!is_dialable(address(bad)), "{bad}");
+        }
     }
 
     #[test]

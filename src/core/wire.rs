@@ -22,46 +22,51 @@ pub const MAX_PEER_LIST_ENTRIES: usize = 128;
 pub const MAX_PEER_ADDRESSES: usize = 4;
 
 /// How the room elects its leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Strategy {
     /// Votes of the connected peers.
+    #[default]
     Raft,
 }
 
 /// Who counts for a majority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum QuorumPolicy {
     /// The peers that are connected when a campaign starts.
+    #[default]
     Dynamic,
 }
 
 /// Which leader stays when two sides meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum MergePolicy {
     /// That of the larger side; of equal sides, the one that has led longer.
+    #[default]
     LargestSide,
     /// The one with the higher record.
     HighestTerm,
 }
 
 /// Who may call `SetLeader`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Authority {
     /// Every member.
+    #[default]
     Anyone,
     /// The leader alone.
     LeaderOnly,
 }
 
 /// Whether one fixed member leads for as long as the room lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum HostMode {
     /// No fixed host: the room elects.
+    #[default]
     Off,
 }
 
 /// The rules that all members of a room share. Two members that differ do not link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomPolicy {
     /// How the leader is elected.
     pub strategy: Strategy,

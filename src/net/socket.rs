@@ -62,16 +62,6 @@ pub(crate) fn is_own(address: SocketAddr, port: u16) -> bool {
     ip.is_loopback() || ip.is_unspecified() || interfaces().iter().any(|own| own.ip() == ip)
 }
 
-/// Whether `address` can name one peer: no port 0, no unspecified, multicast or broadcast address.
-pub(crate) fn dialable(address: SocketAddr) -> bool {
-    let ip = address.ip().to_canonical();
-    let one_host = match ip {
-        IpAddr::V4(v4) => !v4.is_broadcast(),
-        IpAddr::V6(_) => true,
-    };
-    address.port() != 0 && one_host && !ip.is_unspecified() && !ip.is_multicast()
-}
-
 /// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
 /// not.
 ///
@@ -200,6 +190,7 @@ fn source_of_default_route() -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::introductions::is_dialable;
 
     fn ip(text: &str) -> IpAddr {
         text.parse().expect("an address")
@@ -306,7 +297,7 @@ mod tests {
         assert!((1..=MAX_OWN_ADDRESSES).contains(&addresses.len()));
         assert_eq!(addresses[0], best_local_address(4433));
         for own in addresses {
-            assert!(dialable(own), "{own}");
+            assert!(is_dialable(own), "{own}");
             assert!(is_own(own, 4433), "{own}");
             assert!(!is_own(own, 4434), "{own}");
         }
@@ -326,31 +317,6 @@ mod tests {
         }
         assert!(!is_own(address("127.0.0.1:4434"), 4433));
         assert!(!is_own(address("192.0.2.77:4433"), 4433));
-    }
-
-    #[test]
-    fn only_one_peer_can_be_dialled() {
-        for good in [
-            "192.0.2.1:1",
-            "127.0.0.1:1",
-            "[2001:db8::1]:65535",
-            "[::1]:1",
-        ] {
-            assert!(dialable(address(good)), "{good}");
-        }
-        for bad in [
-            "192.0.2.1:0",
-            "0.0.0.0:1",
-            "[::]:1",
-            "224.0.0.251:1",
-            "[ff02::1]:1",
-            "255.255.255.255:1",
-            "[::ffff:255.255.255.255]:1",
-            "[::ffff:224.0.0.251]:1",
-            "[::ffff:0.0.0.0]:1",
-        ] {
-            assert!(!dialable(address(bad)), "{bad}");
-        }
     }
 
     #[test]

@@ -16,11 +16,10 @@ use super::{HostCommand, Shared, internal};
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::raft::Recovery;
 use crate::core::id::{Incarnation, PeerId};
+use crate::core::introductions::is_dialable;
 use crate::core::node::{Command, CommandError, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
-use crate::core::wire::{
-    Authority, Hello, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Strategy,
-};
+use crate::core::wire::{Hello, RoomPolicy};
 use crate::dispatch::{ConnectionResult, Event as HostEvent};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
@@ -134,13 +133,7 @@ impl Driver {
         )
         .map_err(|source| StartError::Socket { source })?;
 
-        let policy = RoomPolicy {
-            strategy: Strategy::Raft,
-            quorum: QuorumPolicy::Dynamic,
-            merge: MergePolicy::LargestSide,
-            authority: Authority::Anyone,
-            host_mode: HostMode::Off,
-        };
+        let policy = RoomPolicy::default();
         let random = SystemRandom::new();
         let draw = || {
             let mut bytes = [0; 8];
@@ -541,7 +534,7 @@ async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), 
             result = Err(Code::InvalidArgument);
             continue;
         }
-        if !socket::dialable(*address) {
+        if !is_dialable(*address) {
             continue;
         }
         let left = limit.saturating_duration_since(Instant::now());

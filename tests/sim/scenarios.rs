@@ -454,13 +454,7 @@ fn a_node_that_does_not_hear_the_leader_does_not_depose_it() {
                 world.agreed() == Some(first) && world.is_mesh(),
                 "another leader",
             );
-            for slot in (0..size).filter(|slot| *slot != deaf) {
-                expect(
-                    &world,
-                    told(&world, slot).is_empty(),
-                    "somebody else was told",
-                );
-            }
+            expect_nobody_told_but(&world, size, deaf);
             expect(
                 &world,
                 told(&world, deaf).len() <= 2,
@@ -499,13 +493,7 @@ fn a_leader_that_does_not_hear_one_follower_stays() {
             world.agreed() == Some(first) && world.is_mesh(),
             "another leader",
         );
-        for slot in (0..4).filter(|slot| *slot != mute) {
-            expect(
-                &world,
-                told(&world, slot).is_empty(),
-                "somebody else was told",
-            );
-        }
+        expect_nobody_told_but(&world, 4, mute);
     }
 }
 
@@ -524,13 +512,7 @@ fn a_follower_that_flaps_for_a_minute_does_not_depose_the_leader() {
         }
         world.run_for(ms(4_000));
         expect(&world, world.agreed() == Some(first), "another leader");
-        for slot in (0..5).filter(|slot| *slot != flapper) {
-            expect(
-                &world,
-                told(&world, slot).is_empty(),
-                "somebody else was told",
-            );
-        }
+        expect_nobody_told_but(&world, 5, flapper);
     }
 }
 
@@ -551,13 +533,7 @@ fn a_paused_follower_does_not_depose_the_leader() {
             world.agreed() == Some(first) && world.is_mesh(),
             "another leader",
         );
-        for slot in (0..4).filter(|slot| *slot != paused) {
-            expect(
-                &world,
-                told(&world, slot).is_empty(),
-                "somebody else was told",
-            );
-        }
+        expect_nobody_told_but(&world, 4, paused);
     }
 }
 
@@ -637,5 +613,13 @@ fn a_leader_that_restarts_quickly_comes_back_as_a_follower() {
             world.agreed() != Some(first),
             "an empty node leads a living room",
         );
+    }
+}
+
+/// No member of the `size` but `except` was told of a leader since [`forget_told`].
+fn expect_nobody_told_but(world: &World, size: usize, except: usize) {
+    for slot in (0..size).filter(|slot| *slot != except) {
+        let silent = told(world, slot).is_empty();
+        expect(world, silent, "somebody else was told");
     }
 }

@@ -15,9 +15,7 @@ use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{
-    Authority, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
-};
+use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, RoomPolicy};
 
 use crate::checks::{Checker, Seen, Violation};
 use crate::links::{Link, Pending, Wire};
@@ -283,11 +281,9 @@ impl World {
 
     pub(crate) fn policy(&self) -> RoomPolicy {
         RoomPolicy {
-            strategy: Strategy::Raft,
-            quorum: QuorumPolicy::Dynamic,
             merge: self.settings.merge,
             authority: self.settings.authority,
-            host_mode: HostMode::Off,
+            ..RoomPolicy::default()
         }
     }
 

@@ -264,7 +264,6 @@ pub enum AdmissionRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy, Strategy};
 
     #[test]
     fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
@@ -281,13 +280,7 @@ mod tests {
                 recovery: Recovery::Hold,
                 eligible: true,
                 priority: 0,
-                policy: RoomPolicy {
-                    strategy: Strategy::Raft,
-                    quorum: QuorumPolicy::Dynamic,
-                    merge: MergePolicy::LargestSide,
-                    authority: Authority::Anyone,
-                    host_mode: HostMode::Off,
-                },
+                policy: RoomPolicy::default(),
                 key: Fingerprint([0; 32]),
                 addresses: Vec::new(),
             };

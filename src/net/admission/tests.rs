@@ -3,9 +3,7 @@ use quinn::VarInt;
 use super::*;
 use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::wire::{
-    Authority, HostMode, MergePolicy, QuorumPolicy, RoomPolicy, Side, Strategy,
-};
+use crate::core::wire::{RoomPolicy, Side};
 use crate::net::frame::testing::{Streams, open_streams};
 use crate::net::identity::testing::{Process, in_time, pair};
 use crate::net::identity::{ADMISSION_CODE_BASE, MAX_INCOMING_UNI_STREAMS};
@@ -55,13 +53,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
         },
         generation: 0,
         by_hand: true,
-        policy: RoomPolicy {
-            strategy: Strategy::Raft,
-            quorum: QuorumPolicy::Dynamic,
-            merge: MergePolicy::LargestSide,
-            authority: Authority::Anyone,
-            host_mode: HostMode::Off,
-        },
+        policy: RoomPolicy::default(),
         listen_port: 4433,
         max_message_size: 262_144,
         eligible: true,

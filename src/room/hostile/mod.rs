@@ -22,10 +22,7 @@ use super::{HostCommand, OutMessage, Room};
 use crate::config::Config;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId, SessionId};
-use crate::core::wire::{
-    Authority, Envelope, Hello, HelloAck, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy,
-    Side, Strategy,
-};
+use crate::core::wire::{Authority, Envelope, Hello, HelloAck, Message, RoomPolicy, Side};
 use crate::dispatch::{ConnectionResult, Incoming};
 use crate::error::SendError;
 use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
@@ -329,13 +326,7 @@ impl Attacker {
             incarnation: self.incarnation(),
             generation: 0,
             by_hand: false,
-            policy: RoomPolicy {
-                strategy: Strategy::Raft,
-                quorum: QuorumPolicy::Dynamic,
-                merge: MergePolicy::LargestSide,
-                authority: Authority::Anyone,
-                host_mode: HostMode::Off,
-            },
+            policy: RoomPolicy::default(),
             listen_port: 0,
             max_message_size: 262_144,
             eligible: false,
