@@ -1,5 +1,6 @@
 //! Each guarantee of the dispatcher. Threads wait for events, never for time, except where a test says so.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -468,14 +469,21 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
     const EACH: u32 = 200;
     let dispatch = started(limits(3, 64, FOREVER));
     let (sender, seen) = channel();
+    // Turns are fair among those who wait: nothing is taken before all of them do.
+    let (all_wait, may_take) = channel::<()>();
+    let may_take = Mutex::new(may_take);
     dispatch.register_receive(Some(Arc::new(move |message| {
+        let _ = lock(&may_take).recv();
         let _ = sender.send(number(message));
     })));
     runtime().block_on(async {
+        let begun = Arc::new(AtomicU32::new(0));
         let readers: Vec<_> = (0..READERS)
             .map(|reader| {
                 let dispatch = Arc::clone(&dispatch);
+                let begun = Arc::clone(&begun);
                 tokio::spawn(async move {
+                    begun.fetch_add(1, Ordering::Relaxed);
                     for n in 0..EACH {
                         // Some are longer than all the room there is.
                         let len = 4 + (n as usize * 7) % 90;
@@ -484,6 +492,10 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
                 })
             })
             .collect();
+        while begun.load(Ordering::Relaxed) < READERS {
+            tokio::task::yield_now().await;
+        }
+        drop(all_wait);
         for reader in readers {
             reader.await.expect("no panic");
         }
