@@ -1,11 +1,14 @@
 //! Whom to dial: members that others told of, and members that were lost.
 //!
 //! Of two members that learn of each other the smaller id dials; the larger one dials when no link came
-//! within 2 s. A fresh introduction of a large room is spread out, and no address is dialled more than once
-//! in 2 s.
+//! within 2 s. A fresh introduction of a large room is spread out, and no address of a stranger is dialled
+//! more than once in 2 s. A lost member is dialled by both ends, with waits that double.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use super::id::{Fingerprint, PeerId};
 use super::time::{Duration, Time};
@@ -13,6 +16,9 @@ use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
 
 /// Time between two dials of one address, and of one peer.
 pub const REDIAL_INTERVAL: Duration = Duration::from_secs(2);
+/// Waits between the dials of a lost member do not grow beyond this within the first minute.
+const EARLY_RECONNECT_CAP: Duration = Duration::from_secs(2);
+const EARLY: Duration = Duration::from_secs(60);
 /// A peer that could not be reached for so long is forgotten.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
@@ -21,6 +27,27 @@ const DIALS_PER_SECOND: u64 = 16;
 /// Peers that wait to be dialled, at most.
 const MAX_CANDIDATES: usize = 1024;
 
+/// How a lost member is dialled again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reconnect {
+    /// The first wait; it doubles from there. A quarter more or less is random.
+    pub initial: Duration,
+    /// The longest wait; 2 s within the first minute.
+    pub max: Duration,
+    /// Dials before the member is given up; `None` is unlimited.
+    pub max_retries: Option<u32>,
+}
+
+impl Default for Reconnect {
+    fn default() -> Self {
+        Self {
+            initial: Duration::from_secs(1),
+            max: Duration::from_secs(30),
+            max_retries: None,
+        }
+    }
+}
+
 /// A dial to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dial {
@@ -28,18 +55,26 @@ pub struct Dial {
     pub peer: PeerId,
     /// The key that it must show.
     pub key: Fingerprint,
-    /// Where.
-    pub address: SocketAddr,
+    /// Where it may be reached, the likeliest first; at least one.
+    pub addresses: Vec<SocketAddr>,
 }
 
 #[derive(Debug, Clone)]
 struct Candidate {
     key: Fingerprint,
     addresses: Vec<SocketAddr>,
-    next_address: usize,
     dial_at: Time,
     give_up_at: Time,
     dialing: bool,
+    /// Set for a lost member.
+    lost: Option<Lost>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Lost {
+    since: Time,
+    wait: Duration,
+    dials: u32,
 }
 
 /// See the module's text.
@@ -49,16 +84,20 @@ pub struct Introductions {
     dialled: BTreeMap<SocketAddr, Time>,
     tokens: u32,
     refilled_at: Time,
+    reconnect: Reconnect,
+    rng: ChaCha8Rng,
 }
 
 impl Introductions {
-    /// Nobody to dial yet.
-    pub fn new(now: Time) -> Self {
+    /// Nobody to dial yet. `seed` decides the random part of the waits.
+    pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
         Self {
             candidates: BTreeMap::new(),
             dialled: BTreeMap::new(),
             tokens: BURST,
             refilled_at: now,
+            reconnect,
+            rng: ChaCha8Rng::seed_from_u64(seed),
         }
     }
 
@@ -72,9 +111,31 @@ impl Introductions {
         self.add(now, now + wait, &entry.id, entry.key, &entry.addresses);
     }
 
-    /// A linked peer was lost: both ends dial.
-    pub fn lost(&mut self, now: Time, peer: &PeerId, key: Fingerprint, addresses: &[SocketAddr]) {
-        self.add(now, now + REDIAL_INTERVAL, peer, key, addresses);
+    /// A linked peer was lost: both ends dial, until `give_up_at`.
+    pub fn lost(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+        give_up_at: Time,
+    ) {
+        let wait = self.reconnect.initial;
+        self.candidates.remove(peer);
+        let dial_at = now + self.jittered(wait);
+        self.add(now, dial_at, peer, key, addresses);
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.give_up_at = give_up_at;
+            candidate.lost = Some(Lost {
+                since: now,
+                wait,
+                dials: 0,
+            });
+        }
+    }
+
+    fn jittered(&mut self, wait: Duration) -> Duration {
+        wait * self.rng.random_range(75..=125) / 100
     }
 
     fn add(
@@ -103,7 +164,9 @@ impl Introductions {
                         known.addresses.push(address);
                     }
                 }
-                known.give_up_at = now + GIVE_UP_AFTER;
+                if known.lost.is_none() {
+                    known.give_up_at = now + GIVE_UP_AFTER;
+                }
                 known.dial_at = known.dial_at.min(dial_at);
                 return;
             }
@@ -115,10 +178,10 @@ impl Introductions {
             Candidate {
                 key,
                 addresses,
-                next_address: 0,
                 dial_at,
                 give_up_at: now + GIVE_UP_AFTER,
                 dialing: false,
+                lost: None,
             },
         );
     }
@@ -128,14 +191,43 @@ impl Introductions {
         self.candidates.remove(peer);
     }
 
-    /// A dial to the peer ended without a link; it is tried again later unless that is `hopeless`.
-    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) {
-        if hopeless {
-            self.candidates.remove(peer);
-        } else if let Some(candidate) = self.candidates.get_mut(peer) {
-            candidate.dialing = false;
+    /// Nobody shall be dialled any more.
+    pub fn forget_all(&mut self) {
+        self.candidates.clear();
+    }
+
+    /// A dial to the peer ended without a link; it is tried again later unless that is `hopeless`. Tells
+    /// whether a lost member is given up.
+    #[must_use]
+    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) -> bool {
+        let Some(candidate) = self.candidates.get_mut(peer) else {
+            return false;
+        };
+        candidate.dialing = false;
+        let Some(lost) = candidate.lost else {
             candidate.dial_at = candidate.dial_at.max(now);
+            if hopeless {
+                self.candidates.remove(peer);
+            }
+            return false;
+        };
+        let retries = self.reconnect.max_retries;
+        if hopeless || retries.is_some_and(|most| lost.dials >= most) {
+            self.candidates.remove(peer);
+            return true;
         }
+        let cap = if now.since(lost.since) < EARLY {
+            self.reconnect.max.min(EARLY_RECONNECT_CAP)
+        } else {
+            self.reconnect.max
+        };
+        let wait = (lost.wait * 2).min(cap);
+        let dial_at = now + self.jittered(wait);
+        if let Some(candidate) = self.candidates.get_mut(peer) {
+            candidate.dial_at = dial_at;
+            candidate.lost = Some(Lost { wait, ..lost });
+        }
+        false
     }
 
     /// Peers that are being dialled now.
@@ -180,20 +272,28 @@ impl Introductions {
             if self.tokens == 0 {
                 break;
             }
-            let address = candidate.addresses[candidate.next_address % candidate.addresses.len()];
-            candidate.next_address += 1;
-            if let Some(at) = self.dialled.get(&address) {
-                candidate.dial_at = *at + REDIAL_INTERVAL;
-                continue;
+            let mut addresses = candidate.addresses.clone();
+            match &mut candidate.lost {
+                Some(lost) => lost.dials += 1,
+                None => {
+                    let dialled_at = |address| self.dialled.get(address).copied();
+                    let rested_at = addresses.iter().filter_map(dialled_at).min();
+                    addresses.retain(|address| !self.dialled.contains_key(address));
+                    if addresses.is_empty() {
+                        candidate.dial_at = rested_at.unwrap_or(now) + REDIAL_INTERVAL;
+                        continue;
+                    }
+                }
             }
             self.tokens -= 1;
-            self.dialled.insert(address, now);
+            self.dialled
+                .extend(addresses.iter().map(|address| (*address, now)));
             candidate.dialing = true;
             candidate.dial_at = now + REDIAL_INTERVAL;
             dials.push(Dial {
                 peer: peer.clone(),
                 key: candidate.key,
-                address,
+                addresses,
             });
         }
         dials
@@ -233,6 +333,10 @@ mod tests {
         PeerId::new(name).expect("valid")
     }
 
+    fn introductions_at_0() -> Introductions {
+        Introductions::new(at(0), Reconnect::default(), 1)
+    }
+
     fn entry(name: &str, addresses: &[&str]) -> PeerEntry {
         PeerEntry {
             id: id(name),
@@ -246,10 +350,10 @@ mod tests {
 
     #[test]
     fn the_smaller_id_dials_at_once_and_the_larger_after_two_seconds() {
-        let mut smaller = Introductions::new(at(0));
+        let mut smaller = introductions_at_0();
         smaller.introduce(at(0), &id("a"), &entry("b", &["127.0.0.1:1"]));
         assert_eq!(smaller.due(at(0)).len(), 1);
-        let mut larger = Introductions::new(at(0));
+        let mut larger = introductions_at_0();
         larger.introduce(at(0), &id("c"), &entry("b", &["127.0.0.1:1"]));
         assert_eq!(larger.due(at(0)).len(), 0);
         assert_eq!(larger.next_deadline(), Some(at(2000)));
@@ -258,7 +362,7 @@ mod tests {
 
     #[test]
     fn introductions_are_spread_out() {
-        let mut introductions = Introductions::new(at(0));
+        let mut introductions = introductions_at_0();
         for n in 0..100 {
             let address = format!("10.0.0.1:{}", 1000 + n);
             introductions.introduce(at(0), &id("a"), &entry(&format!("p{n:03}"), &[&address]));
@@ -270,10 +374,10 @@ mod tests {
 
     #[test]
     fn names_that_sort_early_do_not_keep_others_back() {
-        let mut introductions = Introductions::new(at(0));
+        let mut introductions = introductions_at_0();
         introductions.introduce(at(0), &id("a"), &entry("z", &["10.0.0.2:1"]));
         introductions.due(at(0));
-        introductions.dial_failed(at(0), &id("z"), false);
+        assert!(!introductions.dial_failed(at(0), &id("z"), false));
         for n in 0..200 {
             let address = format!("10.0.0.1:{}", 1000 + n);
             let name = format!("b{n:03}");
@@ -282,7 +386,7 @@ mod tests {
         let mut dialled = Vec::new();
         for ms in (1..30_000).step_by(100) {
             for dial in introductions.due(at(ms)) {
-                introductions.dial_failed(at(ms), &dial.peer, false);
+                assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(dial.peer);
             }
         }
@@ -291,7 +395,7 @@ mod tests {
 
     #[test]
     fn one_address_is_dialled_once_in_two_seconds_whoever_is_said_to_be_there() {
-        let mut introductions = Introductions::new(at(0));
+        let mut introductions = introductions_at_0();
         for name in ["b", "c", "d"] {
             introductions.introduce(at(0), &id("a"), &entry(name, &["192.0.2.1:7"]));
         }
@@ -331,7 +435,7 @@ mod tests {
 
     #[test]
     fn some_addresses_are_never_dialled() {
-        let mut introductions = Introductions::new(at(0));
+        let mut introductions = introductions_at_0();
         for (n, bad) in [
             "0.0.0.0:5",
             "255.255.255.255:5",
@@ -351,7 +455,7 @@ mod tests {
 
     #[test]
     fn the_list_is_bounded_and_the_unreachable_are_forgotten() {
-        let mut introductions = Introductions::new(at(0));
+        let mut introductions = introductions_at_0();
         for n in 0..3000 {
             let address = format!("10.0.0.1:{}", 1000 + n);
             introductions.introduce(at(0), &id("a"), &entry(&format!("p{n}"), &[&address]));
@@ -362,15 +466,76 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_dial_is_repeated_with_the_next_address() {
-        let mut introductions = Introductions::new(at(0));
+    fn all_addresses_are_dialled_at_once_and_again_after_two_seconds() {
+        let mut introductions = introductions_at_0();
         introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]));
-        let first = introductions.due(at(0)).remove(0);
-        introductions.dial_failed(at(100), &id("b"), false);
+        assert_eq!(introductions.due(at(0)).remove(0).addresses.len(), 2);
+        assert!(!introductions.dial_failed(at(100), &id("b"), false));
         assert_eq!(introductions.due(at(100)), vec![]);
-        let second = introductions.due(at(2000)).remove(0);
-        assert_ne!(first.address, second.address);
-        introductions.dial_failed(at(2100), &id("b"), true);
+        assert_eq!(introductions.due(at(2000)).remove(0).addresses.len(), 2);
+        assert!(!introductions.dial_failed(at(2100), &id("b"), true));
         assert_eq!(introductions.next_deadline(), None);
+    }
+
+    /// When a lost member is dialled whose dials all fail at once.
+    fn dials_of_a_lost_member(reconnect: Reconnect, until_ms: u64) -> Vec<u64> {
+        let mut introductions = Introductions::new(at(0), reconnect, 1);
+        let address = ["10.0.0.1:1".parse().expect("an address")];
+        introductions.lost(
+            at(0),
+            &id("b"),
+            Fingerprint([1; 32]),
+            &address,
+            at(until_ms),
+        );
+        let mut dials = Vec::new();
+        while let Some(now) = introductions.next_deadline() {
+            for dial in introductions.due(now) {
+                dials.push(now.as_micros() / 1000);
+                if introductions.dial_failed(now, &dial.peer, false) {
+                    return dials;
+                }
+            }
+        }
+        dials
+    }
+
+    #[test]
+    fn a_lost_member_is_dialled_with_waits_that_double_up_to_two_seconds() {
+        let reconnect = Reconnect {
+            initial: Duration::from_millis(100),
+            ..Reconnect::default()
+        };
+        let dials = dials_of_a_lost_member(reconnect, 20_000);
+        let waits: Vec<_> = [&[0], &dials[..]]
+            .concat()
+            .windows(2)
+            .map(|pair| pair[1] - pair[0])
+            .collect();
+        for (wait, plain) in waits
+            .iter()
+            .zip([100, 200, 400, 800, 1600, 2000, 2000, 2000])
+        {
+            let (least, most) = (plain * 75 / 100, plain * 125 / 100 + 1);
+            assert!((least..=most).contains(wait), "{waits:?}");
+        }
+        assert!(dials.last() > Some(&17_000) && dials.last() < Some(&20_000));
+    }
+
+    #[test]
+    fn a_lost_member_is_given_up_after_the_last_retry() {
+        let reconnect = Reconnect {
+            max_retries: Some(3),
+            ..Reconnect::default()
+        };
+        assert_eq!(dials_of_a_lost_member(reconnect, 60_000).len(), 3);
+    }
+
+    #[test]
+    fn the_wait_for_a_lost_member_grows_beyond_two_seconds_after_the_first_minute() {
+        let dials = dials_of_a_lost_member(Reconnect::default(), 200_000);
+        let early = dials.iter().filter(|at| **at < 60_000).count();
+        let late = dials.iter().filter(|at| **at > 100_000).count();
+        assert!(early >= 24 && late <= 5, "{dials:?}");
     }
 }

@@ -43,6 +43,8 @@ pub struct Member {
     pub key: Fingerprint,
     /// Where others may reach it, as far as known here.
     pub addresses: Vec<SocketAddr>,
+    /// Whether the room ends with it.
+    pub is_host: bool,
     /// Its round-trip time.
     pub rtt: RttEstimator,
     last_heard: Time,
@@ -66,6 +68,7 @@ impl Member {
             incarnation,
             key,
             addresses,
+            is_host: false,
             rtt: RttEstimator::default(),
             last_heard: now,
             next_seq: 0,

@@ -5,8 +5,11 @@
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
 mod contract;
+mod decrees;
+mod joins;
+mod links;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use super::election::raft::{Raft, RaftConfig};
@@ -15,15 +18,17 @@ use super::election::{Election, ElectionError, ElectionInput, ElectionOutput, Go
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
 use super::membership::{Due, Member, Membership};
-use super::time::Time;
+use super::time::{Duration, Time};
 use super::wire::{
-    Envelope, Heartbeat, Hello, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message, PeerEntry,
-    Probe, Side,
+    Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
+    Message, PeerEntry, Probe, Side,
 };
+use joins::Joins;
+use links::Absent;
 
 pub use contract::{
-    AdmissionRefusal, Command, CommandError, Event, Input, LeftReason, LinkEnd, LinkUp, NodeConfig,
-    Output,
+    AdmissionRefusal, Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, LinkUp,
+    NodeConfig, Output,
 };
 
 /// Peers that the host disconnected and that are remembered, at most.
@@ -37,14 +42,19 @@ pub struct Node {
     config: NodeConfig,
     election: Raft,
     membership: Membership,
+    absent: BTreeMap<PeerId, Absent>,
     view: View,
     introductions: Introductions,
+    joins: Joins,
+    decrees: Decrees,
     barred: BTreeSet<PeerId>,
     host_dialing: bool,
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
     probes: u64,
     farewells: Option<BTreeSet<PeerId>>,
+    /// Whether the room is over for this node.
+    ended: bool,
     outputs: VecDeque<Output>,
 }
 
@@ -57,7 +67,8 @@ impl Node {
         seed: u64,
         now: Time,
     ) -> Self {
-        let config = config.with_effective_timeouts();
+        let mut config = config.with_effective_timeouts();
+        config.eligible &= config.policy.host_mode != HostMode::Guest;
         let raft = RaftConfig {
             heartbeat_timeout: config.heartbeat_timeout,
             election_timeout_min: config.election_timeout_min,
@@ -74,14 +85,18 @@ impl Node {
             me,
             incarnation,
             membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
+            absent: BTreeMap::new(),
             view: View::default(),
-            introductions: Introductions::new(now),
+            introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
+            joins: Joins::default(),
+            decrees: Decrees::default(),
             barred: BTreeSet::new(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
             probes: 0,
             farewells: None,
+            ended: false,
             outputs: VecDeque::new(),
             config,
         }
@@ -113,6 +128,8 @@ impl Node {
             heartbeat,
             self.membership.next_deadline(),
             self.introductions.next_deadline(),
+            self.absence_deadline(),
+            self.joins.next_deadline(),
             self.election.next_deadline(),
         ]
         .into_iter()
@@ -150,6 +167,16 @@ impl Node {
         self.election.leader() == Some(&self.me)
     }
 
+    /// Whether this node may lead, and its election priority.
+    pub fn standing_of_myself(&self) -> (bool, i32) {
+        (self.config.eligible, self.config.priority)
+    }
+
+    /// Whether the room is over for this node: it was kicked, or the fixed host has left.
+    pub fn is_over(&self) -> bool {
+        self.ended
+    }
+
     /// The record that stamps what this node sends as leader.
     pub fn leader_stamp(&self) -> Option<&Record> {
         self.election.leader_stamp()
@@ -165,13 +192,18 @@ impl Node {
         self.election.side(now, &self.view)
     }
 
-    /// Whether a dialler with this Hello and key may be linked. Changes nothing.
+    /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
+    /// asked ([`Input::Join`]). Changes nothing.
     ///
     /// # Errors
     /// [`AdmissionRefusal`] says what stands against it.
     pub fn check_hello(&self, hello: &Hello, key: Fingerprint) -> Result<(), AdmissionRefusal> {
+        let peer = &hello.peer_id;
         if self.farewells.is_some() {
             return Err(AdmissionRefusal::Leaving);
+        }
+        if self.ended {
+            return Err(AdmissionRefusal::Ended);
         }
         if let Some((field, ours, theirs)) = self.config.policy.difference(&hello.policy) {
             return Err(AdmissionRefusal::Policy {
@@ -180,21 +212,32 @@ impl Node {
                 theirs,
             });
         }
-        if hello.peer_id == self.me {
-            return Err(AdmissionRefusal::DuplicatePeerId(hello.peer_id.clone()));
+        if *peer == self.me {
+            return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
         }
-        match self.membership.get(&hello.peer_id) {
-            Some(member) if member.key != key || hello.incarnation < member.incarnation => {
-                return Err(AdmissionRefusal::DuplicatePeerId(hello.peer_id.clone()));
-            }
-            Some(_) => {}
-            None if self.membership.len() >= self.config.max_connections => {
-                return Err(AdmissionRefusal::Full(self.membership.len()));
-            }
-            None => {}
+        if self.is_kicked(peer, key) {
+            return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
-        if self.barred.contains(&hello.peer_id) && !hello.by_hand {
-            return Err(AdmissionRefusal::Barred(hello.peer_id.clone()));
+        let bound = match (self.membership.get(peer), self.absent.get(peer)) {
+            (Some(member), _) => Some((member.key, member.incarnation)),
+            (None, Some(absent)) => Some((absent.key, absent.incarnation)),
+            (None, None) => None,
+        };
+        let linked = self.membership.get(peer).is_some();
+        match bound {
+            Some((bound_to, incarnation)) if bound_to == key => {
+                if hello.incarnation < incarnation {
+                    return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
+                }
+            }
+            Some(_) if linked => return Err(AdmissionRefusal::Bound(peer.clone())),
+            _ => {}
+        }
+        if !linked && self.membership.len() >= self.config.max_connections {
+            return Err(AdmissionRefusal::Full(self.membership.len()));
+        }
+        if self.barred.contains(peer) && !hello.by_hand {
+            return Err(AdmissionRefusal::Barred(peer.clone()));
         }
         Ok(())
     }
@@ -239,11 +282,17 @@ impl Node {
             Input::Tick => self.tick(now),
             Input::LinkUp(link) => self.link_up(now, *link),
             Input::LinkDown { peer, why } => self.link_down(now, &peer, why),
+            Input::SessionOver { peer, why } => self.session_over(now, &peer, why),
+            Input::Join {
+                ticket,
+                candidate,
+                invited,
+            } => self.join(now, ticket, *candidate, invited),
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::Heard { peer } => self.heard(now, &peer),
             Input::DialFailed { peer, hopeless } => {
-                self.introductions.dial_failed(now, &peer, hopeless);
+                self.dial_failed(now, &peer, hopeless);
             }
             Input::HostDialing(dialing) => self.host_dialing = dialing,
         }
@@ -267,20 +316,14 @@ impl Node {
         if self.election.leader() != self.told_leader.as_ref() {
             self.told_leader = self.election.leader().cloned();
             self.event(Event::LeaderChanged(self.told_leader.clone()));
+            self.decider_changed(now);
         }
     }
 
     fn tick(&mut self, now: Time) {
         for due in self.membership.due(now) {
             match due {
-                Due::Probe(peer) => {
-                    self.probes += 1;
-                    let nonce = self.probes;
-                    self.outputs.push_back(Output::Datagram {
-                        to: peer,
-                        probe: Probe::Ping { nonce },
-                    });
-                }
+                Due::Probe(peer) => self.ping(&peer),
                 Due::Lost(peer) => {
                     self.close(&peer, LinkEnd::Silent);
                     self.link_down(now, &peer, LinkEnd::Silent);
@@ -295,7 +338,17 @@ impl Node {
         for dial in self.introductions.due(now) {
             self.outputs.push_back(Output::Dial(dial));
         }
+        self.end_absences(now);
+        self.joins_due(now);
         self.elect(now, ElectionInput::Tick);
+    }
+
+    fn ping(&mut self, peer: &PeerId) {
+        self.probes += 1;
+        self.outputs.push_back(Output::Datagram {
+            to: peer.clone(),
+            probe: Probe::Ping { nonce: self.probes },
+        });
     }
 
     fn heartbeat_all(&mut self, now: Time) {
@@ -312,99 +365,6 @@ impl Node {
         }
     }
 
-    fn link_up(&mut self, now: Time, link: LinkUp) {
-        let peer = link.peer;
-        if self.membership.get(&peer).is_some() {
-            // The caller ends a session before it begins the next.
-            self.link_down(now, &peer, LinkEnd::Replaced);
-        }
-        self.introductions.forget(&peer);
-        let known: Vec<_> = self.membership.iter().map(entry_of).collect();
-        let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
-        member.addresses.truncate(MAX_PEER_ADDRESSES);
-        let newcomer = entry_of((&peer, &member));
-        self.membership.insert(peer.clone(), member);
-        self.view.voters.insert(
-            peer.clone(),
-            Voter {
-                incarnation: link.incarnation,
-                eligible: link.eligible,
-                priority: link.priority,
-                rtt: None,
-            },
-        );
-        self.event(Event::Joined(peer.clone()));
-
-        let myself = PeerEntry {
-            id: self.me.clone(),
-            key: self.config.key,
-            addresses: self.config.addresses.clone(),
-        };
-        let mut list = vec![myself];
-        list.extend(known);
-        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
-            self.transmit(&peer, Message::PeerList(part.to_vec()));
-        }
-        for other in self.membership.ids() {
-            if other != peer {
-                self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
-            }
-        }
-        let violation = self.try_elect(
-            now,
-            ElectionInput::PeerUp {
-                peer: peer.clone(),
-                ours: link.ours,
-                theirs: link.theirs,
-            },
-        );
-        self.heartbeat(now, &peer);
-        if let Err(error) = violation {
-            self.punish(now, &peer, error);
-        }
-    }
-
-    fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
-        if matches!(why, LinkEnd::Disconnected | LinkEnd::Violation(_)) {
-            self.bar(peer);
-        }
-        let (gone, reason) = match why {
-            LinkEnd::Closed => (Gone::Closed, LeftReason::Lost),
-            LinkEnd::Silent => (Gone::Silent, LeftReason::Lost),
-            // These end a link, not a life: the others' word of it still counts (G3).
-            LinkEnd::Disconnected => (Gone::Silent, LeftReason::Disconnected),
-            LinkEnd::Violation(_) => (Gone::Silent, LeftReason::Violation),
-            LinkEnd::Replaced => (Gone::Closed, LeftReason::Replaced),
-        };
-        self.remove(now, peer, gone, reason);
-    }
-
-    /// Takes a peer out of membership and election, and tells the host.
-    fn remove(&mut self, now: Time, peer: &PeerId, gone: Gone, why: LeftReason) {
-        let Some(member) = self.membership.remove(peer) else {
-            return;
-        };
-        self.view.voters.remove(peer);
-        if why == LeftReason::Lost && self.config.auto_reconnect {
-            self.introductions
-                .lost(now, peer, member.key, &member.addresses);
-        } else {
-            self.introductions.forget(peer);
-        }
-        self.event(Event::Left {
-            peer: peer.clone(),
-            why,
-        });
-        self.elect(
-            now,
-            ElectionInput::PeerDown {
-                peer: peer.clone(),
-                incarnation: member.incarnation,
-                why: gone,
-            },
-        );
-    }
-
     fn message(&mut self, now: Time, from: &PeerId, envelope: Envelope) {
         let Some(member) = self.membership.get_mut(from) else {
             return;
@@ -413,6 +373,7 @@ impl Node {
             return; // G9: of another life
         }
         member.heard(now);
+        self.binding_lives(from);
         match envelope.message {
             Message::PeerList(entries) => self.introduced(now, from, entries),
             Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
@@ -429,31 +390,27 @@ impl Node {
                 };
                 self.elect_for(now, from, input);
             }
-        }
-    }
-
-    fn introduced(&mut self, now: Time, from: &PeerId, entries: Vec<PeerEntry>) {
-        let too_long = entries.len() > MAX_PEER_LIST_ENTRIES
-            || entries
-                .iter()
-                .any(|entry| entry.addresses.len() > MAX_PEER_ADDRESSES);
-        if too_long {
-            self.violation(now, from, "a peer list is longer than allowed");
-            return;
-        }
-        for entry in entries {
-            if entry.id == *from {
-                if let Some(member) = self.membership.get_mut(from) {
-                    merge_addresses(&mut member.addresses, &entry.addresses);
-                }
-            } else if entry.id != self.me
-                && entry.key != self.config.key
-                && self.membership.get(&entry.id).is_none()
-                && !self.barred.contains(&entry.id)
-                && self.membership.len() < self.config.max_connections
-            {
-                self.introductions.introduce(now, &self.me, &entry);
+            Message::JoinRequest { request, candidate } => {
+                self.join_requested(now, from, request, candidate);
             }
+            Message::JoinAnswer { request, verdict } => {
+                self.join_answered(now, from, request, verdict);
+            }
+            Message::Admitted { entry, incarnation } => {
+                self.admitted(now, from, &entry, incarnation);
+            }
+            Message::Kicked {
+                peer,
+                key,
+                code,
+                bytes,
+            } => self.kicked(now, from, &peer, key, code, bytes),
+            Message::Decrees(decrees) => self.decreed(now, from, decrees),
+            Message::Standing {
+                eligible,
+                priority,
+                successor,
+            } => self.standing(now, from, eligible, priority, successor),
         }
     }
 
@@ -470,6 +427,7 @@ impl Node {
             pulse: heartbeat.pulse,
         };
         self.elect_for(now, from, input);
+        self.decider_heard(from);
         if answer {
             self.heartbeat(now, from);
         }
@@ -492,6 +450,7 @@ impl Node {
         if let Some(member) = self.membership.get_mut(peer) {
             member.heard(now);
         }
+        self.binding_lives(peer);
     }
 
     fn command(&mut self, now: Time, command: Command) -> Result<(), CommandError> {
@@ -503,20 +462,25 @@ impl Node {
                 self.try_elect(now, ElectionInput::EnableAuto(enabled))?;
             }
             Command::Disconnect(peer) if peer == self.me => {
-                return Err(CommandError::OneselfDisconnected(peer));
+                return Err(CommandError::Oneself(peer));
             }
             Command::Disconnect(peer) => {
                 self.introductions.forget(&peer);
-                if self.membership.get(&peer).is_some() {
-                    self.close(&peer, LinkEnd::Disconnected);
-                    self.link_down(now, &peer, LinkEnd::Disconnected);
-                } else {
-                    self.bar(&peer);
-                }
+                self.close(&peer, LinkEnd::Disconnected);
+                self.link_down(now, &peer, LinkEnd::Disconnected);
             }
             Command::Unbar(peer) => {
                 self.barred.remove(&peer);
             }
+            Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
+            Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
+            Command::SetPriority(priority) => self.set_priority(now, priority)?,
+            Command::AskHost(ask) => self.config.ask_host = ask,
+            Command::AnswerJoin { request, verdict } => {
+                self.host_answers(now, request, verdict)?;
+            }
+            Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
+            Command::SetMaxPeers(max_peers) => self.set_max_peers(max_peers)?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())

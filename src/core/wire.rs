@@ -18,6 +18,10 @@ pub const MAX_HELLO_BYTES: usize = 12 * 1024;
 pub const MAX_CONTROL_FRAME_BYTES: usize = 64 * 1024;
 /// Most entries of one [`Message::PeerList`].
 pub const MAX_PEER_LIST_ENTRIES: usize = 128;
+/// Longest word of an application that kicks or rejects, in bytes.
+pub const MAX_REASON_BYTES: usize = 3072;
+/// Most peers that are kicked while a room lives.
+pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
 
@@ -63,6 +67,21 @@ pub enum HostMode {
     /// No fixed host: the room elects.
     #[default]
     Off,
+    /// This member leads, and the room ends with it.
+    Host,
+    /// Another member is the host; this one never leads.
+    Guest,
+}
+
+impl HostMode {
+    /// Whether members of these two modes may share a room: one host and guests, or no host at all.
+    fn goes_with(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Host, Self::Host) => false,
+            (Self::Off, other) | (other, Self::Off) => other == Self::Off,
+            (Self::Host | Self::Guest, _) => true,
+        }
+    }
 }
 
 /// The rules that all members of a room share. Two members that differ do not link.
@@ -81,21 +100,26 @@ pub struct RoomPolicy {
 }
 
 impl RoomPolicy {
-    /// The first rule in which `self` and `other` differ, with both values as text.
+    /// The first rule in which `self` and `other` do not go together, with both values as text.
     pub fn difference(&self, other: &Self) -> Option<(&'static str, String, String)> {
         macro_rules! compare {
             ($($field:ident),*) => {
                 $(if self.$field != other.$field {
-                    return Some((
-                        stringify!($field),
-                        format!("{:?}", self.$field),
-                        format!("{:?}", other.$field),
-                    ));
+                    return Some(said!($field));
                 })*
             };
         }
-        compare!(strategy, quorum, merge, authority, host_mode);
-        None
+        macro_rules! said {
+            ($field:ident) => {
+                (
+                    stringify!($field),
+                    format!("{:?}", self.$field),
+                    format!("{:?}", other.$field),
+                )
+            };
+        }
+        compare!(strategy, quorum, merge, authority);
+        (!self.host_mode.goes_with(other.host_mode)).then(|| said!(host_mode))
     }
 }
 
@@ -136,6 +160,9 @@ pub struct Hello {
     pub incarnation: Incarnation,
     /// How many sessions with this peer the sender has ended; the new session is the larger of both.
     pub generation: u32,
+    /// How many links the sender has lost within the present session; a larger number than the receiver's
+    /// tells it that its link is dead.
+    pub losses: u32,
     /// Whether the sender's host asked for this link (it lifts an earlier disconnect).
     pub by_hand: bool,
     /// The rules that the sender plays by.
@@ -160,7 +187,9 @@ pub struct Hello {
 pub struct HelloAck {
     /// 0, or the code that the dialler's host gets.
     pub code: i32,
-    /// Bytes of the acceptor's application that explain a rejection.
+    /// The number that the application of the room gave a rejection.
+    pub reason: i32,
+    /// What that application said, at most [`MAX_REASON_BYTES`].
     #[serde(with = "bytes_field")]
     pub bytes: Vec<u8>,
     /// The acceptor's own Hello.
@@ -220,6 +249,97 @@ pub enum Message {
     LeaveAck,
     /// A message of the election strategy.
     Election(ElectionMessage),
+    /// A member asks the leader whether a stranger may enter.
+    JoinRequest {
+        /// Counts the sender's questions.
+        request: u64,
+        /// Who wants to enter.
+        candidate: Candidate,
+    },
+    /// The leader's answer.
+    JoinAnswer {
+        /// The question answered.
+        request: u64,
+        /// Whether the stranger may enter.
+        verdict: Verdict,
+    },
+    /// The leader has let a stranger in: whoever is dialled by it may link.
+    Admitted {
+        /// Who it is and where it may be reached.
+        entry: PeerEntry,
+        /// Which life of it.
+        incarnation: Incarnation,
+    },
+    /// The leader removes a member, which stays out for as long as the room lives.
+    Kicked {
+        /// Who.
+        peer: PeerId,
+        /// Its key.
+        key: Fingerprint,
+        /// The number that the leader's host gave as the reason.
+        code: i32,
+        /// What the leader's host said, at most [`MAX_REASON_BYTES`].
+        #[serde(with = "bytes_field")]
+        bytes: Vec<u8>,
+    },
+    /// What the leaders of this room have decreed so far.
+    Decrees(Decrees),
+    /// The sender may or may not lead from now on, or its priority has changed.
+    Standing {
+        /// Whether it may lead.
+        eligible: bool,
+        /// Its election priority.
+        priority: i32,
+        /// Who campaigns at once, if the sender led and may no longer.
+        successor: Option<PeerId>,
+    },
+}
+
+/// Somebody who wants to enter the room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// Its name, its key and where it was seen.
+    pub entry: PeerEntry,
+    /// Its life.
+    pub incarnation: Incarnation,
+    /// What its application says, at most [`MAX_JOIN_PAYLOAD_BYTES`].
+    #[serde(with = "bytes_field")]
+    pub payload: Vec<u8>,
+}
+
+/// Whether somebody may enter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// It may.
+    Accepted,
+    /// Its id is another's.
+    DuplicatePeerId,
+    /// The room is full.
+    Full,
+    /// The leader's host says no, or it was kicked.
+    Rejected {
+        /// The number that the host gave as the reason.
+        reason: i32,
+        /// What the host said, at most [`MAX_REASON_BYTES`].
+        #[serde(with = "bytes_field")]
+        bytes: Vec<u8>,
+    },
+    /// Nobody decided in time.
+    Timeout,
+    /// The one that was asked does not lead; ask again.
+    NotLeader,
+}
+
+/// Rules that leaders set while the room lives. Two copies merge without loss: the newer limit holds, and
+/// whoever was kicked stays kicked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Decrees {
+    /// Under which leadership the limit was set, and the how manieth it was: the largest holds.
+    pub version: (Stamp, u64),
+    /// Most other members of any member; 0 is no limit beside the members' own.
+    pub max_peers: u32,
+    /// Who is kicked, with its key. At most [`MAX_KICKED`].
+    pub kicked: Vec<(PeerId, Fingerprint)>,
 }
 
 /// The periodic sign of life.

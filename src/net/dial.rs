@@ -8,7 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use quinn::{
     Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportConfig,
 };
@@ -19,13 +19,13 @@ use super::admission::{
     AdmissionError, RoomProof, accept_pake, close_after_flush, dial_pake, read_hello,
     read_hello_ack, write_hello, write_hello_ack,
 };
-use super::frame::{ControlFrame, put_value, read_frame};
+use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
     DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
 };
 use super::limiter::FailedAdmissions;
 use super::link::{Admitted, close};
-use crate::core::id::Fingerprint;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Hello, HelloAck, Side};
 use crate::error::Code;
 
@@ -60,10 +60,12 @@ pub(crate) enum Ask {
         hello: Hello,
         /// Its key.
         key: Fingerprint,
+        /// Where it is.
+        from: SocketAddr,
         /// Whether our host asked for this link.
         by_hand: bool,
-        /// A place for it; or the code that ends the dial.
-        answer: oneshot::Sender<Result<Reservation, Code>>,
+        /// A place for it; or why the dial ends.
+        answer: oneshot::Sender<Result<Reservation, Refused>>,
     },
     /// A dialler says this: do we take it?
     Admit {
@@ -71,11 +73,34 @@ pub(crate) enum Ask {
         hello: Hello,
         /// Its key.
         key: Fingerprint,
+        /// Where it is.
+        from: SocketAddr,
         /// What we say, and a place for it unless that is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
     },
     /// Both ends take the link; told when it is part of the room, or the code that says why it is not.
     Attach(Box<Attach>, oneshot::Sender<Result<(), Code>>),
+}
+
+/// Why a link did not come about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// The code for the host.
+    pub(crate) code: Code,
+    /// The number that the application of the room gave.
+    pub(crate) reason: i32,
+    /// What that application said.
+    pub(crate) bytes: Bytes,
+}
+
+impl From<Code> for Refused {
+    fn from(code: Code) -> Self {
+        Self {
+            code,
+            reason: 0,
+            bytes: Bytes::new(),
+        }
+    }
 }
 
 /// A link that both ends take.
@@ -90,6 +115,8 @@ pub(crate) struct Attach {
     pub(crate) our_side: Side,
     /// How many sessions with this peer we said had ended.
     pub(crate) our_generation: u32,
+    /// How many links we said we had lost in the present session.
+    pub(crate) our_losses: u32,
     /// Whether we dialled.
     pub(crate) dialled: bool,
     /// Whether our host asked for this link.
@@ -113,18 +140,18 @@ impl Gate {
     /// Dials `address` and enters the link into the room, within the handshake's time.
     ///
     /// # Errors
-    /// The code for the host: `AlreadyConnected` where there is a link to that peer.
+    /// What the host is told: `AlreadyConnected` where there is a link to that peer.
     pub(crate) async fn dial(
         &self,
         address: SocketAddr,
         expected: Option<Fingerprint>,
         by_hand: bool,
         limit: Duration,
-    ) -> Result<(), Code> {
+    ) -> Result<PeerId, Refused> {
         let dial = self.dial_without_limit(address, expected, by_hand);
         match timeout(limit, dial).await {
             Ok(result) => result,
-            Err(_) => Err(Code::Timeout),
+            Err(_) => Err(Code::Timeout.into()),
         }
     }
 
@@ -133,7 +160,7 @@ impl Gate {
         address: SocketAddr,
         expected: Option<Fingerprint>,
         by_hand: bool,
-    ) -> Result<(), Code> {
+    ) -> Result<PeerId, Refused> {
         let config = client_config(&self.identity, expected, Arc::clone(&self.transport))
             .map_err(|error| log_internal(&error))?;
         let connecting = self
@@ -146,7 +173,7 @@ impl Gate {
         let guard = CloseOnDrop::new(&connection);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
         if key == self.identity.fingerprint() {
-            return Err(Code::InvalidArgument); // our own socket, by another name
+            return Err(Code::InvalidArgument.into()); // our own socket, by another name
         }
         // One dial at a time decides about a peer: the second finds the link of the first.
         let lock = self.dials.of(key);
@@ -163,26 +190,25 @@ impl Gate {
             Ok(admitted) => admitted,
             Err(error) => return Err(self.explain(&connection, error)),
         };
-        let result = self
-            .attach(Attach {
-                link: Admitted {
-                    connection: connection.clone(),
-                    send,
-                    recv,
-                },
-                theirs,
-                key,
-                our_side: hello.side,
-                our_generation: hello.generation,
-                dialled: true,
-                by_hand,
-                reservation,
-            })
-            .await;
-        if result.is_ok() {
-            guard.disarm();
-        }
-        result
+        let peer = theirs.peer_id.clone();
+        self.attach(Attach {
+            link: Admitted {
+                connection: connection.clone(),
+                send,
+                recv,
+            },
+            theirs,
+            key,
+            our_side: hello.side,
+            our_generation: hello.generation,
+            our_losses: hello.losses,
+            dialled: true,
+            by_hand,
+            reservation,
+        })
+        .await?;
+        guard.disarm();
+        Ok(peer)
     }
 
     async fn dial_exchange(
@@ -196,17 +222,24 @@ impl Gate {
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
         if ack.code != 0 {
-            return Err(Refusal::Said(said(ack.code)));
+            return Err(Refusal::Said(Refused {
+                code: said(ack.code),
+                reason: ack.reason,
+                bytes: Bytes::from(ack.bytes),
+            }));
         }
         let theirs = ack.hello.clone();
+        let from = connection.remote_address();
         let reservation = self
             .ask(|answer| Ask::Check {
                 hello: theirs,
                 key,
+                from,
                 by_hand,
                 answer,
             })
             .await
+            .map_err(Refused::from)
             .and_then(|checked| checked)
             .map_err(Refusal::Ours)?;
         say_ready(&mut send).await?;
@@ -215,19 +248,19 @@ impl Gate {
     }
 
     /// The code for the host; the other end gets it too, where it is our word.
-    fn explain(&self, connection: &Connection, refusal: Refusal) -> Code {
+    fn explain(&self, connection: &Connection, refusal: Refusal) -> Refused {
         match refusal {
-            Refusal::Said(code) => code,
-            Refusal::Ours(code) => {
-                connection.close(close_code(code.value()), b"");
-                code
+            Refusal::Said(refused) => refused,
+            Refusal::Ours(refused) => {
+                connection.close(close_code(refused.code.value()), b"");
+                refused
             }
             Refusal::Admission(error) => {
                 tracing::debug!(%error, "a dial failed");
                 // The other end's word says more than our failing to read.
                 let closed = connection.close_reason();
                 connection.close(close_code(error.code()), b"");
-                match closed {
+                let code = match closed {
                     // Both dialled at once, and the other link is in use already.
                     Some(ConnectionError::ApplicationClosed(closed))
                         if closed.error_code == close::SUPERSEDED =>
@@ -238,7 +271,8 @@ impl Gate {
                         Some(DialError::Closed { code }) => said(code),
                         _ => said(error.code()),
                     },
-                }
+                };
+                code.into()
             }
         }
     }
@@ -306,7 +340,7 @@ impl Gate {
                 }
                 connection.close(close_code(error.code()), b"");
             }
-            Err(Refusal::Ours(code) | Refusal::Said(code)) => {
+            Err(Refusal::Ours(Refused { code, .. }) | Refusal::Said(Refused { code, .. })) => {
                 tracing::debug!(%from, ?code, "a link was not admitted");
                 connection.close(close_code(code.value()), b"");
             }
@@ -315,18 +349,22 @@ impl Gate {
     }
 
     async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {
-        let key = peer_fingerprint(connection).ok_or(Refusal::Ours(Code::ConnectionFailed))?;
+        let key = peer_fingerprint(connection).ok_or(Refusal::from(Code::ConnectionFailed))?;
         let (mut send, mut recv) = accept_pake(connection, &self.proof).await?;
         let theirs = read_hello(&mut recv).await?;
         let hello = theirs.clone();
         let (ack, reservation) = self
-            .ask(|answer| Ask::Admit { hello, key, answer })
-            .await
-            .map_err(Refusal::Ours)?;
+            .ask(|answer| Ask::Admit {
+                hello,
+                key,
+                from: connection.remote_address(),
+                answer,
+            })
+            .await?;
         write_hello_ack(&mut send, &ack).await?;
         let Some(reservation) = reservation else {
             close_after_flush(connection, send, ack.code).await;
-            return Err(Refusal::Said(said(ack.code)));
+            return Err(Refusal::Said(said(ack.code).into()));
         };
         say_ready(&mut send).await?;
         hear_ready(&mut recv).await?;
@@ -340,12 +378,13 @@ impl Gate {
             key,
             our_side: ack.hello.side,
             our_generation: ack.hello.generation,
+            our_losses: ack.hello.losses,
             dialled: false,
             by_hand: false,
             reservation,
         })
-        .await
-        .map_err(Refusal::Ours)
+        .await?;
+        Ok(())
     }
 
     async fn attach(&self, attach: Attach) -> Result<(), Code> {
@@ -369,23 +408,34 @@ enum Refusal {
     /// The exchange failed.
     Admission(AdmissionError),
     /// The other end said so.
-    Said(Code),
+    Said(Refused),
     /// We say so.
-    Ours(Code),
+    Ours(Refused),
 }
 
-impl<E: Into<AdmissionError>> From<E> for Refusal {
-    fn from(error: E) -> Self {
+impl From<Code> for Refusal {
+    fn from(code: Code) -> Self {
+        Self::Ours(code.into())
+    }
+}
+
+impl From<AdmissionError> for Refusal {
+    fn from(error: AdmissionError) -> Self {
+        Self::Admission(error)
+    }
+}
+
+impl From<FrameError> for Refusal {
+    fn from(error: FrameError) -> Self {
         Self::Admission(error.into())
     }
 }
 
 async fn say_ready(send: &mut SendStream) -> Result<(), Refusal> {
     let mut buffer = BytesMut::new();
-    put_value(&mut buffer, &ControlFrame::Ready)
-        .map_err(|error| Refusal::Ours(log_internal(&error)))?;
+    put_value(&mut buffer, &ControlFrame::Ready).map_err(|error| log_internal(&error))?;
     let written = send.write_all(&buffer).await;
-    written.map_err(|error| AdmissionError::from(super::frame::FrameError::from(error)))?;
+    written.map_err(|error| FrameError::from(error))?;
     Ok(())
 }
 

@@ -61,6 +61,8 @@ struct Outbox {
     sent_until: u64,
     bytes: usize,
     max_message_size: usize,
+    /// Whether the peer is lost: what is queued waits for the next link, and nothing is added.
+    paused: bool,
     writer: Arc<Notify>,
     /// Whether the writer found nothing and waits to be told.
     writer_waits: bool,
@@ -145,10 +147,27 @@ impl Outboxes {
             sent_until: 0,
             bytes: 0,
             max_message_size,
+            paused: false,
             writer: Arc::new(Notify::new()),
             writer_waits: false,
         };
         self.lock_always().open.insert(peer.clone(), outbox);
+    }
+
+    /// The peer is lost. Its queue keeps what it has and takes nothing more.
+    pub(crate) fn pause(&self, peer: &PeerId) {
+        self.set_paused(peer, true);
+    }
+
+    /// The peer is back.
+    pub(crate) fn resume(&self, peer: &PeerId) {
+        self.set_paused(peer, false);
+    }
+
+    fn set_paused(&self, peer: &PeerId, paused: bool) {
+        if let Some(outbox) = self.lock_always().open.get_mut(peer) {
+            outbox.paused = paused;
+        }
     }
 
     /// Closes the queue to a peer whose session ended; gives the number of messages that it has not taken.

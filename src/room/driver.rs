@@ -9,21 +9,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::admissions::Admissions;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::raft::Recovery;
-use crate::core::id::{Incarnation, PeerId};
-use crate::core::introductions::is_dialable;
-use crate::core::node::{Command, CommandError, Event, Input, Node, NodeConfig, Output};
+use crate::core::election::{AssignOutcome, Election};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::introductions::{Dial, Reconnect, is_dialable};
+use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
-use crate::dispatch::{ConnectionResult, Event as HostEvent};
+use crate::dispatch::{self, ConnectionResult, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
-use crate::net::dial::{Ask, DialLocks, Gate};
+use crate::net::dial::{Ask, DialLocks, Gate, Refused};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket;
@@ -47,6 +50,10 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 const LATE: Duration = Duration::from_millis(100);
 /// What it takes to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
+/// How often it is looked whether the host was told of a departure that somebody waits for.
+const HOST_POLL: Duration = Duration::from_millis(5);
+/// Time between two dials of one member at different addresses.
+const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
 
@@ -84,9 +91,9 @@ pub(super) fn run(
 /// How a dial ended.
 enum DialDone {
     /// One that the core asked for.
-    Core(PeerId, Result<(), Code>),
+    Core(PeerId, Result<PeerId, Refused>),
     /// One that the host asked for.
-    Host(String, Result<(), Code>),
+    Host(String, Result<PeerId, Refused>),
 }
 
 /// The state of the network thread.
@@ -94,6 +101,7 @@ pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
     pub(super) node: Node,
     pub(super) sessions: Sessions,
+    pub(super) admissions: Admissions,
     pub(super) surroundings: Surroundings,
     pub(super) policy: RoomPolicy,
     gate: Arc<Gate>,
@@ -107,6 +115,8 @@ pub(super) struct Driver {
     dials: mpsc::UnboundedReceiver<DialDone>,
     dial_done: mpsc::UnboundedSender<DialDone>,
     host_dials: usize,
+    /// What this application says when it enters a room.
+    join_payload: Vec<u8>,
     leave_asked: bool,
     departed: bool,
 }
@@ -182,6 +192,7 @@ impl Driver {
             shared,
             node,
             sessions: Sessions::default(),
+            admissions: Admissions::default(),
             surroundings,
             policy,
             gate,
@@ -194,6 +205,7 @@ impl Driver {
             dials,
             dial_done,
             host_dials: 0,
+            join_payload: Vec::new(),
             leave_asked: false,
             departed: false,
         };
@@ -226,9 +238,15 @@ impl Driver {
             let at = self.origin + Duration::from_micros(at.as_micros());
             self.tick_after.map_or(at, |after| at.max(after))
         });
-        self.sessions
-            .next_deadline()
-            .map_or(core, |departing| core.min(departing))
+        let departing = self.sessions.next_deadline();
+        let for_the_host = self
+            .admissions
+            .wait_for_the_host()
+            .then(|| Instant::now() + HOST_POLL);
+        [departing, for_the_host]
+            .into_iter()
+            .flatten()
+            .fold(core, Instant::min)
     }
 
     fn timer(&mut self, deadline: Instant) {
@@ -243,6 +261,7 @@ impl Driver {
         }
         self.feed(Input::Tick);
         self.finish_departures(now);
+        self.proceed_all();
     }
 
     /// The time as the core counts it.
@@ -269,6 +288,7 @@ impl Driver {
     /// a query in a callback shows the event's state or a newer one.
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
+        let mut answers = Vec::new();
         while let Some(output) = self.node.poll_output() {
             match output {
                 Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
@@ -277,12 +297,13 @@ impl Driver {
                     let gate = Arc::clone(&self.gate);
                     let done = self.dial_done.clone();
                     tokio::spawn(async move {
-                        let limit = gate.handshake_timeout;
-                        let result = gate.dial(dial.address, Some(dial.key), false, limit).await;
+                        let peer = dial.peer.clone();
+                        let result = dial_member(&gate, dial).await;
                         // Without a driver nobody waits for it.
-                        let _ = done.send(DialDone::Core(dial.peer, result));
+                        let _ = done.send(DialDone::Core(peer, result));
                     });
                 }
+                Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
                 Output::Departed => self.departed = true,
@@ -292,29 +313,81 @@ impl Driver {
         for event in events {
             self.tell(event);
         }
+        for (ticket, verdict) in answers {
+            self.join_answered(ticket, verdict);
+        }
     }
 
     fn tell(&mut self, event: Event) {
-        match event {
+        let event = match event {
             Event::Joined(peer) => {
                 tracing::info!(%peer, "joined");
-                self.shared.dispatch.push(HostEvent::Joined(peer));
+                HostEvent::Joined(peer)
             }
-            Event::Left { peer, why } => {
+            Event::Reconnecting(peer) => {
+                tracing::info!(%peer, "lost, and being dialled");
+                self.session_lost(&peer);
+                HostEvent::Reconnecting(peer)
+            }
+            Event::Returned(peer) => {
+                tracing::info!(%peer, "returned");
+                HostEvent::Returned(peer)
+            }
+            Event::Left {
+                peer,
+                why,
+                code,
+                bytes,
+            } => {
                 tracing::info!(%peer, ?why, "left");
-                self.session_ended(&peer, why);
+                self.session_ended(peer, why, code, bytes);
+                return;
             }
             Event::LeaderChanged(leader) => {
-                tracing::info!(
-                    leader = leader.as_ref().map_or("", PeerId::as_str),
-                    "leader"
-                );
-                self.shared.dispatch.push(HostEvent::LeaderChanged(leader));
+                let name = leader.as_ref().map_or("", PeerId::as_str);
+                tracing::info!(leader = name, "leader");
+                let stamp = &self.node.election().record().stamp;
+                HostEvent::LeaderChanged(LeaderChange {
+                    old: None, // the queue knows what the host was told
+                    new: leader,
+                    term: stamp.term,
+                    epoch: stamp.epoch.override_seq,
+                    reason: 0,
+                })
             }
             Event::SetLeaderResult { target, outcome } => {
                 tracing::info!(%target, ?outcome, "SetLeader ended");
+                let code = match outcome {
+                    AssignOutcome::Done => Code::Ok,
+                    AssignOutcome::Timeout => Code::Timeout,
+                    AssignOutcome::Superseded => Code::Superseded,
+                };
+                let code = code.value();
+                HostEvent::SetLeaderResult { target, code }
             }
-        }
+            Event::JoinRequest { request, candidate } => HostEvent::JoinRequest(JoinRequest {
+                request,
+                peer: candidate.entry.id,
+                address: candidate
+                    .entry
+                    .addresses
+                    .first()
+                    .map_or_else(String::new, ToString::to_string),
+                payload: candidate.payload.into(),
+            }),
+            Event::RoomEnded { why, code, bytes } => {
+                tracing::info!(?why, "the room is over");
+                HostEvent::RoomEnded {
+                    reason: match why {
+                        EndReason::Kicked => dispatch::EndReason::Kicked,
+                        EndReason::HostLeft => dispatch::EndReason::HostLeft,
+                    },
+                    code,
+                    bytes: bytes.into(),
+                }
+            }
+        };
+        self.shared.dispatch.push(event);
     }
 
     fn publish(&self) {
@@ -331,11 +404,14 @@ impl Driver {
         let connected = peers.len();
         let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
         let peer_list = ids.join("\n");
-        for id in self.node.dialing().chain(self.sessions.reserved()) {
+        let lost = self.node.absent().map(|id| (id, PeerStatus::Reconnecting));
+        let entering = self.node.dialing().chain(self.admissions.reserved());
+        let entering = entering.map(|id| (id, PeerStatus::Handshaking));
+        for (id, status) in lost.chain(entering) {
             if !peers.iter().any(|peer| peer.id == *id) {
                 peers.push(PeerView {
                     id: id.clone(),
-                    status: PeerStatus::Handshaking,
+                    status,
                     rtt: None,
                 });
             }
@@ -367,11 +443,13 @@ impl Driver {
                 // A host thread that is gone needs no answer.
                 let _ = answer.send(result);
             }
+            HostCommand::SetJoinPayload(payload) => self.join_payload = payload,
             HostCommand::Leave => self.leave_asked = true,
             #[cfg(test)]
             HostCommand::Count(answer) => {
                 let connections = self.gate.endpoint.open_connections();
-                let _ = answer.send(self.sessions.census(connections));
+                let reserved = self.admissions.reserved().count();
+                let _ = answer.send(self.sessions.census(connections, reserved));
             }
         }
     }
@@ -390,14 +468,14 @@ impl Driver {
 
     fn dialled(&mut self, done: DialDone) {
         match done {
-            DialDone::Core(peer, Err(code)) => {
-                tracing::debug!(%peer, ?code, "a dial failed");
+            DialDone::Core(peer, Err(refused)) => {
+                tracing::debug!(%peer, code = ?refused.code, "a dial failed");
                 self.feed(Input::DialFailed {
                     peer,
-                    hopeless: is_hopeless(code),
+                    hopeless: is_hopeless(refused.code),
                 });
             }
-            DialDone::Core(peer, Ok(())) => {
+            DialDone::Core(peer, Ok(_)) => {
                 if self.node.membership().get(&peer).is_none() {
                     // Whoever holds the key goes by another name than the introduction said; or it is gone again.
                     self.feed(Input::DialFailed {
@@ -410,13 +488,19 @@ impl Driver {
                 self.host_dials -= 1;
                 let dialing = self.host_dials > 0;
                 self.feed(Input::HostDialing(dialing));
-                let code = result.err().unwrap_or(Code::Ok);
+                let (peer, refused) = match result {
+                    Ok(peer) => (Some(peer), Code::Ok.into()),
+                    Err(refused) => (None, refused),
+                };
                 self.shared
                     .dispatch
                     .push(HostEvent::ConnectionResult(ConnectionResult {
                         target,
-                        success: matches!(code, Code::Ok | Code::AlreadyConnected),
-                        code: code.value(),
+                        success: matches!(refused.code, Code::Ok | Code::AlreadyConnected),
+                        code: refused.code.value(),
+                        peer,
+                        reason: refused.reason,
+                        bytes: refused.bytes,
                     }));
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }
@@ -424,12 +508,15 @@ impl Driver {
     }
 
     /// What this node says of itself to the holder of a key.
-    pub(super) fn hello(&self, generation: u32, by_hand: bool) -> Hello {
+    pub(super) fn hello(&self, key: Fingerprint, by_hand: bool) -> Hello {
+        let (generation, losses) = self.sessions.numbers(key);
+        let (eligible, priority) = self.node.standing_of_myself();
         Hello {
             features: 0,
             peer_id: self.shared.peer_id.clone(),
             incarnation: self.node.incarnation(),
             generation,
+            losses,
             by_hand,
             policy: self.policy,
             listen_port: self.port,
@@ -439,10 +526,10 @@ impl Driver {
                 .max_message_size
                 .try_into()
                 .unwrap_or(u32::MAX),
-            eligible: true,
-            priority: 0,
+            eligible,
+            priority,
             side: self.node.side(self.now()),
-            join_payload: Vec::new(),
+            join_payload: self.join_payload.clone(),
         }
     }
 
@@ -498,21 +585,57 @@ fn node_config(shared: &Shared, policy: RoomPolicy, identity: &Identity, port: u
         election_timeout_max: config.election_timeout_max,
         max_connections: config.max_connections,
         auto_reconnect: config.auto_reconnect_enabled,
+        reconnect: Reconnect {
+            initial: config.reconnect_initial,
+            max: config.reconnect_max,
+            max_retries: config.reconnect_max_retries,
+        },
+        member_hold: config.member_hold,
+        handshake_timeout: config.handshake_timeout,
+        ask_host: false,
         auto_election: config.auto_election_enabled,
         recovery: match config.manual_override_recovery {
             ManualOverrideRecovery::Hold => Recovery::Hold,
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
-        eligible: true,
-        priority: 0,
+        eligible: config.eligible,
+        priority: config.priority,
         policy,
         key: identity.fingerprint(),
         addresses: socket::own_addresses(port),
     }
 }
 
+/// Dials a member at all of its addresses, one shortly after the other; the first link is taken.
+async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
+    let mut attempts = JoinSet::new();
+    let mut wait = Duration::ZERO;
+    for address in dial.addresses {
+        let gate = Arc::clone(gate);
+        attempts.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let limit = gate.handshake_timeout;
+            gate.dial(address, Some(dial.key), false, limit).await
+        });
+        wait += DIAL_STAGGER;
+    }
+    let mut result = Err(Code::ConnectionFailed.into());
+    while let Some(ended) = attempts.join_next().await {
+        match ended {
+            Ok(Ok(peer)) => return Ok(peer),
+            // What one address says may be another process's word: another try stays worth while.
+            Ok(Err(refused)) if is_hopeless(refused.code) && attempts.is_empty() => {
+                result = Err(refused);
+            }
+            Ok(Err(refused)) if !is_hopeless(refused.code) => result = Err(refused),
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    result
+}
+
 /// Resolves and dials, within the handshake's time for all addresses together.
-async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), Code> {
+async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<PeerId, Refused> {
     let limit = Instant::now() + gate.handshake_timeout;
     let addresses: Vec<SocketAddr> = match &target.host {
         Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
@@ -522,16 +645,16 @@ async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), 
                 Ok(Ok(addresses)) => addresses.collect(),
                 Ok(Err(error)) => {
                     tracing::debug!(%name, %error, "a name was not resolved");
-                    return Err(Code::ConnectionFailed);
+                    return Err(Code::ConnectionFailed.into());
                 }
-                Err(_) => return Err(Code::Timeout),
+                Err(_) => return Err(Code::Timeout.into()),
             }
         }
     };
-    let mut result = Err(Code::ConnectionFailed);
+    let mut result = Err(Code::ConnectionFailed.into());
     for (index, address) in addresses.iter().enumerate() {
         if socket::is_own(*address, own_port) {
-            result = Err(Code::InvalidArgument);
+            result = Err(Code::InvalidArgument.into());
             continue;
         }
         if !is_dialable(*address) {
@@ -541,9 +664,11 @@ async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<(), 
         let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         result = tokio::select! {
             dialled = gate.dial(*address, None, true, left / addresses_left) => dialled,
-            () = socket::refused(*address) => Err(Code::ConnectionFailed),
+            () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
         };
-        if !matches!(result, Err(Code::ConnectionFailed | Code::Timeout)) {
+        let unreachable =
+            |refused: &Refused| matches!(refused.code, Code::ConnectionFailed | Code::Timeout);
+        if !result.as_ref().is_err_and(unreachable) {
             break;
         }
     }

@@ -3,6 +3,7 @@
 //! All state is owned by one network thread (`driver`). Host threads read the published snapshot, put
 //! messages into the bounded queues, and hand over commands.
 
+mod admissions;
 mod driver;
 #[cfg(test)]
 mod hostile;
@@ -61,6 +62,8 @@ enum HostCommand {
     Connect { text: String, target: Target },
     /// A command to the core, with the way back of its answer.
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
+    /// What this application says from now on when it enters a room.
+    SetJoinPayload(Vec<u8>),
     /// Leave the room and end.
     Leave,
     /// Count what the network thread holds.

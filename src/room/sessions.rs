@@ -5,28 +5,23 @@
 //! and the other is closed as soon as the peer speaks on the kept one.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use quinn::{ConnectionError, VarInt};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::driver::Driver;
 use crate::core::election::Election;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
-use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
-use crate::core::wire::{Envelope, Hello, HelloAck, Probe};
-use crate::dispatch::Event as HostEvent;
-use crate::error::Code;
-use crate::net::dial::{Ask, Attach, Reservation};
+use crate::core::node::{Input, LeftReason, LinkEnd};
+use crate::core::wire::{Envelope, Hello, Probe};
+use crate::dispatch::{self, Event as HostEvent};
 use crate::net::frame::ControlFrame;
-use crate::net::identity::close_code;
 use crate::net::lane::Ending;
 use crate::net::link::{Link, LinkEvent, LinkId, STALLED, close};
-use crate::net::socket;
 
 /// How long a peer's last messages are read after its farewell.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -36,9 +31,6 @@ const MAX_DEPARTING: usize = 64;
 const MAX_LINGERING: usize = 64;
 /// Links of one session beside the kept one, at most. Two honest ends never make more than one.
 const MAX_RETIRED_LINKS: usize = 2;
-/// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
-/// come and go do not fill the memory of a host that looks away.
-const MAX_UNTOLD_DEPARTURES: usize = 256;
 /// Keys whose ended sessions are counted, at most.
 const MAX_COUNTED_KEYS: usize = 1024;
 
@@ -51,8 +43,6 @@ pub(super) struct Sessions {
     owners: BTreeMap<LinkId, PeerId>,
     /// How many sessions with the holder of a key have ended.
     ended: BTreeMap<Fingerprint, u32>,
-    /// Places kept for admissions that go on.
-    reserved: BTreeMap<PeerId, (Fingerprint, Weak<()>)>,
     /// Who left and whose Left the host may not have been told yet, oldest first.
     untold: VecDeque<PeerId>,
     /// Held by every link that waits for the other end's close.
@@ -60,25 +50,64 @@ pub(super) struct Sessions {
     links: u64,
 }
 
-struct Session {
-    link_id: LinkId,
-    link: Link,
-    /// Whether we dialled the link.
-    dialled: bool,
+/// What lasts from Joined to Left.
+pub(super) struct Session {
+    /// The link that carries it; none while the peer is lost.
+    pub(super) current: Option<Current>,
     /// Links that lost to the present one.
     retired: BTreeMap<LinkId, Link>,
-    generation: u32,
-    incarnation: Incarnation,
-    key: Fingerprint,
+    /// How many sessions with this peer ended before.
+    pub(super) generation: u32,
+    /// How many links were lost within this session, at either end.
+    pub(super) losses: u32,
+    pub(super) incarnation: Incarnation,
+    pub(super) key: Fingerprint,
     /// The next message expected from the peer.
     next_seq: Arc<AtomicU64>,
     close_code: VarInt,
     close_reason: &'static str,
 }
 
+/// The link that carries a session.
+pub(super) struct Current {
+    id: LinkId,
+    link: Link,
+    /// Whether we dialled it.
+    dialled: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        id: LinkId,
+        link: Link,
+        dialled: bool,
+        (generation, losses): (u32, u32),
+        theirs: &Hello,
+        key: Fingerprint,
+    ) -> Self {
+        Self {
+            current: Some(Current { id, link, dialled }),
+            retired: BTreeMap::new(),
+            generation,
+            losses,
+            incarnation: theirs.incarnation,
+            key,
+            next_seq: Arc::default(),
+            close_code: close::DONE,
+            close_reason: "",
+        }
+    }
+
+    /// A new link carries the session that had lost its last.
+    pub(super) fn carry_on(&mut self, id: LinkId, link: Link, dialled: bool) {
+        self.current = Some(Current { id, link, dialled });
+        (self.close_code, self.close_reason) = (close::DONE, "");
+    }
+}
+
 /// A peer that said farewell, while its last messages are read.
 struct Departing {
-    peer: PeerId,
+    left: dispatch::Left,
     link: Link,
     until: Instant,
 }
@@ -96,13 +125,13 @@ pub(super) struct Census {
 
 #[cfg(test)]
 impl Sessions {
-    pub(super) fn census(&self, connections: usize) -> Census {
+    pub(super) fn census(&self, connections: usize, reserved: usize) -> Census {
         Census {
             connections,
             sessions: self.sessions.len(),
             links: self.owners.len(),
             departing: self.departing.len(),
-            reserved: self.reserved().count(),
+            reserved,
         }
     }
 }
@@ -115,12 +144,40 @@ impl Sessions {
             .min()
     }
 
-    /// Peers whose admission goes on.
-    pub(super) fn reserved(&self) -> impl Iterator<Item = &PeerId> {
-        self.reserved
-            .iter()
-            .filter(|(_, (_, place))| place.strong_count() > 0)
-            .map(|(peer, _)| peer)
+    pub(super) fn get(&self, peer: &PeerId) -> Option<&Session> {
+        self.sessions.get(peer)
+    }
+
+    pub(super) fn get_mut(&mut self, peer: &PeerId) -> Option<&mut Session> {
+        self.sessions.get_mut(peer)
+    }
+
+    pub(super) fn insert(&mut self, peer: &PeerId, session: Session) {
+        self.sessions.insert(peer.clone(), session);
+    }
+
+    pub(super) fn next_link_id(&mut self) -> LinkId {
+        self.links += 1;
+        LinkId(self.links)
+    }
+
+    /// From now on this link's events are this peer's.
+    pub(super) fn own(&mut self, id: LinkId, peer: &PeerId) {
+        self.owners.insert(id, peer.clone());
+    }
+
+    /// Whether a link to the holder of `key` is up.
+    pub(super) fn is_linked(&self, key: Fingerprint) -> bool {
+        let linked = |session: &Session| session.key == key && session.current.is_some();
+        self.sessions.values().any(linked)
+    }
+
+    /// How many sessions with the holder of `key` have ended, and how many links were lost in the present one.
+    pub(super) fn numbers(&self, key: Fingerprint) -> (u32, u32) {
+        match self.sessions.values().find(|session| session.key == key) {
+            Some(session) => (session.generation, session.losses),
+            None => (self.ended(key), 0),
+        }
     }
 
     /// Peers from which anything arrived since they were probed.
@@ -128,18 +185,19 @@ impl Sessions {
         self.sessions
             .iter_mut()
             .filter_map(|(peer, session)| {
-                session.link.was_heard_since_probe().then(|| peer.clone())
+                let link = &mut session.current.as_mut()?.link;
+                link.was_heard_since_probe().then(|| peer.clone())
             })
             .collect()
     }
 
     pub(super) fn transmit(&self, to: &PeerId, envelope: Envelope) {
         let link = match self.sessions.get(to) {
-            Some(session) => Some(&session.link),
+            Some(session) => session.current.as_ref().map(|current| &current.link),
             None => self
                 .departing
                 .values()
-                .find(|departing| departing.peer == *to)
+                .find(|departing| departing.left.peer == *to)
                 .map(|departing| &departing.link),
         };
         let Some(link) = link else {
@@ -153,9 +211,13 @@ impl Sessions {
     }
 
     pub(super) fn send_probe(&mut self, to: &PeerId, probe: Probe) {
-        if let Some(session) = self.sessions.get_mut(to) {
-            session.link.send_probe(probe);
+        if let Some(current) = self.current_mut(to) {
+            current.link.send_probe(probe);
         }
+    }
+
+    fn current_mut(&mut self, peer: &PeerId) -> Option<&mut Current> {
+        self.sessions.get_mut(peer)?.current.as_mut()
     }
 
     /// What the other end will be told when the session ends, which is about to happen.
@@ -168,7 +230,7 @@ impl Sessions {
                     tracing::warn!(%peer, what, "the peer broke the protocol");
                     (close::VIOLATION, what)
                 }
-                LinkEnd::Closed | LinkEnd::Replaced => (close::DONE, ""),
+                LinkEnd::Closed | LinkEnd::Replaced | LinkEnd::Kicked => (close::DONE, ""),
             };
         }
     }
@@ -181,7 +243,9 @@ impl Sessions {
             Ending::Reset
         };
         for session in self.sessions.values_mut() {
-            session.link.end_lane(ending);
+            if let Some(current) = &mut session.current {
+                current.link.end_lane(ending);
+            }
         }
     }
 
@@ -196,10 +260,10 @@ impl Sessions {
         self.ended.insert(key, ended);
     }
 
-    fn is_departing(&self, peer: &PeerId) -> bool {
+    pub(super) fn is_departing(&self, peer: &PeerId) -> bool {
         self.departing
             .values()
-            .any(|departing| departing.peer == *peer)
+            .any(|departing| departing.left.peer == *peer)
     }
 
     /// Keeps a link alive until the other end closes it, so that our last answer gets there.
@@ -218,103 +282,12 @@ impl Sessions {
             drop(place);
         });
     }
-
-    /// Keeps a place for a peer that is being admitted.
-    fn reserve(&mut self, peer: &PeerId, key: Fingerprint) -> Reservation {
-        let place = Reservation::default();
-        self.reserved
-            .insert(peer.clone(), (key, Arc::downgrade(&place)));
-        place
-    }
 }
 
-/// Admissions ask.
+/// Links come.
 impl Driver {
-    pub(super) fn asked(&mut self, ask: Ask) {
-        // Whoever asked may have given up; then the answer is dropped.
-        match ask {
-            Ask::Hello {
-                key,
-                by_hand,
-                answer,
-            } => {
-                let linked = self.sessions.sessions.values().any(|s| s.key == key);
-                let _ = answer.send(if linked {
-                    Err(Code::AlreadyConnected)
-                } else {
-                    Ok(self.hello(self.sessions.ended(key), by_hand))
-                });
-            }
-            Ask::Check {
-                mut hello,
-                key,
-                by_hand,
-                answer,
-            } => {
-                hello.by_hand = by_hand;
-                let _ = answer.send(self.admit(&hello, key));
-            }
-            Ask::Admit { hello, key, answer } => {
-                let admitted = self.admit(&hello, key);
-                let ack = HelloAck {
-                    code: admitted.as_ref().err().unwrap_or(&Code::Ok).value(),
-                    bytes: Vec::new(),
-                    hello: self.hello(self.sessions.ended(key), false),
-                };
-                let _ = answer.send((ack, admitted.ok()));
-            }
-            Ask::Attach(attach, answer) => self.attach(*attach, answer),
-        }
-    }
-
-    /// Decides on a peer, and keeps a place for it.
-    fn admit(&mut self, hello: &Hello, key: Fingerprint) -> Result<Reservation, Code> {
-        self.node.check_hello(hello, key).map_err(|refusal| {
-            tracing::info!(peer = %hello.peer_id, %refusal, "not admitted");
-            match refusal {
-                AdmissionRefusal::DuplicatePeerId(_) => Code::DuplicatePeerId,
-                AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
-                AdmissionRefusal::Policy { .. } => Code::PolicyMismatch,
-                AdmissionRefusal::Barred(_) => Code::Rejected,
-                AdmissionRefusal::Leaving => Code::ConnectionFailed,
-            }
-        })?;
-        self.end_outlived_session(hello);
-        let peer = &hello.peer_id;
-        // The id is free again only when the host knows that its last bearer is gone.
-        if self.sessions.is_departing(peer) || self.shared.dispatch.has_undelivered_left(peer) {
-            return Err(Code::DuplicatePeerId);
-        }
-        if self.untold_departures() >= MAX_UNTOLD_DEPARTURES {
-            return Err(Code::MaxConnectionsReached);
-        }
-        self.sessions
-            .reserved
-            .retain(|_, (_, place)| place.strong_count() > 0);
-        match self.sessions.reserved.get(peer) {
-            Some((reserved_for, _)) if *reserved_for != key => return Err(Code::DuplicatePeerId),
-            _ => {}
-        }
-        if self.node.membership().get(peer).is_none() {
-            let newcomers = self
-                .sessions
-                .reserved()
-                .filter(|id| *id != peer && self.node.membership().get(id).is_none())
-                .count();
-            if self.node.membership().len() + newcomers >= self.shared.config.max_connections {
-                return Err(Code::MaxConnectionsReached);
-            }
-        }
-        if let Some((_, place)) = self.sessions.reserved.get(peer)
-            && let Some(place) = place.upgrade()
-        {
-            return Ok(place);
-        }
-        Ok(self.sessions.reserve(peer, key))
-    }
-
     /// How many departures the host is still to be told of. It is told in order.
-    fn untold_departures(&mut self) -> usize {
+    pub(super) fn untold_departures(&mut self) -> usize {
         while let Some(oldest) = self.sessions.untold.front() {
             if self.shared.dispatch.has_undelivered_left(oldest) {
                 break;
@@ -324,128 +297,37 @@ impl Driver {
         self.sessions.untold.len()
     }
 
-    fn tell_left(&mut self, peer: PeerId) {
-        self.sessions.untold.push_back(peer.clone());
-        self.shared.dispatch.push(HostEvent::Left(peer));
-    }
-
-    /// A peer that says that it has ended our session with it, or that has restarted, is believed: it holds
-    /// the key.
-    fn end_outlived_session(&mut self, hello: &Hello) {
-        let Some(session) = self.sessions.sessions.get(&hello.peer_id) else {
-            return;
-        };
-        let why = if hello.incarnation > session.incarnation {
-            LinkEnd::Replaced
-        } else if hello.generation > session.generation {
-            LinkEnd::Silent // it lives, but has not heard us for a while
-        } else {
-            return;
-        };
-        self.feed(Input::LinkDown {
-            peer: hello.peer_id.clone(),
-            why,
-        });
-    }
-
-    fn attach(&mut self, attach: Attach, answer: oneshot::Sender<Result<(), Code>>) {
-        let Attach {
-            link,
-            theirs,
-            key,
-            our_side,
-            our_generation,
-            dialled,
-            by_hand,
-            reservation,
-        } = attach;
-        let peer = theirs.peer_id.clone();
-        let connection = link.connection.clone();
-        let generation = our_generation.max(theirs.generation);
-        let mut checked = theirs.clone();
-        checked.by_hand |= by_hand;
-        // The place is ours until here; what happened meanwhile may still stand against the link.
-        let admitted = if answer.is_closed() {
-            Err(Code::Timeout) // whoever asked has given up
-        } else if generation < self.sessions.ended(key) {
-            Err(Code::ConnectionFailed)
-        } else {
-            self.admit(&checked, key)
-        };
-        if let Err(code) = admitted {
-            // Before the streams are dropped: the other end may have the link, and would take the end of the
-            // control stream for an offence.
-            connection.close(close_code(code.value()), b"");
-            let _ = answer.send(Err(code));
-            return;
+    /// The present link of a session carries its messages from now on.
+    pub(super) fn start_lanes(&mut self, peer: &PeerId) {
+        if let Some(session) = self.sessions.sessions.get_mut(peer)
+            && let Some(Current { id, link, .. }) = &mut session.current
+        {
+            link.start_lanes(*id, peer, &session.next_seq, &self.surroundings);
         }
-        drop(reservation);
-        self.sessions.reserved.remove(&peer);
-
-        self.sessions.links += 1;
-        let id = LinkId(self.sessions.links);
-        let link = Link::start(id, link, &self.surroundings);
-        self.sessions.owners.insert(id, peer.clone());
-        if self.sessions.sessions.contains_key(&peer) {
-            self.attach_second(id, link, &peer, dialled);
-            let _ = answer.send(Ok(()));
-            return;
-        }
-        let session = Session {
-            link_id: id,
-            link,
-            dialled,
-            retired: BTreeMap::new(),
-            generation,
-            incarnation: theirs.incarnation,
-            key,
-            next_seq: Arc::default(),
-            close_code: close::DONE,
-            close_reason: "",
-        };
-        self.sessions.sessions.insert(peer.clone(), session);
-        let limit = usize::try_from(theirs.max_message_size).unwrap_or(usize::MAX);
-        let limit = limit.min(self.shared.config.max_message_size);
-        self.shared.outboxes.open(&peer, limit);
-        if by_hand || theirs.by_hand {
-            self.feed(Input::Command(Command::Unbar(peer.clone())));
-        }
-        let seen_at = socket::canonical(connection.remote_address());
-        let listens_at = SocketAddr::new(seen_at.ip(), theirs.listen_port);
-        self.feed(Input::LinkUp(Box::new(LinkUp {
-            peer: peer.clone(),
-            incarnation: theirs.incarnation,
-            key,
-            addresses: vec![listens_at],
-            eligible: theirs.eligible,
-            priority: theirs.priority,
-            ours: our_side,
-            theirs: theirs.side,
-        })));
-        // Joined is in the host's queue; messages may follow.
-        if let Some(session) = self.sessions.sessions.get_mut(&peer) {
-            session
-                .link
-                .start_lanes(id, &peer, &session.next_seq, &self.surroundings);
-        }
-        let _ = answer.send(Ok(()));
     }
 
     /// A second link in one session: both ends dialled. Both keep the one that the smaller id dialled.
-    fn attach_second(&mut self, id: LinkId, mut link: Link, peer: &PeerId, dialled: bool) {
+    pub(super) fn attach_second(
+        &mut self,
+        id: LinkId,
+        mut link: Link,
+        peer: &PeerId,
+        dialled: bool,
+    ) {
         let me = self.shared.peer_id.clone();
         let Some(session) = self.sessions.sessions.get_mut(peer) else {
             return;
         };
+        let Some(current) = &mut session.current else {
+            return;
+        };
         // Twice from the same end: it lost the first.
-        let wins = session.dialled == dialled || dialled == (me < *peer);
+        let wins = current.dialled == dialled || dialled == (me < *peer);
         if wins {
-            session.link.stop_lanes();
+            current.link.stop_lanes();
             link.start_lanes(id, peer, &session.next_seq, &self.surroundings);
-            let loser = std::mem::replace(&mut session.link, link);
-            session.retired.insert(session.link_id, loser);
-            session.link_id = id;
-            session.dialled = dialled;
+            let loser = std::mem::replace(current, Current { id, link, dialled });
+            session.retired.insert(loser.id, loser.link);
         } else {
             session.retired.insert(id, link);
         }
@@ -473,7 +355,8 @@ impl Driver {
             .sessions
             .sessions
             .get(&peer)
-            .is_some_and(|session| session.link_id == id);
+            .and_then(|session| session.current.as_ref())
+            .is_some_and(|current| current.id == id);
         match event {
             LinkEvent::Control(envelope) => {
                 if is_current {
@@ -543,41 +426,98 @@ impl Driver {
         self.feed(Input::LinkDown { peer, why });
     }
 
-    /// The core has ended a session. Left is told to the host after the peer's last message.
-    pub(super) fn session_ended(&mut self, peer: &PeerId, why: LeftReason) {
-        let Some(session) = self.sessions.sessions.remove(peer) else {
-            self.tell_left(peer.clone());
+    /// The core counts a peer as lost. Its session goes on without a link.
+    pub(super) fn session_lost(&mut self, peer: &PeerId) {
+        let Some(session) = self.sessions.sessions.get_mut(peer) else {
             return;
         };
-        let undelivered = self.shared.outboxes.close(peer);
+        session.losses = session.losses.saturating_add(1);
+        self.shared.outboxes.pause(peer);
+        let current = session
+            .current
+            .take()
+            .map(|current| (current.id, current.link));
+        let retired = std::mem::take(&mut session.retired);
+        for (id, link) in current.into_iter().chain(retired) {
+            // Dropping the link stops its reader: what it has not taken comes again on the next.
+            link.close(session.close_code, session.close_reason);
+            self.sessions.owners.remove(&id);
+        }
+    }
+
+    /// The core has ended a session. Left is told to the host after the peer's last message.
+    pub(super) fn session_ended(
+        &mut self,
+        peer: PeerId,
+        why: LeftReason,
+        code: i32,
+        bytes: Vec<u8>,
+    ) {
+        let undelivered = self.shared.outboxes.close(&peer);
         if undelivered > 0 {
             tracing::info!(%peer, undelivered, "messages are not known to be delivered");
         }
+        let session = self.sessions.sessions.remove(&peer);
+        let left = dispatch::Left {
+            peer,
+            reason: match why {
+                LeftReason::Left => dispatch::LeftReason::Left,
+                LeftReason::Lost => dispatch::LeftReason::Lost,
+                LeftReason::Disconnected => dispatch::LeftReason::Disconnected,
+                LeftReason::Replaced => dispatch::LeftReason::Replaced,
+                LeftReason::Kicked => dispatch::LeftReason::Kicked,
+                LeftReason::Violation => dispatch::LeftReason::Violation,
+                LeftReason::GaveUp => dispatch::LeftReason::GaveUp,
+            },
+            code,
+            bytes: Bytes::from(bytes),
+            undelivered: undelivered as u64,
+        };
+        let Some(session) = session else {
+            return self.tell_left(left);
+        };
         self.sessions
             .count_ended(session.key, session.generation.saturating_add(1));
         for (id, link) in session.retired {
             link.close(session.close_code, session.close_reason);
             self.sessions.owners.remove(&id);
         }
-        if why == LeftReason::Left {
-            let departing = Departing {
-                peer: peer.clone(),
-                link: session.link,
-                until: Instant::now() + DEPARTURE_LIMIT,
-            };
-            self.sessions.departing.insert(session.link_id, departing);
-            if self.sessions.departing.len() > MAX_DEPARTING
-                && let Some(oldest) = self.sessions.departing.keys().next().copied()
-            {
-                self.departed(oldest);
+        let Some(Current { id, link, .. }) = session.current else {
+            return self.tell_left(left);
+        };
+        match why {
+            LeftReason::Left => {
+                let departing = Departing {
+                    left,
+                    link,
+                    until: Instant::now() + DEPARTURE_LIMIT,
+                };
+                self.sessions.departing.insert(id, departing);
+                if self.sessions.departing.len() > MAX_DEPARTING
+                    && let Some(oldest) = self.sessions.departing.keys().next().copied()
+                {
+                    self.departed(oldest);
+                }
             }
-            return;
+            LeftReason::Kicked if !self.node.is_over() => {
+                self.sessions.owners.remove(&id);
+                self.tell_left(left);
+                // Its own to close, once it has been told.
+                self.sessions.linger(link);
+            }
+            _ => {
+                self.sessions.owners.remove(&id);
+                link.close(session.close_code, session.close_reason);
+                // Dropping the link stops its reader: nothing of this peer follows.
+                drop(link);
+                self.tell_left(left);
+            }
         }
-        self.sessions.owners.remove(&session.link_id);
-        session.link.close(session.close_code, session.close_reason);
-        // Dropping the link stops its reader: nothing of this peer follows.
-        drop(session.link);
-        self.tell_left(peer.clone());
+    }
+
+    fn tell_left(&mut self, left: dispatch::Left) {
+        self.sessions.untold.push_back(left.peer.clone());
+        self.shared.dispatch.push(HostEvent::Left(left));
     }
 
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
@@ -613,7 +553,7 @@ impl Driver {
     fn departed(&mut self, id: LinkId) {
         if let Some(departing) = self.sessions.departing.remove(&id) {
             self.sessions.owners.remove(&id);
-            self.tell_left(departing.peer);
+            self.tell_left(departing.left);
             // The connection is the leaver's to close; it may still wait for our answer.
             self.sessions.linger(departing.link);
         }

@@ -110,6 +110,24 @@ pub enum ElectionInput {
     ),
     /// The host leaves: no campaign from now on.
     Leave,
+    /// This node may or may not lead from now on. One that leads stops at once.
+    SetEligible(bool),
+    /// This node's priority from now on.
+    SetPriority(i32),
+    /// A peer may lead again; it is so in the view already.
+    PeerEligible {
+        /// The peer.
+        peer: PeerId,
+    },
+    /// A peer may lead no longer; it is so in the view already.
+    PeerIneligible {
+        /// The peer.
+        peer: PeerId,
+        /// Which life of it.
+        incarnation: Incarnation,
+        /// Who campaigns at once, if the peer led.
+        successor: Option<PeerId>,
+    },
 }
 
 /// What a strategy wants done.

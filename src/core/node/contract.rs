@@ -8,8 +8,9 @@ use crate::core::election::raft::Recovery;
 use crate::core::election::{AssignOutcome, ElectionError};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
+use crate::core::introductions::Reconnect;
 use crate::core::time::Duration;
-use crate::core::wire::{Envelope, Probe, RoomPolicy, Side};
+use crate::core::wire::{Candidate, Envelope, Probe, RoomPolicy, Side, Verdict};
 
 /// Settings of a node.
 #[derive(Debug, Clone)]
@@ -24,8 +25,16 @@ pub struct NodeConfig {
     pub election_timeout_max: Duration,
     /// Other members, at most.
     pub max_connections: usize,
-    /// Whether lost peers are dialled again.
+    /// Whether a lost peer keeps its place and is dialled again; else it has left at once.
     pub auto_reconnect: bool,
+    /// How a lost peer is dialled again.
+    pub reconnect: Reconnect,
+    /// How long a lost peer keeps its place.
+    pub member_hold: Duration,
+    /// How long somebody who wants to enter waits for the room's word.
+    pub handshake_timeout: Duration,
+    /// Whether this host decides, when it leads, who may enter.
+    pub ask_host: bool,
     /// Whether this node campaigns by itself.
     pub auto_election: bool,
     /// What happens when an assigned leader is lost.
@@ -70,6 +79,8 @@ pub struct LinkUp {
     pub eligible: bool,
     /// Its election priority.
     pub priority: i32,
+    /// Whether the room ends with it.
+    pub is_host: bool,
     /// What we said about leadership.
     pub ours: Side,
     /// What it said about leadership.
@@ -90,6 +101,8 @@ pub enum LinkEnd {
     Silent,
     /// The peer sent what no member sends.
     Violation(&'static str),
+    /// The leader removed the peer from the room, or this node.
+    Kicked,
 }
 
 /// What a host asks for.
@@ -103,6 +116,32 @@ pub enum Command {
     Disconnect(PeerId),
     /// A connection by hand lifts an earlier disconnect.
     Unbar(PeerId),
+    /// Keep the places of lost peers and dial them, or not: those that are lost have left then.
+    SetAutoReconnect(bool),
+    /// May this node lead from now on?
+    SetEligible(bool),
+    /// This node's election priority from now on.
+    SetPriority(i32),
+    /// Shall this host decide, when it leads, who may enter?
+    AskHost(bool),
+    /// The host's answer to [`Event::JoinRequest`].
+    AnswerJoin {
+        /// The question.
+        request: u64,
+        /// The answer: accepted or rejected.
+        verdict: Verdict,
+    },
+    /// Remove a peer for as long as the room lives. Only the leader may.
+    Kick {
+        /// Who.
+        peer: PeerId,
+        /// The number that the peer's host is told.
+        code: i32,
+        /// What the peer's host is told.
+        bytes: Vec<u8>,
+    },
+    /// Most other members of any member from now on; 0 is no limit. Only the leader may.
+    SetMaxPeers(u32),
     /// Leave the room politely.
     Leave,
 }
@@ -120,6 +159,24 @@ pub enum Input {
         peer: PeerId,
         /// Why.
         why: LinkEnd,
+    },
+    /// The session with a peer, linked or lost, is over: the other end or a newer life of it says so.
+    SessionOver {
+        /// The peer.
+        peer: PeerId,
+        /// Why.
+        why: LeftReason,
+    },
+    /// Somebody whose Hello stands ([`Node::check_hello`](super::Node::check_hello)) wants to be linked;
+    /// answered by [`Output::JoinAnswer`].
+    Join {
+        /// Names the question.
+        ticket: u64,
+        /// Who it is.
+        candidate: Box<Candidate>,
+        /// Whether this node dialled it because its own host asked for that: then a node that decides has
+        /// decided.
+        invited: bool,
     },
     /// A control message arrived on the link of an authenticated peer.
     Message {
@@ -179,6 +236,13 @@ pub enum Output {
         /// Why.
         why: LinkEnd,
     },
+    /// The room's word on somebody who wants to be linked.
+    JoinAnswer {
+        /// The question.
+        ticket: u64,
+        /// The answer; never [`Verdict::NotLeader`].
+        verdict: Verdict,
+    },
     /// Tell the host.
     Event(Event),
     /// Everybody answered the farewell.
@@ -188,17 +252,41 @@ pub enum Output {
 /// What a host is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A peer joined.
+    /// A session with a peer has begun.
     Joined(PeerId),
-    /// A peer is gone.
+    /// The peer is lost; its session goes on, and it is dialled.
+    Reconnecting(PeerId),
+    /// The lost peer is linked again.
+    Returned(PeerId),
+    /// The session with a peer is over.
     Left {
         /// The peer.
         peer: PeerId,
         /// Why.
         why: LeftReason,
+        /// The number that came with a kick.
+        code: i32,
+        /// What came with a kick.
+        bytes: Vec<u8>,
     },
     /// Another leader, or none.
     LeaderChanged(Option<PeerId>),
+    /// Somebody wants to enter, and this host decides: [`Command::AnswerJoin`].
+    JoinRequest {
+        /// Names the question.
+        request: u64,
+        /// Who.
+        candidate: Box<Candidate>,
+    },
+    /// The room is over for this node: nobody is linked, and nobody will be.
+    RoomEnded {
+        /// Why.
+        why: EndReason,
+        /// The number that came with a kick.
+        code: i32,
+        /// What came with a kick.
+        bytes: Vec<u8>,
+    },
     /// How a `SetLeader` of this host ended.
     SetLeaderResult {
         /// Who should have led.
@@ -208,19 +296,32 @@ pub enum Event {
     },
 }
 
-/// Why a peer is gone.
+/// Why a room is over for a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// The leader removed this node.
+    Kicked,
+    /// The fixed host has left.
+    HostLeft,
+}
+
+/// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftReason {
     /// It said farewell.
     Left,
-    /// Silence, or its link ended.
+    /// It was lost and did not return in time, or is not waited for.
     Lost,
     /// One of both hosts disconnected the other.
     Disconnected,
     /// A newer life of it takes its place.
     Replaced,
+    /// The leader removed it, or this node.
+    Kicked,
     /// It broke the protocol.
     Violation,
+    /// It was lost, and this node stopped dialling it.
+    GaveUp,
 }
 
 /// Why a command was refused; nothing has changed.
@@ -229,9 +330,24 @@ pub enum CommandError {
     /// The strategy refuses.
     #[error(transparent)]
     Election(#[from] ElectionError),
-    /// A peer cannot disconnect itself.
+    /// A peer cannot disconnect or kick itself.
     #[error("{0} is this peer itself")]
-    OneselfDisconnected(PeerId),
+    Oneself(PeerId),
+    /// Nobody of that name is in the room.
+    #[error("{0} is not in the room")]
+    UnknownPeer(PeerId),
+    /// Only the leader may do this.
+    #[error("this peer does not lead")]
+    NotLeader,
+    /// No open question has that number.
+    #[error("no join request {0} is open")]
+    UnknownRequest(u64),
+    /// So many peers are kicked already.
+    #[error("{0} peers are kicked already, which is the limit")]
+    TooManyKicked(usize),
+    /// The fixed host always leads and its guests never do.
+    #[error("who may lead is fixed in a room with a fixed host")]
+    FixedHost,
 }
 
 /// Why a Hello is refused, with the code that the dialler gets.
@@ -240,6 +356,9 @@ pub enum AdmissionRefusal {
     /// The dialler has the id of this node or of a linked member with another key.
     #[error("the id {0} is taken in this room")]
     DuplicatePeerId(PeerId),
+    /// A linked member has the id with another key. It may be dead without anybody knowing yet.
+    #[error("the id {0} is bound to another key")]
+    Bound(PeerId),
     /// The room is full here.
     #[error("there are {0} other members already, which is the limit here")]
     Full(usize),
@@ -256,9 +375,15 @@ pub enum AdmissionRefusal {
     /// The host disconnected this peer, and neither end connected by hand since.
     #[error("{0} was disconnected by this host")]
     Barred(PeerId),
+    /// The leader has kicked this peer.
+    #[error("{0} was kicked out of this room")]
+    Kicked(PeerId),
     /// This node is leaving.
     #[error("this peer is leaving the room")]
     Leaving,
+    /// This node is out of the room.
+    #[error("the room is over for this peer")]
+    Ended,
 }
 
 #[cfg(test)]
@@ -276,6 +401,10 @@ mod tests {
                 election_timeout_max: ms(max),
                 max_connections: 64,
                 auto_reconnect: true,
+                reconnect: Reconnect::default(),
+                member_hold: ms(60_000),
+                handshake_timeout: ms(5000),
+                ask_host: false,
                 auto_election: true,
                 recovery: Recovery::Hold,
                 eligible: true,

@@ -271,6 +271,16 @@ impl Election for Raft {
                 self.leaving = true;
                 self.abandon_round();
             }
+            ElectionInput::SetEligible(eligible) => self.set_eligible(now, view, eligible),
+            ElectionInput::SetPriority(priority) => self.config.priority = priority,
+            ElectionInput::PeerEligible { peer } => {
+                self.gone.remove(&peer);
+            }
+            ElectionInput::PeerIneligible {
+                peer,
+                incarnation,
+                successor,
+            } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
         }
         Ok(())
     }
@@ -451,6 +461,14 @@ impl Raft {
     fn silence_is_consent(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.threshold());
         threshold == 1 && view.eligible().nth(1).is_none()
+    }
+
+    fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
+        self.config.eligible = eligible;
+        if !eligible && self.rules.role() != Role::Follower {
+            self.follow(Following::None);
+        }
+        self.arm_election(now, view);
     }
 
     fn arm_election(&mut self, now: Time, view: &View) {

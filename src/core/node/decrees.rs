@@ -1,0 +1,212 @@
+//! What a leader decrees, and how a room ends for a node.
+
+use super::*;
+use crate::core::wire::{Decrees, MAX_KICKED, MAX_REASON_BYTES};
+
+impl Node {
+    /// Most other members, as the leader set it; 0 is no limit.
+    pub fn max_peers(&self) -> u32 {
+        self.decrees.max_peers
+    }
+
+    pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        let names = |(id, its): &(PeerId, Fingerprint)| id == peer || *its == key;
+        self.decrees.kicked.iter().any(names)
+    }
+
+    pub(super) fn kick(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        code: i32,
+        bytes: Vec<u8>,
+    ) -> Result<(), CommandError> {
+        if *peer == self.me {
+            return Err(CommandError::Oneself(peer.clone()));
+        }
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let key = match (self.membership.get(peer), self.absent.get(peer)) {
+            (Some(member), _) => member.key,
+            (None, Some(absent)) => absent.key,
+            (None, None) => return Err(CommandError::UnknownPeer(peer.clone())),
+        };
+        if self.decrees.kicked.len() >= MAX_KICKED {
+            return Err(CommandError::TooManyKicked(MAX_KICKED));
+        }
+        self.decrees.kicked.push((peer.clone(), key));
+        for member in self.membership.ids() {
+            self.transmit(
+                &member,
+                Message::Kicked {
+                    peer: peer.clone(),
+                    key,
+                    code,
+                    bytes: bytes.clone(),
+                },
+            );
+        }
+        self.out(now, peer, code, bytes);
+        Ok(())
+    }
+
+    /// The leader has kicked a member, or this node.
+    pub(super) fn kicked(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        peer: &PeerId,
+        key: Fingerprint,
+        code: i32,
+        bytes: Vec<u8>,
+    ) {
+        if bytes.len() > MAX_REASON_BYTES {
+            self.violation(now, from, "a kick is longer than allowed");
+            return;
+        }
+        if self.election.leader() != Some(from) {
+            return; // only the leader may
+        }
+        if *peer == self.me {
+            self.end_room(now, EndReason::Kicked, code, bytes);
+            return;
+        }
+        if !self.is_kicked(peer, key) && self.decrees.kicked.len() < MAX_KICKED {
+            self.decrees.kicked.push((peer.clone(), key));
+        }
+        self.out(now, peer, code, bytes);
+    }
+
+    /// Ends the session with a kicked peer.
+    fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        self.close(peer, LinkEnd::Kicked);
+        let gone = Gone::Left { successor: None };
+        self.remove_with(now, peer, gone, LeftReason::Kicked, code, bytes);
+    }
+
+    pub(super) fn set_max_peers(&mut self, max_peers: u32) -> Result<(), CommandError> {
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let stamp = self.election.record().stamp.clone();
+        self.decrees.version = (stamp, self.decrees.version.1 + 1);
+        self.decrees.max_peers = max_peers;
+        for peer in self.membership.ids() {
+            self.transmit(&peer, Message::Decrees(self.decrees.clone()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn tell_decrees(&mut self, peer: &PeerId) {
+        if self.decrees != Decrees::default() {
+            self.transmit(peer, Message::Decrees(self.decrees.clone()));
+        }
+    }
+
+    /// A member tells what was decreed: the newer limit holds, and whoever was kicked stays out.
+    pub(super) fn decreed(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+        if decrees.kicked.len() > MAX_KICKED {
+            self.violation(now, from, "a list of kicked peers is longer than allowed");
+            return;
+        }
+        if decrees.version > self.decrees.version {
+            self.decrees.version = decrees.version;
+            self.decrees.max_peers = decrees.max_peers;
+        }
+        for (peer, key) in decrees.kicked {
+            if self.is_kicked(&peer, key) || self.decrees.kicked.len() >= MAX_KICKED {
+                continue;
+            }
+            if peer == self.me || key == self.config.key {
+                self.end_room(now, EndReason::Kicked, 0, Vec::new());
+                return;
+            }
+            self.decrees.kicked.push((peer.clone(), key));
+            self.out(now, &peer, 0, Vec::new());
+        }
+    }
+
+    /// The room is over for this node: nobody is linked, and nobody will be.
+    pub(super) fn end_room(&mut self, now: Time, why: EndReason, code: i32, bytes: Vec<u8>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        self.elect(now, ElectionInput::Leave);
+        self.elect(now, ElectionInput::SetEligible(false));
+        let (end, reason) = match why {
+            EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
+            EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
+        };
+        let mut peers = self.membership.ids();
+        peers.extend(self.absent.keys().cloned());
+        for peer in peers {
+            self.close(&peer, end);
+            self.remove(now, &peer, Gone::Silent, reason);
+        }
+        self.introductions.forget_all();
+        self.event(Event::RoomEnded { why, code, bytes });
+    }
+
+    pub(super) fn set_eligible(&mut self, now: Time, eligible: bool) -> Result<(), CommandError> {
+        if self.is_fixed() {
+            return Err(CommandError::FixedHost);
+        }
+        if self.config.eligible == eligible {
+            return Ok(());
+        }
+        let successor = self.election.successor(&self.view);
+        self.config.eligible = eligible;
+        self.try_elect(now, ElectionInput::SetEligible(eligible))?;
+        self.tell_standing(successor);
+        Ok(())
+    }
+
+    pub(super) fn set_priority(&mut self, now: Time, priority: i32) -> Result<(), CommandError> {
+        self.config.priority = priority;
+        self.try_elect(now, ElectionInput::SetPriority(priority))?;
+        self.tell_standing(None);
+        Ok(())
+    }
+
+    fn tell_standing(&mut self, successor: Option<PeerId>) {
+        for peer in self.membership.ids() {
+            let standing = Message::Standing {
+                eligible: self.config.eligible,
+                priority: self.config.priority,
+                successor: successor.clone(),
+            };
+            self.transmit(&peer, standing);
+        }
+    }
+
+    /// A peer may lead no longer, or again, or has another priority.
+    pub(super) fn standing(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        eligible: bool,
+        priority: i32,
+        successor: Option<PeerId>,
+    ) {
+        let Some(voter) = self.view.voters.get_mut(from) else {
+            return;
+        };
+        voter.priority = priority;
+        let before = std::mem::replace(&mut voter.eligible, eligible);
+        let incarnation = voter.incarnation;
+        let peer = from.clone();
+        match (before, eligible) {
+            (true, false) => self.elect(
+                now,
+                ElectionInput::PeerIneligible {
+                    peer,
+                    incarnation,
+                    successor,
+                },
+            ),
+            (false, true) => self.elect(now, ElectionInput::PeerEligible { peer }),
+            _ => {}
+        }
+    }
+}

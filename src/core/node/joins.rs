@@ -1,0 +1,455 @@
+//! Who may enter: whoever is known enters at once; about a stranger the leader decides, or its host.
+//!
+//! A contact that does not lead asks the leader and waits; without a leader that it is linked to it decides
+//! itself. A question outlives its leader: the next one is asked again.
+
+use super::*;
+use crate::core::wire::{Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Verdict};
+
+/// Questions that are open at a time, at most. Beyond these the room counts as full.
+const MAX_OPEN: usize = 64;
+/// Strangers that members vouched for and that are remembered, at most, and for how long.
+const MAX_VOUCHED: usize = 1024;
+const VOUCHED_FOR: Duration = Duration::from_secs(120);
+/// The longest time for which an old link is asked for a sign of life before its id is another's.
+const MAX_BINDING_PROBE: Duration = Duration::from_millis(500);
+/// Time between two probes of it: one may be lost.
+const BINDING_PING_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Questions about strangers.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    open: BTreeMap<u64, Open>,
+    asked: u64,
+    vouched: BTreeMap<PeerId, (Fingerprint, Time)>,
+    /// Who was let in by this node and is not linked yet; it has a place until then.
+    granted: BTreeMap<PeerId, Time>,
+}
+
+#[derive(Debug)]
+struct Open {
+    candidate: Candidate,
+    asker: Asker,
+    invited: bool,
+    waits: Waits,
+    until: Time,
+}
+
+/// Who wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Asker {
+    /// An admission of this node.
+    Here { ticket: u64 },
+    /// Another member.
+    Member { peer: PeerId, request: u64 },
+}
+
+/// What a question waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Waits {
+    /// Whether the present bearer of the id lives.
+    Binding { until: Time, ping_at: Time },
+    /// That leader's word.
+    Leader { leader: PeerId, asked: bool },
+    /// This host's word.
+    Host,
+}
+
+impl Joins {
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let until = |open: &Open| match open.waits {
+            Waits::Binding { until, ping_at } => ping_at.min(until).min(open.until),
+            Waits::Leader { .. } | Waits::Host => open.until,
+        };
+        self.open.values().map(until).min()
+    }
+}
+
+impl Node {
+    /// Somebody wants to be linked here.
+    pub(super) fn join(&mut self, now: Time, ticket: u64, candidate: Candidate, invited: bool) {
+        self.open_join(now, Asker::Here { ticket }, candidate, invited);
+    }
+
+    /// A member asks about somebody who wants to be linked there.
+    pub(super) fn join_requested(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        request: u64,
+        candidate: Candidate,
+    ) {
+        if candidate.payload.len() > MAX_JOIN_PAYLOAD_BYTES
+            || candidate.entry.addresses.len() > MAX_PEER_ADDRESSES
+        {
+            self.violation(now, from, "a join request is longer than allowed");
+            return;
+        }
+        let asker = Asker::Member {
+            peer: from.clone(),
+            request,
+        };
+        self.open_join(now, asker, candidate, false);
+    }
+
+    fn open_join(&mut self, now: Time, asker: Asker, candidate: Candidate, invited: bool) {
+        if self.joins.open.len() >= MAX_OPEN {
+            self.answer_asker(&asker, Verdict::Full);
+            return;
+        }
+        self.joins.asked += 1;
+        let number = self.joins.asked;
+        self.joins.open.insert(
+            number,
+            Open {
+                candidate,
+                asker,
+                invited,
+                waits: Waits::Leader {
+                    leader: self.me.clone(),
+                    asked: false,
+                },
+                until: now + self.config.handshake_timeout,
+            },
+        );
+        self.decide(now, number);
+    }
+
+    /// Carries a question on from wherever it stands.
+    fn decide(&mut self, now: Time, number: u64) {
+        let Some(open) = self.joins.open.get(&number) else {
+            return;
+        };
+        let entry = open.candidate.entry.clone();
+        let incarnation = open.candidate.incarnation;
+        let (asker, invited) = (open.asker.clone(), open.invited);
+        let host_is_asked = open.waits == Waits::Host;
+        if self.farewells.is_some() || self.ended {
+            return self.answer(number, Verdict::Timeout);
+        }
+        if self.is_kicked(&entry.id, entry.key) {
+            let verdict = Verdict::Rejected {
+                reason: 0,
+                bytes: Vec::new(),
+            };
+            return self.answer(number, verdict);
+        }
+        if entry.id == self.me {
+            return self.answer(number, Verdict::DuplicatePeerId);
+        }
+        if let Some(member) = self.membership.get(&entry.id) {
+            if member.key == entry.key {
+                return self.accept(now, number, false);
+            }
+            let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
+            self.set_waits(
+                number,
+                Waits::Binding {
+                    until: now + wait,
+                    ping_at: now + BINDING_PING_INTERVAL,
+                },
+            );
+            self.ping(&entry.id);
+            return;
+        }
+        if let Some(absent) = self.absent.get(&entry.id) {
+            if absent.key == entry.key && incarnation >= absent.incarnation {
+                return self.accept(now, number, false);
+            }
+            if absent.key == entry.key {
+                return self.answer(number, Verdict::DuplicatePeerId);
+            }
+        } else if self.is_vouched(&entry) {
+            return self.accept(now, number, false);
+        }
+        let leader = self.election.leader().cloned();
+        let linked = |id: &PeerId| self.membership.get(id).is_some();
+        match leader {
+            Some(leader) if leader != self.me && linked(&leader) && leader != entry.id => {
+                if let Asker::Member { .. } = asker {
+                    return self.answer(number, Verdict::NotLeader);
+                }
+                self.set_waits(
+                    number,
+                    Waits::Leader {
+                        leader: leader.clone(),
+                        asked: true,
+                    },
+                );
+                self.ask_leader(number, &leader);
+            }
+            _ if host_is_asked => {}
+            _ if self.has_no_place_for(now, &entry.id) => self.answer(number, Verdict::Full),
+            _ if self.config.ask_host && !invited => {
+                self.set_waits(number, Waits::Host);
+                let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
+                if let Some(candidate) = candidate.cloned() {
+                    self.event(Event::JoinRequest {
+                        request: number,
+                        candidate: Box::new(candidate),
+                    });
+                }
+            }
+            _ => self.accept(now, number, true),
+        }
+    }
+
+    /// Whether the limits of the room leave no place for one more member. Lost members keep theirs, and so
+    /// do those that were let in a moment ago.
+    fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
+        let mut limit = self.config.max_connections;
+        if let Ok(max_peers @ 1..) = usize::try_from(self.decrees.max_peers) {
+            limit = limit.min(max_peers);
+        }
+        self.joins.granted.retain(|id, until| {
+            now < *until && self.membership.get(id).is_none() && !self.absent.contains_key(id)
+        });
+        let waiting = self.absent.keys().chain(self.joins.granted.keys());
+        let taken = self.membership.len() + waiting.filter(|id| *id != peer).count();
+        taken >= limit
+    }
+
+    fn set_waits(&mut self, number: u64, waits: Waits) {
+        if let Some(open) = self.joins.open.get_mut(&number) {
+            open.waits = waits;
+        }
+    }
+
+    fn ask_leader(&mut self, number: u64, leader: &PeerId) {
+        let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
+        if let Some(candidate) = candidate.cloned() {
+            let question = Message::JoinRequest {
+                request: number,
+                candidate,
+            };
+            self.transmit(leader, question);
+        }
+    }
+
+    /// It may enter; when this node decided that, everybody is told.
+    fn accept(&mut self, now: Time, number: u64, decided: bool) {
+        let Some(open) = self.joins.open.get(&number) else {
+            return;
+        };
+        let entry = open.candidate.entry.clone();
+        let incarnation = open.candidate.incarnation;
+        if let Some(absent) = self.absent.get(&entry.id)
+            && (absent.key, absent.incarnation) != (entry.key, incarnation)
+        {
+            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+        }
+        if decided {
+            let until = now + self.config.handshake_timeout;
+            self.joins.granted.insert(entry.id.clone(), until);
+            self.vouch(now, &entry);
+            for peer in self.membership.ids() {
+                let word = Message::Admitted {
+                    entry: entry.clone(),
+                    incarnation,
+                };
+                self.transmit(&peer, word);
+            }
+        }
+        self.answer(number, Verdict::Accepted);
+    }
+
+    fn answer(&mut self, number: u64, verdict: Verdict) {
+        if let Some(open) = self.joins.open.remove(&number) {
+            self.answer_asker(&open.asker, verdict);
+        }
+    }
+
+    fn answer_asker(&mut self, asker: &Asker, verdict: Verdict) {
+        match asker {
+            Asker::Here { ticket } => self.outputs.push_back(Output::JoinAnswer {
+                ticket: *ticket,
+                verdict,
+            }),
+            Asker::Member { peer, request } => {
+                let request = *request;
+                self.transmit(peer, Message::JoinAnswer { request, verdict });
+            }
+        }
+    }
+
+    /// The leader, or whoever was taken for it, has answered.
+    pub(super) fn join_answered(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        request: u64,
+        verdict: Verdict,
+    ) {
+        let Some(open) = self.joins.open.get_mut(&request) else {
+            return;
+        };
+        let Waits::Leader { leader, asked } = &mut open.waits else {
+            return;
+        };
+        if leader != from || !*asked {
+            return;
+        }
+        match verdict {
+            // It will hear that it leads, or we that it does not: either way it is asked again.
+            Verdict::NotLeader => *asked = false,
+            Verdict::Accepted => self.accept(now, request, false),
+            Verdict::Rejected { ref bytes, .. } if bytes.len() > MAX_REASON_BYTES => {
+                self.violation(now, from, "a rejection is longer than allowed");
+            }
+            verdict => self.answer(request, verdict),
+        }
+    }
+
+    /// The leader has let somebody in.
+    pub(super) fn admitted(
+        &mut self,
+        now: Time,
+        from: &PeerId,
+        entry: &PeerEntry,
+        incarnation: Incarnation,
+    ) {
+        if entry.addresses.len() > MAX_PEER_ADDRESSES {
+            self.violation(now, from, "an admission is longer than allowed");
+            return;
+        }
+        let outlived = self
+            .membership
+            .get(&entry.id)
+            .is_some_and(|member| member.key != entry.key && member.incarnation != incarnation);
+        if outlived && self.election.leader() == Some(from) {
+            // The leader has found the former bearer of the id dead.
+            self.close(&entry.id, LinkEnd::Replaced);
+            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+        }
+        self.told_of(now, entry);
+    }
+
+    /// The host's answer.
+    pub(super) fn host_answers(
+        &mut self,
+        now: Time,
+        request: u64,
+        verdict: Verdict,
+    ) -> Result<(), CommandError> {
+        match self.joins.open.get(&request) {
+            Some(open) if open.waits == Waits::Host => {}
+            _ => return Err(CommandError::UnknownRequest(request)),
+        }
+        if verdict == Verdict::Accepted {
+            self.accept(now, request, true);
+        } else {
+            self.answer(request, verdict);
+        }
+        Ok(())
+    }
+
+    /// A sign of life of a peer: an id that somebody else wants is in use.
+    pub(super) fn binding_lives(&mut self, peer: &PeerId) {
+        let disputed: Vec<_> = self
+            .joins
+            .open
+            .iter()
+            .filter(|(_, open)| {
+                matches!(open.waits, Waits::Binding { .. }) && open.candidate.entry.id == *peer
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in disputed {
+            self.answer(number, Verdict::DuplicatePeerId);
+        }
+    }
+
+    /// Questions that waited long enough.
+    pub(super) fn joins_due(&mut self, now: Time) {
+        let numbers: Vec<_> = self.joins.open.keys().copied().collect();
+        for number in numbers {
+            let Some(open) = self.joins.open.get(&number) else {
+                continue;
+            };
+            match open.waits {
+                _ if now >= open.until => self.answer(number, Verdict::Timeout),
+                Waits::Binding { ping_at, until } if now < until => {
+                    if now >= ping_at {
+                        let bearer = open.candidate.entry.id.clone();
+                        let ping_at = now + BINDING_PING_INTERVAL;
+                        self.set_waits(number, Waits::Binding { ping_at, until });
+                        self.ping(&bearer);
+                    }
+                }
+                Waits::Binding { .. } => {
+                    let bearer = open.candidate.entry.id.clone();
+                    self.close(&bearer, LinkEnd::Replaced);
+                    self.remove(now, &bearer, Gone::Closed, LeftReason::Replaced);
+                    self.decide(now, number);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// There is another leader, or none: open questions are for that one.
+    pub(super) fn decider_changed(&mut self, now: Time) {
+        let numbers: Vec<_> = self.joins.open.keys().copied().collect();
+        for number in numbers {
+            match self.joins.open.get(&number).map(|open| &open.waits) {
+                Some(Waits::Leader { .. } | Waits::Host) => self.decide(now, number),
+                Some(Waits::Binding { .. }) | None => {}
+            }
+        }
+    }
+
+    /// The leader was heard: what it did not take before, it may take now.
+    pub(super) fn decider_heard(&mut self, leader: &PeerId) {
+        if self.joins.open.is_empty() || self.election.leader() != Some(leader) {
+            return;
+        }
+        let unasked: Vec<_> = self
+            .joins
+            .open
+            .iter()
+            .filter(|(_, open)| {
+                open.waits
+                    == Waits::Leader {
+                        leader: leader.clone(),
+                        asked: false,
+                    }
+            })
+            .map(|(number, _)| *number)
+            .collect();
+        for number in unasked {
+            let leader = leader.clone();
+            self.ask_leader(number, &leader);
+            self.set_waits(
+                number,
+                Waits::Leader {
+                    leader,
+                    asked: true,
+                },
+            );
+        }
+    }
+
+    /// A member is gone, and with it its questions.
+    pub(super) fn asker_gone(&mut self, peer: &PeerId) {
+        self.joins.open.retain(
+            |_, open| !matches!(&open.asker, Asker::Member { peer: asker, .. } if asker == peer),
+        );
+    }
+
+    /// A member's word counts as admission: it does not link with whom the leader did not let in.
+    pub(super) fn vouch(&mut self, now: Time, entry: &PeerEntry) {
+        let vouched = &mut self.joins.vouched;
+        vouched.retain(|_, (_, until)| now < *until);
+        if vouched.len() >= MAX_VOUCHED && !vouched.contains_key(&entry.id) {
+            return;
+        }
+        vouched.insert(entry.id.clone(), (entry.key, now + VOUCHED_FOR));
+    }
+
+    fn is_vouched(&self, entry: &PeerEntry) -> bool {
+        self.joins
+            .vouched
+            .get(&entry.id)
+            .is_some_and(|(key, _)| *key == entry.key)
+    }
+}

@@ -1,0 +1,282 @@
+//! The life of a peer: linked, lost and waited for, back, gone.
+
+use super::*;
+use crate::core::wire::HostMode;
+
+/// A lost member whose place is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Absent {
+    pub(super) incarnation: Incarnation,
+    pub(super) key: Fingerprint,
+    addresses: Vec<SocketAddr>,
+    is_host: bool,
+    hold_until: Time,
+}
+
+impl Node {
+    /// Lost members whose places are kept.
+    pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
+        self.absent.keys()
+    }
+
+    pub(super) fn absence_deadline(&self) -> Option<Time> {
+        self.absent.values().map(|absent| absent.hold_until).min()
+    }
+
+    pub(super) fn link_up(&mut self, now: Time, link: LinkUp) {
+        let peer = link.peer;
+        if self.ended {
+            self.close(&peer, LinkEnd::Kicked);
+            return;
+        }
+        if self.membership.get(&peer).is_some() {
+            // The caller ends a session before it begins the next.
+            self.link_down(now, &peer, LinkEnd::Replaced);
+        }
+        let returns = match self.absent.remove(&peer) {
+            None => false,
+            Some(absent) if absent.incarnation == link.incarnation => true,
+            Some(absent) => {
+                self.absent.insert(peer.clone(), absent);
+                self.session_over(now, &peer, LeftReason::Replaced);
+                false
+            }
+        };
+        self.introductions.forget(&peer);
+        let known: Vec<_> = self.membership.iter().map(entry_of).collect();
+        let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
+        member.is_host = link.is_host;
+        member.addresses.truncate(MAX_PEER_ADDRESSES);
+        let newcomer = entry_of((&peer, &member));
+        self.membership.insert(peer.clone(), member);
+        self.view.voters.insert(
+            peer.clone(),
+            Voter {
+                incarnation: link.incarnation,
+                eligible: link.eligible,
+                priority: link.priority,
+                rtt: None,
+            },
+        );
+        self.event(if returns {
+            Event::Returned(peer.clone())
+        } else {
+            Event::Joined(peer.clone())
+        });
+
+        let myself = PeerEntry {
+            id: self.me.clone(),
+            key: self.config.key,
+            addresses: self.config.addresses.clone(),
+        };
+        let mut list = vec![myself];
+        list.extend(known);
+        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
+            self.transmit(&peer, Message::PeerList(part.to_vec()));
+        }
+        for other in self.membership.ids() {
+            if other != peer {
+                self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
+            }
+        }
+        self.tell_decrees(&peer);
+        let violation = self.try_elect(
+            now,
+            ElectionInput::PeerUp {
+                peer: peer.clone(),
+                ours: link.ours,
+                theirs: link.theirs,
+            },
+        );
+        self.heartbeat(now, &peer);
+        if let Err(error) = violation {
+            self.punish(now, &peer, error);
+        }
+    }
+
+    pub(super) fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
+        if matches!(why, LinkEnd::Disconnected | LinkEnd::Violation(_)) {
+            self.bar(peer);
+        }
+        match why {
+            LinkEnd::Closed => self.lose(now, peer, Gone::Closed),
+            LinkEnd::Silent => self.lose(now, peer, Gone::Silent),
+            // These end a link, not a life: the others' word of it still counts (G3).
+            LinkEnd::Disconnected => {
+                self.remove(now, peer, Gone::Silent, LeftReason::Disconnected);
+            }
+            LinkEnd::Violation(_) => self.remove(now, peer, Gone::Silent, LeftReason::Violation),
+            LinkEnd::Replaced => self.remove(now, peer, Gone::Closed, LeftReason::Replaced),
+            LinkEnd::Kicked => {
+                self.remove(
+                    now,
+                    peer,
+                    Gone::Left { successor: None },
+                    LeftReason::Kicked,
+                );
+            }
+        }
+    }
+
+    /// The session with a peer is over, linked or not.
+    pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
+        let gone = match why {
+            LeftReason::Replaced => Gone::Closed,
+            _ => Gone::Silent,
+        };
+        self.remove(now, peer, gone, why);
+    }
+
+    /// The link of a member is lost: its place is kept for a while, if that is wanted.
+    fn lose(&mut self, now: Time, peer: &PeerId, gone: Gone) {
+        if !self.config.auto_reconnect || self.ended {
+            self.remove(now, peer, gone, LeftReason::Lost);
+            return;
+        }
+        let Some(member) = self.membership.remove(peer) else {
+            return;
+        };
+        self.view.voters.remove(peer);
+        let hold_until = now + self.config.member_hold;
+        self.introductions
+            .lost(now, peer, member.key, &member.addresses, hold_until);
+        self.absent.insert(
+            peer.clone(),
+            Absent {
+                incarnation: member.incarnation,
+                key: member.key,
+                addresses: member.addresses,
+                is_host: member.is_host,
+                hold_until,
+            },
+        );
+        self.event(Event::Reconnecting(peer.clone()));
+        self.elect_without(now, peer, member.incarnation, gone);
+    }
+
+    /// Takes a peer out of the room, and tells the host.
+    pub(super) fn remove(&mut self, now: Time, peer: &PeerId, gone: Gone, why: LeftReason) {
+        self.remove_with(now, peer, gone, why, 0, Vec::new());
+    }
+
+    /// The same, with what came with a kick.
+    pub(super) fn remove_with(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        gone: Gone,
+        why: LeftReason,
+        code: i32,
+        bytes: Vec<u8>,
+    ) {
+        self.introductions.forget(peer);
+        let (was_linked, incarnation, is_host) = match self.membership.remove(peer) {
+            Some(member) => (true, member.incarnation, member.is_host),
+            None => match self.absent.remove(peer) {
+                Some(absent) => (false, absent.incarnation, absent.is_host),
+                None => return,
+            },
+        };
+        self.view.voters.remove(peer);
+        self.asker_gone(peer);
+        self.event(Event::Left {
+            peer: peer.clone(),
+            why,
+            code,
+            bytes,
+        });
+        if was_linked {
+            self.elect_without(now, peer, incarnation, gone);
+        }
+        if is_host && why != LeftReason::Replaced {
+            self.end_room(now, EndReason::HostLeft, 0, Vec::new());
+        }
+    }
+
+    fn elect_without(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: Gone) {
+        self.elect(
+            now,
+            ElectionInput::PeerDown {
+                peer: peer.clone(),
+                incarnation,
+                why,
+            },
+        );
+    }
+
+    /// Lost members whose time is over.
+    pub(super) fn end_absences(&mut self, now: Time) {
+        let over: Vec<_> = self
+            .absent
+            .iter()
+            .filter(|(_, absent)| now >= absent.hold_until)
+            .map(|(peer, _)| peer.clone())
+            .collect();
+        for peer in over {
+            self.remove(now, &peer, Gone::Silent, LeftReason::Lost);
+        }
+    }
+
+    pub(super) fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) {
+        let given_up = self.introductions.dial_failed(now, peer, hopeless);
+        if given_up && self.absent.contains_key(peer) {
+            self.remove(now, peer, Gone::Silent, LeftReason::GaveUp);
+        }
+    }
+
+    pub(super) fn set_auto_reconnect(&mut self, now: Time, enabled: bool) {
+        self.config.auto_reconnect = enabled;
+        if !enabled {
+            for peer in self.absent.keys().cloned().collect::<Vec<_>>() {
+                self.remove(now, &peer, Gone::Silent, LeftReason::GaveUp);
+            }
+        }
+    }
+
+    pub(super) fn introduced(&mut self, now: Time, from: &PeerId, entries: Vec<PeerEntry>) {
+        let too_long = entries.len() > MAX_PEER_LIST_ENTRIES
+            || entries
+                .iter()
+                .any(|entry| entry.addresses.len() > MAX_PEER_ADDRESSES);
+        if too_long {
+            self.violation(now, from, "a peer list is longer than allowed");
+            return;
+        }
+        for entry in entries {
+            if entry.id == *from {
+                if let Some(member) = self.membership.get_mut(from) {
+                    merge_addresses(&mut member.addresses, &entry.addresses);
+                }
+            } else {
+                self.told_of(now, &entry);
+            }
+        }
+    }
+
+    /// A member says that this peer belongs to the room.
+    pub(super) fn told_of(&mut self, now: Time, entry: &PeerEntry) {
+        if entry.id == self.me
+            || entry.key == self.config.key
+            || self.membership.get(&entry.id).is_some()
+            || self.is_kicked(&entry.id, entry.key)
+        {
+            return;
+        }
+        if let Some(absent) = self.absent.get(&entry.id)
+            && absent.key != entry.key
+        {
+            // Its place was given to another while this node had no link to it.
+            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+        }
+        self.vouch(now, entry);
+        let room = self.membership.len() < self.config.max_connections;
+        if room && !self.barred.contains(&entry.id) && !self.ended {
+            self.introductions.introduce(now, &self.me, entry);
+        }
+    }
+
+    /// Whether this node is the host with which the room ends.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.config.policy.host_mode != HostMode::Off
+    }
+}
