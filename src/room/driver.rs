@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc as blocking;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
@@ -15,12 +16,13 @@ use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::raft::Recovery;
+use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::introductions::is_dialable;
 use crate::core::node::{Command, CommandError, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
-use crate::dispatch::{ConnectionResult, Event as HostEvent};
+use crate::dispatch::{ConnectionResult, Event as HostEvent, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate};
@@ -309,10 +311,27 @@ impl Driver {
                     leader = leader.as_ref().map_or("", PeerId::as_str),
                     "leader"
                 );
-                self.shared.dispatch.push(HostEvent::LeaderChanged(leader));
+                let stamp = &self.node.election().record().stamp;
+                let change = LeaderChange {
+                    old: None, // the queue knows
+                    new: leader,
+                    term: stamp.term,
+                    epoch: stamp.epoch.override_seq,
+                    reason: 0,
+                };
+                self.shared.dispatch.push(HostEvent::LeaderChanged(change));
             }
             Event::SetLeaderResult { target, outcome } => {
                 tracing::info!(%target, ?outcome, "SetLeader ended");
+                let code = match outcome {
+                    AssignOutcome::Done => Code::Ok,
+                    AssignOutcome::Timeout => Code::Timeout,
+                    AssignOutcome::Superseded => Code::Superseded,
+                };
+                let code = code.value();
+                self.shared
+                    .dispatch
+                    .push(HostEvent::SetLeaderResult { target, code });
             }
         }
     }
@@ -417,6 +436,8 @@ impl Driver {
                         target,
                         success: matches!(code, Code::Ok | Code::AlreadyConnected),
                         code: code.value(),
+                        peer: None,
+                        bytes: Bytes::new(),
                     }));
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }

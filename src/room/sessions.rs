@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use quinn::{ConnectionError, VarInt};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -19,7 +20,7 @@ use crate::core::election::Election;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
 use crate::core::wire::{Envelope, Hello, HelloAck, Probe};
-use crate::dispatch::Event as HostEvent;
+use crate::dispatch::{Event as HostEvent, Left as HostLeft, LeftReason as HostLeftReason};
 use crate::error::Code;
 use crate::net::dial::{Ask, Attach, Reservation};
 use crate::net::frame::ControlFrame;
@@ -81,6 +82,7 @@ struct Departing {
     peer: PeerId,
     link: Link,
     until: Instant,
+    undelivered: usize,
 }
 
 /// How much of everything there is, for tests.
@@ -324,9 +326,22 @@ impl Driver {
         self.sessions.untold.len()
     }
 
-    fn tell_left(&mut self, peer: PeerId) {
+    fn tell_left(&mut self, peer: PeerId, why: LeftReason, undelivered: usize) {
         self.sessions.untold.push_back(peer.clone());
-        self.shared.dispatch.push(HostEvent::Left(peer));
+        let reason = match why {
+            LeftReason::Left => HostLeftReason::Left,
+            LeftReason::Lost => HostLeftReason::Lost,
+            LeftReason::Disconnected => HostLeftReason::Disconnected,
+            LeftReason::Replaced => HostLeftReason::Replaced,
+            LeftReason::Violation => HostLeftReason::Violation,
+        };
+        self.shared.dispatch.push(HostEvent::Left(HostLeft {
+            peer,
+            reason,
+            code: 0,
+            bytes: Bytes::new(),
+            undelivered: undelivered as u64,
+        }));
     }
 
     /// A peer that says that it has ended our session with it, or that has restarted, is believed: it holds
@@ -546,7 +561,7 @@ impl Driver {
     /// The core has ended a session. Left is told to the host after the peer's last message.
     pub(super) fn session_ended(&mut self, peer: &PeerId, why: LeftReason) {
         let Some(session) = self.sessions.sessions.remove(peer) else {
-            self.tell_left(peer.clone());
+            self.tell_left(peer.clone(), why, 0);
             return;
         };
         let undelivered = self.shared.outboxes.close(peer);
@@ -564,6 +579,7 @@ impl Driver {
                 peer: peer.clone(),
                 link: session.link,
                 until: Instant::now() + DEPARTURE_LIMIT,
+                undelivered,
             };
             self.sessions.departing.insert(session.link_id, departing);
             if self.sessions.departing.len() > MAX_DEPARTING
@@ -577,7 +593,7 @@ impl Driver {
         session.link.close(session.close_code, session.close_reason);
         // Dropping the link stops its reader: nothing of this peer follows.
         drop(session.link);
-        self.tell_left(peer.clone());
+        self.tell_left(peer.clone(), why, undelivered);
     }
 
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
@@ -613,7 +629,7 @@ impl Driver {
     fn departed(&mut self, id: LinkId) {
         if let Some(departing) = self.sessions.departing.remove(&id) {
             self.sessions.owners.remove(&id);
-            self.tell_left(departing.peer);
+            self.tell_left(departing.peer, LeftReason::Left, departing.undelivered);
             // The connection is the leaver's to close; it may still wait for our answer.
             self.sessions.linger(departing.link);
         }
