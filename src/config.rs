@@ -55,6 +55,18 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
+    /// On which thread the host's callbacks run.
+    pub dispatch_mode: DispatchMode,
+}
+
+/// On which thread the host's callbacks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DispatchMode {
+    /// On a thread of the library.
+    #[default]
+    Thread,
+    /// On the thread of the host that calls PollEvents, during the call.
+    Poll,
 }
 
 /// What follows when a leader that was set by hand is lost.
@@ -101,6 +113,7 @@ impl Config {
             reconnect_max: Duration::from_millis(30_000),
             reconnect_max_retries: None,
             centralized_auto_forward: true,
+            dispatch_mode: DispatchMode::Thread,
         }
     }
 

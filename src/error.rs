@@ -182,6 +182,31 @@ impl Coded for ShutdownError {
     }
 }
 
+/// Why [`Dispatch::poll`](crate::dispatch::Dispatch::poll) ran nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PollError {
+    /// The room's callbacks run on a thread of the library.
+    #[error(
+        "this room runs its callbacks on a thread of its own; open it with the dispatch mode Poll to use PollEvents"
+    )]
+    NotPollMode,
+    /// The caller is inside a callback.
+    #[error("PollEvents was called inside a callback; call it outside")]
+    InsideCallback,
+    /// Another thread is polling.
+    #[error("another thread is inside PollEvents; let one thread at a time call it")]
+    Busy,
+}
+
+impl Coded for PollError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotPollMode => Code::InvalidArgument,
+            Self::InsideCallback | Self::Busy => Code::WouldDeadlock,
+        }
+    }
+}
+
 const NOT_INITIALIZED: &str =
     "no room is open in this process, or it is shutting down; call InitializeNetwork first";
 

@@ -7,13 +7,32 @@ use once_cell::sync::Lazy;
 
 use crate::config::Config;
 use crate::core::id::{PeerId, SessionId};
-use crate::dispatch::in_callback;
+use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
 use crate::room::Room;
 
 static ROOM: Lazy<ArcSwapOption<Room>> = Lazy::new(ArcSwapOption::empty);
 /// Held while a room is opened or closed.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
+static EVENTS: Mutex<Events> = Mutex::new(Events {
+    handler: None,
+    dispatch: None,
+});
+
+/// The process's event handler, which may be there before the room. Locked for moments only, and never while
+/// code of the host runs.
+struct Events {
+    /// The handler of the room, or of the next one.
+    handler: Option<EventHandler>,
+    /// The queue of the room that is being opened, open, or being closed.
+    dispatch: Option<RoomDispatch>,
+}
+
+struct RoomDispatch {
+    dispatch: Arc<Dispatch>,
+    /// The room's handler is on its way out, and a new one is for the next room.
+    closing: bool,
+}
 
 /// Opens the room. Waits for a shutdown that is under way.
 ///
@@ -28,9 +47,19 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
     if ROOM.load().is_some() {
         return Err(StartError::AlreadyInitialized);
     }
-    let room = Room::open(peer, session, config)?;
-    ROOM.store(Some(Arc::new(room)));
-    Ok(())
+    let dispatch = Arc::new(Room::dispatch_for(&peer, &config)?);
+    attach_events(&dispatch);
+    match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {
+        Ok(room) => {
+            ROOM.store(Some(Arc::new(room)));
+            Ok(())
+        }
+        Err(error) => {
+            events().dispatch = None;
+            dispatch.stop();
+            Err(error)
+        }
+    }
 }
 
 /// Leaves the room and releases everything. When it returns, no thread and no callback of it runs.
@@ -43,8 +72,54 @@ pub fn shutdown() -> Result<(), ShutdownError> {
     }
     let _lifecycle = lifecycle();
     let room = ROOM.swap(None).ok_or(ShutdownError::NotInitialized)?;
+    let released = release_events();
     room.close();
+    events().dispatch = None;
+    drop(released);
     Ok(())
+}
+
+/// Sets or removes the event handler: of the room, where there is one, else of the next. When this returns, the
+/// old handler is not running, unless the caller is inside it, and never runs again. A shutdown removes it.
+pub fn register_event_handler(handler: Option<EventHandler>) {
+    let mut events = events();
+    // One step, so that of two calls at once the same one is the last here and there.
+    let replaced = events.dispatch.as_ref().map(|room| {
+        let for_this_room = if room.closing { None } else { handler.clone() };
+        let replaced = room.dispatch.replace_event_handler(for_this_room);
+        (Arc::clone(&room.dispatch), replaced)
+    });
+    let old = std::mem::replace(&mut events.handler, handler);
+    drop(events);
+    if let Some((dispatch, replaced)) = replaced {
+        dispatch.finish(replaced);
+    }
+    drop(old);
+}
+
+/// Gives the handler that was registered before the room to its queue, before anything is queued.
+fn attach_events(dispatch: &Arc<Dispatch>) {
+    let mut events = events();
+    // An empty queue without a handler: there is nothing to wait for.
+    dispatch.finish(dispatch.replace_event_handler(events.handler.clone()));
+    events.dispatch = Some(RoomDispatch {
+        dispatch: Arc::clone(dispatch),
+        closing: false,
+    });
+}
+
+/// Leaves the handler to the queue of the room alone, which drops it when it stops.
+fn release_events() -> Option<EventHandler> {
+    let mut events = events();
+    if let Some(room) = &mut events.dispatch {
+        room.closing = true;
+    }
+    events.handler.take()
+}
+
+fn events() -> MutexGuard<'static, Events> {
+    // Every change of it is a single assignment.
+    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether there is a room that is not shutting down.

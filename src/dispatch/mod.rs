@@ -1,12 +1,14 @@
 //! The bounded, ordered way from the network thread to the host's callbacks.
 //!
 //! One queue holds state events and messages in the order in which the host is to see them, and one thread
-//! runs the handlers, one at a time. Messages are limited in number and bytes: when there is no room the
+//! runs the handlers, one at a time: the queue's own, or in poll mode whichever thread of the host polls. Messages are limited in number and bytes: when there is no room the
 //! network thread waits, and QUIC's flow control passes the wait on to the sender. State events are never
 //! dropped, never overtake, and do not use the messages' room.
 //!
 //! Every function here may be called from any thread, and from inside a handler.
 
+mod call;
+mod event;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -18,57 +20,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-
+use crate::config::DispatchMode;
 use crate::core::id::PeerId;
-use crate::snapshot::PeerStatus;
-use queue::{Call, Kind, Offer, Queue};
+use crate::error::PollError;
+use call::{Call, Kind};
+use queue::{Offer, Queue};
 
-/// Something that the host is told, other than a message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// A peer is connected. Push it before the peer's first message.
-    Joined(PeerId),
-    /// A peer is no longer connected. Push it after the peer's last message.
-    Left(PeerId),
-    /// The leader is another one, or none.
-    LeaderChanged(Option<PeerId>),
-    /// A connection that the host asked for has come about or failed.
-    ConnectionResult(ConnectionResult),
-}
-
-/// The end of one `ConnectToPeer`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConnectionResult {
-    /// The address as the host gave it.
-    pub target: String,
-    /// Whether the peer is connected now.
-    pub success: bool,
-    /// The code of the C ABI that says why.
-    pub code: i32,
-}
-
-/// A message for the host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Incoming {
-    /// Who sent it.
-    pub from: PeerId,
-    /// What was sent.
-    pub payload: Bytes,
-    /// The application's type, 0x0100 or more.
-    pub msg_type: u16,
-    /// The application's flags; bit 0 is the library's and clear.
-    pub flags: u8,
-}
-
-/// Takes messages.
-pub type ReceiveHandler = Arc<dyn Fn(&Incoming) + Send + Sync>;
-/// Takes changes of the leader; `None` is no leader.
-pub type LeaderChangedHandler = Arc<dyn Fn(Option<&PeerId>) + Send + Sync>;
-/// Takes connections ([`PeerStatus::Connected`]) and losses ([`PeerStatus::Disconnected`]).
-pub type PeerStatusHandler = Arc<dyn Fn(&PeerId, PeerStatus) + Send + Sync>;
-/// Takes the results of connection attempts.
-pub type ConnectionResultHandler = Arc<dyn Fn(&ConnectionResult) + Send + Sync>;
+pub use event::{
+    ConnectionResult, ConnectionResultHandler, EndReason, Event, EventHandler, Incoming,
+    JoinRequest, LeaderChange, LeaderChangedHandler, Left, LeftReason, Notice, PeerStatusHandler,
+    ReceiveHandler, ReconnectHandler, ReconnectStatus,
+};
 
 /// How much the queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,42 +39,50 @@ pub struct Limits {
     pub messages: usize,
     /// Most bytes of payload; an empty queue takes one message of any size.
     pub bytes: usize,
-    /// How long messages wait for the first Receive handler; after that they are discarded and counted
-    /// while there is none.
+    /// How long messages wait for the first handler that takes messages; after that they are discarded and
+    /// counted while there is none.
     pub hold: Duration,
 }
 
 /// How long messages wait for the first Receive handler ("Exact answers" in the ABI).
 pub const FIRST_RECEIVE_HOLD: Duration = Duration::from_secs(5);
 
-/// The queue, its handlers and the thread that runs them.
+/// The queue, its handlers and, outside of poll mode, the thread that runs them.
 ///
 /// Dropping it stops it, as [`Dispatch::stop`] does.
 pub struct Dispatch {
     shared: Arc<Shared>,
+    mode: DispatchMode,
     /// Held while [`Dispatch::stop`] joins, so that a second stop waits as well.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Dispatch {
-    /// Starts a dispatcher thread with an empty queue and no handlers.
+    /// Makes an empty queue without handlers, and in thread mode starts its thread. `me` is this node.
     ///
     /// # Errors
     /// What the operating system says when it gives no thread.
-    pub fn start(limits: Limits) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::new(limits));
-        let thread = thread::Builder::new().name("mmn-dispatch".into()).spawn({
-            let shared = Arc::clone(&shared);
-            move || shared.run_until_stopped()
-        })?;
+    pub fn start(limits: Limits, me: PeerId, mode: DispatchMode) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::new(limits, me));
+        let thread = match mode {
+            DispatchMode::Poll => None,
+            DispatchMode::Thread => {
+                let thread = thread::Builder::new().name("mmn-dispatch".into()).spawn({
+                    let shared = Arc::clone(&shared);
+                    move || shared.run_until_stopped()
+                })?;
+                Some(thread)
+            }
+        };
         Ok(Self {
             shared,
-            thread: Mutex::new(Some(thread)),
+            mode,
+            thread: Mutex::new(thread),
         })
     }
 
     /// Discards what is queued and ends the thread. When this returns, no handler runs or will run; one that
-    /// is running is waited for, unless the caller is inside it.
+    /// is running, and a poll that another thread is in, is waited for, unless the caller is inside it.
     ///
     /// Handlers are dropped. Afterwards events and messages are taken and discarded at once, and handlers that
     /// are registered are never called.
@@ -129,16 +99,64 @@ impl Dispatch {
             // Fails only when the thread panicked, and its loop catches every panic of a handler.
             let _ = thread.join();
         }
+        drop(thread);
+        let queue = self.shared.lock();
+        drop(
+            self.shared
+                .wait_while(queue, |queue| queue.poller.is_some()),
+        );
+    }
+
+    /// In poll mode, runs the handlers of up to `max` queued events and messages on the calling thread, in order,
+    /// and returns of how many. Something that nobody is registered for does not count; each thing that a new
+    /// handler is told of the present counts as one. Does not wait.
+    ///
+    /// # Errors
+    /// [`PollError`]; nothing has run then.
+    pub fn poll(&self, max: usize) -> Result<usize, PollError> {
+        if self.mode != DispatchMode::Poll {
+            return Err(PollError::NotPollMode);
+        }
+        if in_callback() {
+            return Err(PollError::InsideCallback);
+        }
+        let mut queue = self.shared.lock();
+        if queue.poller.is_some() {
+            return Err(PollError::Busy);
+        }
+        queue.poller = Some(thread::current().id());
+        let mut told = 0;
+        while told < max {
+            let ran;
+            (queue, ran) = self.shared.run_one(queue);
+            if !ran {
+                break;
+            }
+            if !queue.telling_goes_on() {
+                told += 1;
+            }
+        }
+        queue.poller = None;
+        if queue.end_waiters > 0 {
+            self.shared.call_ended.notify_all();
+        }
+        Ok(told)
     }
 
     /// Queues a state event. Never waits, never refuses.
     ///
     /// An undelivered [`Event::LeaderChanged`] that has no message behind it is replaced, and one that tells
     /// what the host will know already is dropped: the host sees consecutive different values.
+    ///
+    /// Results of `SetLeader`, requests to join and announcements are no state: of those that nobody takes only the
+    /// newest are kept. An announcement that is still to be told is not queued again.
     pub fn push(&self, event: Event) {
         let mut queue = self.shared.lock();
-        queue.push_event(event);
+        let gave_way = queue.push_event(event);
         self.shared.unlock_and_wake(queue);
+        if gave_way.is_some() {
+            tracing::debug!("the host takes no events; the oldest of a kind gave way to a newer");
+        }
     }
 
     /// Queues a message if there is room for it now.
@@ -146,7 +164,7 @@ impl Dispatch {
     /// Where messages are discarded for want of a handler, this counts and discards it.
     ///
     /// # Errors
-    /// The message back, when there is no room: the queue is full, or the first Receive handler is waited for.
+    /// The message back, when there is no room: the queue is full, or the first handler is waited for.
     pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
         self.shared.offer(message, false)
     }
@@ -176,7 +194,7 @@ impl Dispatch {
         }
     }
 
-    /// How many messages were discarded because no Receive handler was registered.
+    /// How many messages were discarded because no handler for messages was registered.
     pub fn discarded_messages(&self) -> u64 {
         self.shared.lock().discarded()
     }
@@ -229,29 +247,55 @@ impl Dispatch {
         });
     }
 
+    /// Sets or removes the handler for what becomes of lost peers, as [`Dispatch::register_receive`] does.
+    pub fn register_reconnect(&self, handler: Option<ReconnectHandler>) {
+        self.register(Kind::Reconnect, |queue| queue.set_reconnect(handler));
+    }
+
+    /// Sets or removes the handler for everything, as [`Dispatch::register_receive`] does. Where another handler
+    /// is told the same, that one is first.
+    ///
+    /// The new one is first told the present: the leader, where the host knows one by then, then for each peer of
+    /// the room, in the order of the ids, that it joined and, where it is lost, that it is being dialled again. It
+    /// takes messages, so that none are held or discarded while it is registered.
+    pub fn register_event_handler(&self, handler: Option<EventHandler>) {
+        self.finish(self.replace_event_handler(handler));
+    }
+
+    /// The first half of [`Dispatch::register_event_handler`], which does not wait: the handler is another one
+    /// from here on. What this gives back is for [`Dispatch::finish`].
+    pub(crate) fn replace_event_handler(&self, handler: Option<EventHandler>) -> Replaced {
+        let mut queue = self.shared.lock();
+        let old = queue.set_events(handler);
+        let call = call_elsewhere(&queue, Kind::Events);
+        self.shared.unlock_and_wake(queue);
+        // Messages that waited for the first handler.
+        self.shared.space.notify_one();
+        Replaced { _old: old, call }
+    }
+
+    /// Waits until the handler that was replaced is not running, and drops it.
+    pub(crate) fn finish(&self, replaced: Replaced) {
+        if let Some(number) = replaced.call {
+            self.shared.wait_for_end(self.shared.lock(), number);
+        }
+    }
+
+    /// Whether there is an event handler: only such a host hears requests to join.
+    pub fn has_event_handler(&self) -> bool {
+        self.shared.lock().has_events_handler()
+    }
+
     /// Runs `replace`, which takes effect at once, then waits until a call of the old handler has ended.
     fn register<H>(&self, kind: Kind, replace: impl FnOnce(&mut Queue) -> H) {
         let shared = &*self.shared;
         let mut queue = shared.lock();
         let replaced = replace(&mut queue);
-        let call = queue
-            .running()
-            .filter(|running| running.kind == kind && running.thread != thread::current().id())
-            .map(|running| running.number);
-        if let Some(number) = call {
-            queue.end_waiters += 1;
-            while queue
-                .running()
-                .is_some_and(|running| running.number == number)
-            {
-                queue = shared
-                    .call_ended
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
-            }
-            queue.end_waiters -= 1;
-        }
+        let call = call_elsewhere(&queue, kind);
         shared.unlock_and_wake(queue);
+        if let Some(number) = call {
+            shared.wait_for_end(shared.lock(), number);
+        }
         // Not under the lock: it may run code of the host.
         drop(replaced);
     }
@@ -269,9 +313,41 @@ impl fmt::Debug for Dispatch {
     }
 }
 
-/// Whether the calling thread is inside a handler.
+/// An event handler that is no more, and may still be running.
+pub(crate) struct Replaced {
+    _old: Option<EventHandler>,
+    /// The call that is to end.
+    call: Option<u64>,
+}
+
+/// The call of a handler of `kind` that runs on another thread.
+fn call_elsewhere(queue: &Queue, kind: Kind) -> Option<u64> {
+    queue
+        .running()
+        .filter(|running| running.kind == kind && running.thread != thread::current().id())
+        .map(|running| running.number)
+}
+
+/// Whether the calling thread is inside a handler, or inside other code of the host that the library runs.
 pub fn in_callback() -> bool {
     IN_CALLBACK.try_with(Cell::get).unwrap_or(false)
+}
+
+/// Runs code of the host; [`in_callback`] is true meanwhile.
+pub(crate) fn as_callback<T>(run: impl FnOnce() -> T) -> T {
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            // A thread that is ending asks no more.
+            let _ = IN_CALLBACK.try_with(|inside| inside.set(self.0));
+        }
+    }
+    let _restore = Restore(
+        IN_CALLBACK
+            .try_with(|inside| inside.replace(true))
+            .unwrap_or(false),
+    );
+    run()
 }
 
 thread_local! {
@@ -282,7 +358,7 @@ struct Shared {
     queue: Mutex<Queue>,
     /// There is something to run, or the end.
     work: Condvar,
-    /// A handler has returned, and somebody waits for that.
+    /// A handler has returned, or a poll, and somebody waits for that.
     call_ended: Condvar,
     /// There may be room for the message that waits; see [`Queue::offer`].
     space: tokio::sync::Notify,
@@ -291,9 +367,9 @@ struct Shared {
 }
 
 impl Shared {
-    fn new(limits: Limits) -> Self {
+    fn new(limits: Limits, me: PeerId) -> Self {
         Self {
-            queue: Mutex::new(Queue::new(limits, Instant::now())),
+            queue: Mutex::new(Queue::new(limits, me, Instant::now())),
             work: Condvar::new(),
             call_ended: Condvar::new(),
             space: tokio::sync::Notify::new(),
@@ -348,6 +424,32 @@ impl Shared {
         (queue, true)
     }
 
+    fn wait_for_end(&self, queue: MutexGuard<'_, Queue>, call: u64) {
+        let runs = |queue: &Queue| {
+            queue
+                .running()
+                .is_some_and(|running| running.number == call)
+        };
+        drop(self.wait_while(queue, runs));
+    }
+
+    /// Waits while a call or a poll goes on.
+    fn wait_while<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+        goes_on: impl Fn(&Queue) -> bool,
+    ) -> MutexGuard<'a, Queue> {
+        queue.end_waiters += 1;
+        while goes_on(&queue) {
+            queue = self
+                .call_ended
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.end_waiters -= 1;
+        queue
+    }
+
     fn offer(&self, message: Incoming, may_wait: bool) -> Result<(), Incoming> {
         let mut queue = self.lock();
         match queue.offer(message, may_wait) {
@@ -382,10 +484,8 @@ impl Shared {
 
 /// Runs a handler; a panic of it is logged and goes no further.
 fn run_caught(call: Call) {
-    IN_CALLBACK.set(true);
     // Consumes the call, so that a handler that was replaced meanwhile is gone before the call counts as ended.
-    let outcome = catch_unwind(AssertUnwindSafe(move || call.run()));
-    IN_CALLBACK.set(false);
+    let outcome = catch_unwind(AssertUnwindSafe(|| as_callback(move || call.run())));
     if let Err(panic) = outcome {
         let what = panic
             .downcast_ref::<&str>()

@@ -1,52 +1,25 @@
 //! What is queued, who handles it and what the host has been told: the dispatcher's state, without threads.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::mem::discriminant;
 use std::thread::ThreadId;
 use std::time::Instant;
 
-use super::{
-    ConnectionResult, ConnectionResultHandler, Event, Incoming, LeaderChangedHandler, Limits,
-    PeerStatusHandler, ReceiveHandler,
-};
+use super::Limits;
+use super::call::{Call, Inherited, Kind, Owed, classic, notices};
+use super::event::*;
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
-/// Which handler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Receive,
-    LeaderChanged,
-    PeerStatus,
-    ConnectionResult,
-}
-
-/// A handler with what it is told: ready to run without the lock.
-pub(super) enum Call {
-    Receive(ReceiveHandler, Incoming),
-    LeaderChanged(LeaderChangedHandler, Option<PeerId>),
-    PeerStatus(PeerStatusHandler, PeerId, PeerStatus),
-    ConnectionResult(ConnectionResultHandler, ConnectionResult),
-}
-
-impl Call {
-    pub(super) fn run(self) {
-        match self {
-            Self::Receive(handler, message) => handler(&message),
-            Self::LeaderChanged(handler, leader) => handler(leader.as_ref()),
-            Self::PeerStatus(handler, peer, status) => handler(&peer, status),
-            Self::ConnectionResult(handler, result) => handler(&result),
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Receive(..) => Kind::Receive,
-            Self::LeaderChanged(..) => Kind::LeaderChanged,
-            Self::PeerStatus(..) => Kind::PeerStatus,
-            Self::ConnectionResult(..) => Kind::ConnectionResult,
-        }
-    }
-}
+/// Undelivered losses up to which each is told with its return. Beyond, a peer that is back before the host
+/// heard of its loss is told as never lost, so that a link that flaps fills no memory.
+const MAX_UNDELIVERED_LOSSES: usize = 64;
+/// Undelivered results of `SetLeader`, at most; the oldest give way.
+const MAX_UNDELIVERED_ANSWERS: usize = 256;
+/// Undelivered requests to join, at most; the oldest give way: their askers have waited the longest.
+const MAX_UNDELIVERED_REQUESTS: usize = 64;
+/// Undelivered announcements, at most; the oldest give way: they are made again.
+const MAX_UNDELIVERED_ANNOUNCEMENTS: usize = 256;
 
 /// The call that is being run.
 #[derive(Debug, Clone, Copy)]
@@ -93,8 +66,12 @@ impl<H> StateHandler<H> {
 pub(super) struct Queue {
     limits: Limits,
     entries: VecDeque<Entry>,
-    /// What a handler that has just taken over is still to be told, before the next entry.
-    present: VecDeque<Event>,
+    /// What handlers are still to be told before the next entry, each with the number of what it belongs to.
+    owed: VecDeque<(u64, Owed)>,
+    /// Counts entries, and every single thing that a handler is told of the present.
+    tellings: u64,
+    /// What the last call belonged to.
+    last_telling: u64,
 
     messages: usize,
     bytes: usize,
@@ -108,11 +85,15 @@ pub(super) struct Queue {
     receive: Option<ReceiveHandler>,
     leader_changed: StateHandler<LeaderChangedHandler>,
     peer_status: StateHandler<PeerStatusHandler>,
+    reconnect: Option<ReconnectHandler>,
     connection_result: Option<ConnectionResultHandler>,
+    events: Option<EventHandler>,
 
-    /// The room as of the last entry taken from the queue.
-    leader: Option<PeerId>,
-    joined: BTreeSet<PeerId>,
+    /// This node.
+    me: PeerId,
+    /// The room as of the last entry taken from the queue; peers are Connected or Reconnecting.
+    leader: LeaderChange,
+    peers: BTreeMap<PeerId, PeerStatus>,
     /// The room as the present handlers, and those that they replaced directly, were told.
     told_leader: Option<PeerId>,
     told_joined: BTreeSet<PeerId>,
@@ -121,18 +102,22 @@ pub(super) struct Queue {
     calls: u64,
     stopped: bool,
 
+    /// Who polls, in poll mode.
+    pub(super) poller: Option<ThreadId>,
     /// Whether the dispatcher thread sleeps.
     pub(super) consumer_waits: bool,
-    /// How many threads wait for the end of a call.
+    /// How many threads wait for the end of a call, or of a poll.
     pub(super) end_waiters: usize,
 }
 
 impl Queue {
-    pub(super) fn new(limits: Limits, now: Instant) -> Self {
+    pub(super) fn new(limits: Limits, me: PeerId, now: Instant) -> Self {
         Self {
             limits,
             entries: VecDeque::new(),
-            present: VecDeque::new(),
+            owed: VecDeque::new(),
+            tellings: 0,
+            last_telling: 0,
             messages: 0,
             bytes: 0,
             discarded: 0,
@@ -142,14 +127,18 @@ impl Queue {
             receive: None,
             leader_changed: StateHandler::NONE,
             peer_status: StateHandler::NONE,
+            reconnect: None,
             connection_result: None,
-            leader: None,
-            joined: BTreeSet::new(),
+            events: None,
+            me,
+            leader: LeaderChange::default(),
+            peers: BTreeMap::new(),
             told_leader: None,
             told_joined: BTreeSet::new(),
             running: None,
             calls: 0,
             stopped: false,
+            poller: None,
             consumer_waits: false,
             end_waiters: 0,
         }
@@ -157,21 +146,79 @@ impl Queue {
 
     // What the network thread and the host bring.
 
-    pub(super) fn push_event(&mut self, event: Event) {
+    /// Gives back an event that had to give way to this one: the host will not be told.
+    #[must_use]
+    pub(super) fn push_event(&mut self, mut event: Event) -> Option<Event> {
         if self.stopped {
-            return;
+            return None;
         }
-        if let Event::LeaderChanged(leader) = &event {
-            if *self.newest_leader() == *leader {
-                return;
+        match &mut event {
+            Event::LeaderChanged(change) => {
+                if *self.newest_leader() == change.new {
+                    return None;
+                }
+                self.remove_leader_changed_from_tail();
+                // Gone back to what was said before.
+                if *self.newest_leader() == change.new {
+                    return None;
+                }
+                change.old = self.newest_leader().clone();
             }
-            self.remove_leader_changed_from_tail();
-            // Gone back to what was said before.
-            if *self.newest_leader() == *leader {
-                return;
-            }
+            Event::Returned(peer) if self.withdraw_one_of_many_losses(peer) => return None,
+            _ => {}
         }
+        if matches!(event, Event::Discovered { .. }) && self.is_queued(&event) {
+            return None;
+        }
+        let gave_way = self.make_room_for(&event);
         self.entries.push_back(Entry::Event(event));
+        gave_way
+    }
+
+    fn is_queued(&self, event: &Event) -> bool {
+        let mut entries = self.entries.iter();
+        entries.any(|entry| matches!(entry, Entry::Event(queued) if queued == event))
+    }
+
+    /// Removes the undelivered loss of `peer`, where there are too many losses and it is the last word on the
+    /// peer; says whether it did.
+    fn withdraw_one_of_many_losses(&mut self, peer: &PeerId) -> bool {
+        let is_loss = |entry: &&Entry| matches!(entry, Entry::Event(Event::Reconnecting(_)));
+        if self.entries.iter().filter(is_loss).count() <= MAX_UNDELIVERED_LOSSES {
+            return false;
+        }
+        let last_word = self.entries.iter().rposition(
+            |entry| matches!(entry, Entry::Event(event) if peer_of(event) == Some(peer)),
+        );
+        match last_word {
+            Some(index) if is_loss(&&self.entries[index]) => {
+                self.entries.remove(index);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Removes the oldest event of the same kind where there are too many of them.
+    fn make_room_for(&mut self, event: &Event) -> Option<Event> {
+        let most = match event {
+            Event::SetLeaderResult { .. } => MAX_UNDELIVERED_ANSWERS,
+            Event::JoinRequest(_) => MAX_UNDELIVERED_REQUESTS,
+            Event::Discovered { .. } => MAX_UNDELIVERED_ANNOUNCEMENTS,
+            _ => return None,
+        };
+        let same = |entry: &Entry| match entry {
+            Entry::Event(queued) => discriminant(queued) == discriminant(event),
+            Entry::Message(_) | Entry::Takeover(_) => false,
+        };
+        if self.entries.iter().filter(|entry| same(entry)).count() < most {
+            return None;
+        }
+        let oldest = self.entries.iter().position(same)?;
+        match self.entries.remove(oldest) {
+            Some(Entry::Event(event)) => Some(event),
+            _ => None,
+        }
     }
 
     /// Takes the message, discards it, or gives it back. With `may_wait`, a message that is given back is
@@ -180,7 +227,7 @@ impl Queue {
         if self.stopped {
             return Offer::Discarded(message);
         }
-        if self.receive.is_none() {
+        if !self.takes_messages() {
             if self.hold_until.is_some_and(|until| Instant::now() < until) {
                 return Offer::NoRoom(message);
             }
@@ -199,6 +246,11 @@ impl Queue {
         Offer::Queued
     }
 
+    /// Whether somebody is registered who takes messages.
+    fn takes_messages(&self) -> bool {
+        self.receive.is_some() || self.events.is_some()
+    }
+
     fn has_room(&self, len: usize) -> bool {
         self.messages == 0
             || (self.messages < self.limits.messages
@@ -211,10 +263,10 @@ impl Queue {
             .iter()
             .rev()
             .find_map(|entry| match entry {
-                Entry::Event(Event::LeaderChanged(leader)) => Some(leader),
+                Entry::Event(Event::LeaderChanged(change)) => Some(&change.new),
                 _ => None,
             })
-            .unwrap_or(&self.leader)
+            .unwrap_or(&self.leader.new)
     }
 
     /// Removes the newest undelivered change of the leader, unless a message is behind it.
@@ -254,6 +306,71 @@ impl Queue {
             return handler;
         }
         std::mem::replace(&mut self.connection_result, handler)
+    }
+
+    pub(super) fn set_reconnect(
+        &mut self,
+        handler: Option<ReconnectHandler>,
+    ) -> Option<ReconnectHandler> {
+        if self.stopped {
+            return handler;
+        }
+        std::mem::replace(&mut self.reconnect, handler)
+    }
+
+    /// The new handler takes over at once and not behind what is queued: it is told the present of the last
+    /// entry taken, and then every entry, so that each message finds it in step.
+    pub(super) fn set_events(&mut self, handler: Option<EventHandler>) -> Option<EventHandler> {
+        if self.stopped {
+            return handler;
+        }
+        let mut inherited = Vec::new();
+        let mut after = Vec::new();
+        for (telling, owed) in std::mem::take(&mut self.owed) {
+            let Owed::Notice(notice) = owed else {
+                self.owed.push_back((telling, owed));
+                continue;
+            };
+            match Inherited::of(&notice) {
+                Inherited::No => {}
+                Inherited::BeforePresent => inherited.push((telling, notice)),
+                Inherited::AfterPresent => after.push((telling, notice)),
+            }
+        }
+        if handler.is_some() {
+            self.hold_until = None;
+            for notice in self.present() {
+                inherited.push((self.next_telling(), notice));
+            }
+            inherited.append(&mut after);
+            let owed = inherited.into_iter();
+            self.owed
+                .extend(owed.map(|(telling, notice)| (telling, Owed::Notice(notice))));
+        }
+        std::mem::replace(&mut self.events, handler)
+    }
+
+    /// The room as an event handler that takes over is told it.
+    fn present(&self) -> Vec<Notice> {
+        let mut present = Vec::new();
+        if self.leader.new.is_some() {
+            let change = LeaderChange {
+                old: None,
+                ..self.leader.clone()
+            };
+            present.extend(
+                notices(Event::LeaderChanged(change), &self.me)
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        for (peer, status) in &self.peers {
+            present.push(Notice::Event(Event::Joined(peer.clone())));
+            if *status == PeerStatus::Reconnecting {
+                present.push(Notice::Event(Event::Reconnecting(peer.clone())));
+            }
+        }
+        present
     }
 
     pub(super) fn set_leader_changed(
@@ -296,7 +413,7 @@ impl Queue {
             self.entries
                 .retain(|entry| !matches!(entry, Entry::Takeover(of) if *of == kind));
         }
-        self.present.retain(|event| kind_of(event) != kind);
+        self.owed.retain(|(_, owed)| owed.kind() != kind);
         if wanted {
             self.entries.push_back(Entry::Takeover(kind));
         }
@@ -308,38 +425,51 @@ impl Queue {
     /// Events that nobody handles are passed over.
     pub(super) fn next_call(&mut self, thread: ThreadId) -> Option<Call> {
         loop {
-            let call = if let Some(event) = self.present.pop_front() {
-                self.call_for(event)
-            } else {
-                match self.entries.pop_front()? {
-                    Entry::Message(message) => self.deliver_message(message),
-                    Entry::Event(event) => {
-                        self.note(&event);
-                        self.call_for(event)
-                    }
-                    Entry::Takeover(kind) => {
-                        self.take_over(kind);
-                        None
-                    }
+            while let Some((telling, owed)) = self.owed.pop_front() {
+                if let Some(call) = self.call_for(owed) {
+                    self.calls += 1;
+                    self.running = Some(Running {
+                        kind: call.kind(),
+                        thread,
+                        number: self.calls,
+                    });
+                    self.last_telling = telling;
+                    return Some(call);
                 }
-            };
-            if let Some(call) = call {
-                self.calls += 1;
-                self.running = Some(Running {
-                    kind: call.kind(),
-                    thread,
-                    number: self.calls,
-                });
-                return Some(call);
+            }
+            match self.entries.pop_front()? {
+                Entry::Message(message) => self.take_message(message),
+                Entry::Event(event) => self.take_event(event),
+                Entry::Takeover(kind) => self.take_over(kind),
             }
         }
+    }
+
+    /// Whether somebody else is still to be told what the last call told.
+    pub(super) fn telling_goes_on(&self) -> bool {
+        self.owed
+            .iter()
+            .take_while(|(telling, _)| *telling == self.last_telling)
+            .any(|(_, owed)| match owed.kind() {
+                Kind::Receive => self.receive.is_some(),
+                Kind::LeaderChanged => self.leader_changed.active().is_some(),
+                Kind::PeerStatus => self.peer_status.active().is_some(),
+                Kind::Reconnect => self.reconnect.is_some(),
+                Kind::ConnectionResult => self.connection_result.is_some(),
+                Kind::Events => self.events.is_some(),
+            })
+    }
+
+    fn next_telling(&mut self) -> u64 {
+        self.tellings += 1;
+        self.tellings
     }
 
     pub(super) fn end_call(&mut self) {
         self.running = None;
     }
 
-    fn deliver_message(&mut self, message: Incoming) -> Option<Call> {
+    fn take_message(&mut self, message: Incoming) {
         self.messages -= 1;
         self.bytes -= message.payload.len();
         if let Some(len) = self.space_wanted
@@ -348,48 +478,88 @@ impl Queue {
             self.space_wanted = None;
             self.space_freed = true;
         }
-        let Some(handler) = &self.receive else {
-            self.discarded += 1;
-            return None;
-        };
-        Some(Call::Receive(handler.clone(), message))
+        let telling = self.next_telling();
+        match (self.receive.is_some(), self.events.is_some()) {
+            (false, false) => self.discarded += 1,
+            (true, false) => self.owed.push_back((telling, Owed::Message(message))),
+            (classic, true) => {
+                if classic {
+                    let message = Owed::Message(message.clone());
+                    self.owed.push_back((telling, message));
+                }
+                let notice = Owed::Notice(Notice::Message(message));
+                self.owed.push_back((telling, notice));
+            }
+        }
+    }
+
+    fn take_event(&mut self, event: Event) {
+        let before = peer_of(&event).and_then(|peer| self.peers.get(peer).copied());
+        self.note(&event);
+        let telling = self.next_telling();
+        for owed in classic(&event, before).into_iter().flatten() {
+            self.owed.push_back((telling, owed));
+        }
+        if self.events.is_some() {
+            for notice in notices(event, &self.me).into_iter().flatten() {
+                self.owed.push_back((telling, Owed::Notice(notice)));
+            }
+        }
     }
 
     /// Keeps the view of the room, whoever listens.
     fn note(&mut self, event: &Event) {
         match event {
-            Event::Joined(peer) => {
-                self.joined.insert(peer.clone());
+            Event::Joined(peer) | Event::Returned(peer) => {
+                self.peers.insert(peer.clone(), PeerStatus::Connected);
             }
-            Event::Left(peer) => {
-                self.joined.remove(peer);
+            Event::Reconnecting(peer) => {
+                self.peers.insert(peer.clone(), PeerStatus::Reconnecting);
             }
-            Event::LeaderChanged(leader) => self.leader.clone_from(leader),
-            Event::ConnectionResult(_) => {}
+            Event::Left(left) => {
+                self.peers.remove(&left.peer);
+            }
+            Event::LeaderChanged(change) => self.leader.clone_from(change),
+            _ => {}
         }
     }
 
-    /// The call that tells `event`, if somebody listens.
-    fn call_for(&mut self, event: Event) -> Option<Call> {
-        match event {
-            Event::Joined(peer) => {
-                let handler = self.peer_status.active()?.clone();
-                self.told_joined.insert(peer.clone());
-                Some(Call::PeerStatus(handler, peer, PeerStatus::Connected))
+    /// The call that tells it, if somebody listens.
+    fn call_for(&mut self, owed: Owed) -> Option<Call> {
+        match owed {
+            Owed::Message(message) => {
+                let Some(handler) = &self.receive else {
+                    // Its handler is gone since; it counts as taken only where the other one takes it.
+                    self.discarded += u64::from(self.events.is_none());
+                    return None;
+                };
+                Some(Call::Receive(handler.clone(), message))
             }
-            Event::Left(peer) => {
-                let handler = self.peer_status.active()?.clone();
-                self.told_joined.remove(&peer);
-                Some(Call::PeerStatus(handler, peer, PeerStatus::Disconnected))
-            }
-            Event::LeaderChanged(leader) => {
+            Owed::Leader(leader) => {
                 let handler = self.leader_changed.active()?.clone();
                 self.told_leader.clone_from(&leader);
                 Some(Call::LeaderChanged(handler, leader))
             }
-            Event::ConnectionResult(result) => {
+            Owed::Status(peer, status) => {
+                let handler = self.peer_status.active()?.clone();
+                if status == PeerStatus::Connected {
+                    self.told_joined.insert(peer.clone());
+                } else {
+                    self.told_joined.remove(&peer);
+                }
+                Some(Call::PeerStatus(handler, peer, status))
+            }
+            Owed::Reconnect(peer, status) => {
+                let handler = self.reconnect.clone()?;
+                Some(Call::Reconnect(handler, peer, status))
+            }
+            Owed::ConnectionResult(result) => {
                 let handler = self.connection_result.clone()?;
                 Some(Call::ConnectionResult(handler, result))
+            }
+            Owed::Notice(notice) => {
+                let handler = self.events.clone()?;
+                Some(Call::Events(handler, notice))
             }
         }
     }
@@ -400,19 +570,34 @@ impl Queue {
             Kind::LeaderChanged => {
                 self.leader_changed.waits = false;
                 // None is news only to a host that was told of a leader.
-                if self.leader.is_some() || self.told_leader.is_some() {
-                    self.present
-                        .push_back(Event::LeaderChanged(self.leader.clone()));
+                if self.leader.new.is_some() || self.told_leader.is_some() {
+                    let leader = Owed::Leader(self.leader.new.clone());
+                    let telling = self.next_telling();
+                    self.owed.push_back((telling, leader));
                 }
             }
             Kind::PeerStatus => {
                 self.peer_status.waits = false;
-                let lost = self.told_joined.difference(&self.joined).cloned();
-                self.present.extend(lost.map(Event::Left));
-                let connected = self.joined.iter().cloned();
-                self.present.extend(connected.map(Event::Joined));
+                let connected: BTreeSet<_> = self
+                    .peers
+                    .iter()
+                    .filter(|(_, status)| **status == PeerStatus::Connected)
+                    .map(|(peer, _)| peer.clone())
+                    .collect();
+                let lost: Vec<_> = self.told_joined.difference(&connected).cloned().collect();
+                for peer in lost {
+                    let telling = self.next_telling();
+                    let lost = Owed::Status(peer, PeerStatus::Disconnected);
+                    self.owed.push_back((telling, lost));
+                }
+                for peer in connected {
+                    let telling = self.next_telling();
+                    let connected = Owed::Status(peer, PeerStatus::Connected);
+                    self.owed.push_back((telling, connected));
+                }
             }
-            Kind::Receive | Kind::ConnectionResult => {}
+            // These wait for nothing.
+            Kind::Receive | Kind::Reconnect | Kind::ConnectionResult | Kind::Events => {}
         }
     }
 
@@ -424,11 +609,13 @@ impl Queue {
         self.space_wanted = None;
         Leftovers {
             _entries: std::mem::take(&mut self.entries),
-            _present: std::mem::take(&mut self.present),
+            _owed: std::mem::take(&mut self.owed),
             _receive: self.receive.take(),
             _leader_changed: self.leader_changed.handler.take(),
             _peer_status: self.peer_status.handler.take(),
+            _reconnect: self.reconnect.take(),
             _connection_result: self.connection_result.take(),
+            _events: self.events.take(),
         }
     }
 
@@ -450,6 +637,10 @@ impl Queue {
         (self.messages, self.bytes)
     }
 
+    pub(super) fn has_events_handler(&self) -> bool {
+        self.events.is_some()
+    }
+
     /// Until when a message that was not taken waits for the first handler at most.
     pub(super) fn hold_until(&self) -> Option<Instant> {
         self.hold_until.filter(|_| !self.stopped)
@@ -458,7 +649,7 @@ impl Queue {
     pub(super) fn has_undelivered_left(&self, peer: &PeerId) -> bool {
         self.entries
             .iter()
-            .any(|entry| matches!(entry, Entry::Event(Event::Left(left)) if left == peer))
+            .any(|entry| matches!(entry, Entry::Event(Event::Left(left)) if left.peer == *peer))
     }
 
     pub(super) fn undelivered_connection_results(&self) -> usize {
@@ -468,7 +659,7 @@ impl Queue {
 
     /// Whether the dispatcher thread sleeps and must be woken; it counts as woken from here.
     pub(super) fn take_consumer_waits(&mut self) -> bool {
-        let something_to_do = !self.entries.is_empty() || !self.present.is_empty();
+        let something_to_do = !self.entries.is_empty() || !self.owed.is_empty();
         something_to_do && std::mem::take(&mut self.consumer_waits)
     }
 
@@ -478,20 +669,23 @@ impl Queue {
     }
 }
 
-fn kind_of(event: &Event) -> Kind {
+/// Whose link `event` is about.
+fn peer_of(event: &Event) -> Option<&PeerId> {
     match event {
-        Event::Joined(_) | Event::Left(_) => Kind::PeerStatus,
-        Event::LeaderChanged(_) => Kind::LeaderChanged,
-        Event::ConnectionResult(_) => Kind::ConnectionResult,
+        Event::Joined(peer) | Event::Reconnecting(peer) | Event::Returned(peer) => Some(peer),
+        Event::Left(left) => Some(&left.peer),
+        _ => None,
     }
 }
 
 /// What a stop forgets.
 pub(super) struct Leftovers {
     _entries: VecDeque<Entry>,
-    _present: VecDeque<Event>,
+    _owed: VecDeque<(u64, Owed)>,
     _receive: Option<ReceiveHandler>,
     _leader_changed: Option<LeaderChangedHandler>,
     _peer_status: Option<PeerStatusHandler>,
+    _reconnect: Option<ReconnectHandler>,
     _connection_result: Option<ConnectionResultHandler>,
+    _events: Option<EventHandler>,
 }

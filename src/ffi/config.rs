@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::config::{Config, ConfigError, DEFAULT_QUEUE_BYTES, ManualOverrideRecovery};
+use crate::config::{
+    Config, ConfigError, DEFAULT_QUEUE_BYTES, DispatchMode, ManualOverrideRecovery,
+};
 
 /// Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
 /// is in brackets. Fields must be above 0 unless their text says otherwise.
@@ -148,6 +150,7 @@ impl TryFrom<&NetworkConfigFFI> for Config {
                 retries => Some(retries.into()),
             },
             centralized_auto_forward: ffi.centralized_auto_forward != 0,
+            dispatch_mode: DispatchMode::Thread,
         }
         .validated()
     }

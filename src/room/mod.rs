@@ -81,12 +81,28 @@ impl Room {
         session_id: SessionId,
         config: Config,
     ) -> Result<Self, StartError> {
-        let dispatch = Dispatch::start(Limits {
+        let dispatch = Self::dispatch_for(&peer_id, &config)?;
+        Self::open_with(peer_id, session_id, config, Arc::new(dispatch))
+    }
+
+    /// The queue to the host of a room that is still to be opened.
+    pub(crate) fn dispatch_for(peer_id: &PeerId, config: &Config) -> Result<Dispatch, StartError> {
+        let limits = Limits {
             messages: config.incoming_queue_capacity,
             bytes: config.queue_bytes,
             hold: FIRST_RECEIVE_HOLD,
-        })
-        .map_err(|error| internal(&error))?;
+        };
+        Dispatch::start(limits, peer_id.clone(), config.dispatch_mode)
+            .map_err(|error| internal(&error))
+    }
+
+    /// Opens a room on a queue of [`Room::dispatch_for`], which may have its handlers already.
+    pub(crate) fn open_with(
+        peer_id: PeerId,
+        session_id: SessionId,
+        config: Config,
+        dispatch: Arc<Dispatch>,
+    ) -> Result<Self, StartError> {
         let (commands, command_queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             outboxes: Arc::new(Outboxes::new(OutboxLimits {
@@ -97,7 +113,7 @@ impl Room {
             session_id,
             config,
             published: ArcSwap::default(),
-            dispatch: Arc::new(dispatch),
+            dispatch,
             commands,
             connects_running: AtomicUsize::new(0),
         });

@@ -1,0 +1,258 @@
+//! What the classic callbacks are told, and when they come and go.
+
+use super::*;
+
+#[test]
+fn events_and_messages_arrive_in_the_order_of_the_pushes() {
+    let dispatch = started(wide());
+    let seen = log_all(&dispatch);
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(led_by("b"));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.push(led_by(""));
+    dispatch.push(left("b"));
+    dispatch.push(Event::ConnectionResult(ConnectionResult {
+        target: "host:1".into(),
+        success: false,
+        code: -4,
+        peer: None,
+        bytes: Bytes::new(),
+    }));
+    for expected in [
+        "status b 0",
+        "leader b",
+        "message 1",
+        "leader ",
+        "status b 1",
+        "result host:1 -4",
+    ] {
+        assert_eq!(next(&seen), expected);
+    }
+}
+
+#[test]
+fn unregistering_waits_for_a_running_call_and_nothing_runs_afterwards() {
+    let dispatch = started(wide());
+    let (handler, begins, go) = gated();
+    dispatch.register_receive(Some(handler));
+    for n in 1..=3 {
+        dispatch.try_push_message(message(n, 4)).expect("room");
+    }
+    assert_eq!(next(&begins), 1);
+    let unregistering = thread::spawn({
+        let dispatch = Arc::clone(&dispatch);
+        move || dispatch.register_receive(None)
+    });
+    until(&dispatch, |queue| queue.end_waiters == 1);
+    assert!(!unregistering.is_finished());
+    go.send(()).expect("the handler waits");
+    unregistering.join().expect("no panic");
+    // The handler, and the sender in it, are gone: nothing can run it again.
+    assert!(begins.recv().is_err());
+    // Messages 2 and 3 had nobody to go to.
+    let (sender, seen) = channel();
+    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.push(Event::Joined(peer("b")));
+    assert_eq!(next(&seen), "status b 0");
+    assert_eq!(dispatch.discarded_messages(), 2);
+}
+
+#[test]
+fn unregistering_another_handler_does_not_wait() {
+    let dispatch = started(wide());
+    let go = occupy(&dispatch);
+    dispatch.register_connection_result(None);
+    dispatch.register_leader_changed(None);
+    drop(go);
+}
+
+#[test]
+fn a_handler_can_replace_and_unregister_itself() {
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some({
+        let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
+        Arc::new(move |message| {
+            let dispatch = dispatch.upgrade().expect("the test holds it");
+            assert!(in_callback());
+            let _ = sender.send(format!("first {}", number(message)));
+            dispatch.register_receive(Some(receive(&sender, "second ")));
+            dispatch.register_receive(None);
+            dispatch.register_receive(Some(receive(&sender, "third ")));
+        })
+    }));
+    assert!(!in_callback());
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.try_push_message(message(2, 4)).expect("room");
+    assert_eq!(next(&seen), "first 1");
+    assert_eq!(next(&seen), "third message 2");
+}
+
+#[test]
+fn a_new_handler_is_told_the_present_as_the_queue_has_told_it() {
+    let dispatch = manual(wide());
+    dispatch.push(Event::Joined(peer("c")));
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.push(led_by("a"));
+    drain(&dispatch.shared);
+    dispatch.push(left("c"));
+    let seen = log_all(&dispatch);
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(led_by("b"));
+    drain(&dispatch.shared);
+    assert_eq!(
+        seen.try_iter().collect::<Vec<_>>(),
+        ["leader a", "status a 0", "status b 0", "leader b"]
+    );
+}
+
+#[test]
+fn a_new_leader_handler_without_a_leader_is_told_nothing() {
+    let dispatch = manual(wide());
+    let seen = log_all(&dispatch);
+    dispatch.push(led_by(""));
+    drain(&dispatch.shared);
+    assert!(seen.try_recv().is_err());
+}
+
+#[test]
+fn a_replaced_handler_never_runs_and_its_replacement_is_told_once() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.register_peer_status(Some(status(&sender, "1 ")));
+    dispatch.register_peer_status(Some(status(&sender, "2 ")));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.register_peer_status(Some(status(&sender, "3 ")));
+    dispatch.push(Event::Joined(peer("c")));
+    drain(&dispatch.shared);
+    assert_eq!(
+        seen.try_iter().collect::<Vec<_>>(),
+        ["3 status a 0", "3 status b 0", "3 status c 0"]
+    );
+}
+
+#[test]
+fn what_falls_between_two_handlers_is_told_to_the_second() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_peer_status(Some(status(&sender, "1 ")));
+    dispatch.register_leader_changed(Some(leader(&sender, "1 ")));
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(led_by("a"));
+    drain(&dispatch.shared);
+    dispatch.push(led_by(""));
+    dispatch.push(left("a"));
+    dispatch.register_peer_status(Some(status(&sender, "2 ")));
+    dispatch.register_leader_changed(Some(leader(&sender, "2 ")));
+    drain(&dispatch.shared);
+    assert_eq!(
+        seen.try_iter().skip(3).collect::<Vec<_>>(),
+        ["2 status a 1", "2 status b 0", "2 leader "]
+    );
+    // After an unregistration only the present is told.
+    dispatch.register_peer_status(None);
+    dispatch.push(left("b"));
+    dispatch.register_peer_status(Some(status(&sender, "3 ")));
+    drain(&dispatch.shared);
+    assert!(seen.try_recv().is_err());
+}
+
+#[test]
+fn a_handler_that_is_unregistered_while_it_is_told_the_present_hears_no_more() {
+    let dispatch = Arc::new(manual(wide()));
+    let (sender, seen) = channel();
+    for id in ["a", "b", "c"] {
+        dispatch.push(Event::Joined(peer(id)));
+    }
+    dispatch.register_peer_status(Some({
+        let dispatch = Arc::downgrade(&dispatch);
+        Arc::new(move |peer, _| {
+            let _ = sender.send(peer.clone());
+            if let Some(dispatch) = dispatch.upgrade() {
+                dispatch.register_peer_status(None);
+            }
+        })
+    }));
+    drain(&dispatch.shared);
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), [peer("a")]);
+}
+
+#[test]
+fn undelivered_leader_changes_coalesce_to_the_newest() {
+    let dispatch = manual(wide());
+    let seen = log_all(&dispatch);
+    let told = |ids: &[&str]| {
+        for id in ids {
+            dispatch.push(led_by(id));
+        }
+        drain(&dispatch.shared);
+        seen.try_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(told(&["a", "b", "", "c"]), ["leader c"]);
+    assert!(told(&["c"]).is_empty());
+    assert!(told(&["d", "c"]).is_empty());
+    assert_eq!(told(&["d", ""]), ["leader "]);
+    // A state event does not keep an older leader alive; a message does.
+    dispatch.push(led_by("a"));
+    dispatch.push(Event::Joined(peer("x")));
+    assert_eq!(told(&["b"]), ["status x 0", "leader b"]);
+    dispatch.push(led_by("a"));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    assert_eq!(told(&["c", "b"]), ["leader a", "message 1", "leader b"]);
+    dispatch.push(led_by("a"));
+    dispatch.try_push_message(message(2, 4)).expect("room");
+    assert_eq!(told(&["c", "a"]), ["leader a", "message 2"]);
+}
+
+#[test]
+fn an_undelivered_left_is_seen() {
+    let dispatch = manual(wide());
+    dispatch.push(left("a"));
+    assert!(dispatch.has_undelivered_left(&peer("a")));
+    assert!(!dispatch.has_undelivered_left(&peer("b")));
+    drain(&dispatch.shared);
+    assert!(!dispatch.has_undelivered_left(&peer("a")));
+}
+
+#[test]
+fn a_handler_that_panics_does_not_end_the_dispatcher() {
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(Arc::new(move |message| {
+        assert_ne!(number(message), 1, "as intended by the test");
+        let _ = sender.send(number(message));
+    })));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.try_push_message(message(2, 4)).expect("room");
+    assert_eq!(next(&seen), 2);
+}
+
+#[test]
+fn registering_from_many_threads_neither_hangs_nor_doubles() {
+    let dispatch = started(limits(10_000, 1 << 20, FOREVER));
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(receive(&sender, "")));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let (dispatch, sender) = (Arc::clone(&dispatch), sender.clone());
+            thread::spawn(move || {
+                for _ in 0..200 {
+                    dispatch.register_receive(Some(receive(&sender, "")));
+                    dispatch.register_peer_status(Some(status(&sender, "")));
+                    dispatch.register_leader_changed(None);
+                }
+            })
+        })
+        .collect();
+    for n in 0..2000 {
+        dispatch.try_push_message(message(n, 4)).expect("room");
+    }
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    for n in 0..2000 {
+        assert_eq!(next(&seen), format!("message {n}"));
+    }
+}

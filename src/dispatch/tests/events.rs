@@ -1,0 +1,342 @@
+//! The handler that hears everything, and the life of a peer as the classic callbacks hear it.
+
+use super::*;
+use crate::snapshot::PeerStatus;
+
+fn told(seen: &Receiver<String>) -> Vec<String> {
+    seen.try_iter().collect()
+}
+
+fn join_request(request: u64) -> Event {
+    Event::JoinRequest(JoinRequest {
+        request,
+        peer: peer("asker"),
+        address: "host:1".into(),
+        payload: Bytes::new(),
+    })
+}
+
+/// A dispatcher with the two classic handlers for links, and what they say.
+fn with_link_handlers() -> (Dispatch, Sender<String>, Receiver<String>) {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.register_reconnect(Some(reconnect(&sender, "")));
+    (dispatch, sender, seen)
+}
+
+#[test]
+fn a_loss_is_told_once_and_its_outcome_follows() {
+    let (dispatch, _sender, seen) = with_link_handlers();
+    for (event, expected) in [
+        (Event::Joined(peer("b")), vec!["status b 0"]),
+        (
+            Event::Reconnecting(peer("b")),
+            vec!["status b 1", "reconnect b 0"],
+        ),
+        (
+            Event::Returned(peer("b")),
+            vec!["status b 0", "reconnect b 1"],
+        ),
+        (
+            Event::Reconnecting(peer("b")),
+            vec!["status b 1", "reconnect b 0"],
+        ),
+        (left("b"), vec!["reconnect b 2"]),
+        (Event::Joined(peer("b")), vec!["status b 0"]),
+        (left("b"), vec!["status b 1"]),
+    ] {
+        dispatch.push(event.clone());
+        drain(&dispatch.shared);
+        assert_eq!(told(&seen), expected, "{event:?}");
+    }
+}
+
+#[test]
+fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
+    let dispatch = manual(wide());
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(Event::Reconnecting(peer("b")));
+    drain(&dispatch.shared);
+    let (sender, seen) = channel();
+    dispatch.register_peer_status(Some(status(&sender, "")));
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["status a 0"]);
+    dispatch.push(Event::Returned(peer("b")));
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["status b 0"]);
+}
+
+#[test]
+fn one_handler_hears_everything_after_the_classic_one() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(receive(&sender, "classic ")));
+    dispatch.register_peer_status(Some(status(&sender, "classic ")));
+    dispatch.register_reconnect(Some(reconnect(&sender, "classic ")));
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(led_by("b"));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.push(Event::Reconnecting(peer("b")));
+    dispatch.push(Event::Returned(peer("b")));
+    dispatch.push(left("b"));
+    dispatch.push(Event::SetLeaderResult {
+        target: peer("b"),
+        code: -19,
+    });
+    dispatch.push(join_request(7));
+    dispatch.push(Event::Discovered {
+        address: "host:1".into(),
+    });
+    dispatch.push(Event::RoomEnded {
+        reason: EndReason::HostLeft,
+        code: 0,
+        bytes: Bytes::new(),
+    });
+    drain(&dispatch.shared);
+    assert_eq!(
+        told(&seen),
+        [
+            "classic status b 0",
+            "joined b",
+            "leader >b",
+            "classic message 1",
+            "message 1",
+            "classic status b 1",
+            "classic reconnect b 0",
+            "reconnecting b",
+            "classic status b 0",
+            "classic reconnect b 1",
+            "returned b",
+            "classic status b 1",
+            "left b 1",
+            "set b -19",
+            "request 7",
+            "discovered host:1",
+            "ended 1",
+        ]
+    );
+}
+
+#[test]
+fn changes_of_the_leader_name_the_one_that_was_told_last_and_whether_it_is_us() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    let after = |ids: &[&str]| {
+        for id in ids {
+            dispatch.push(led_by(id));
+        }
+        drain(&dispatch.shared);
+        told(&seen)
+    };
+    assert_eq!(after(&["a"]), ["leader >a"]);
+    // What was not delivered is passed over, and the change still begins where the host is.
+    assert_eq!(after(&["b", "", "c"]), ["leader a>c"]);
+    assert_eq!(after(&["me"]), ["leader c>me", "gained 0"]);
+    assert_eq!(after(&["b", "me"]), Vec::<String>::new());
+    assert_eq!(after(&[""]), ["leader me>", "lost to "]);
+}
+
+#[test]
+fn a_new_event_handler_is_told_the_present_and_then_every_entry() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(receive(&sender, "classic ")));
+    for id in ["c", "a", "b"] {
+        dispatch.push(Event::Joined(peer(id)));
+    }
+    dispatch.push(Event::Reconnecting(peer("b")));
+    dispatch.push(led_by("me"));
+    drain(&dispatch.shared);
+    dispatch.push(left("c"));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    drain(&dispatch.shared);
+    assert_eq!(
+        told(&seen),
+        [
+            "leader >me",
+            "gained 0",
+            "joined a",
+            "joined b",
+            "reconnecting b",
+            "joined c",
+            "left c 1",
+            "classic message 1",
+            "message 1",
+        ]
+    );
+}
+
+#[test]
+fn what_an_event_handler_did_not_hear_its_replacement_does() {
+    let dispatch = Arc::new(manual(wide()));
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "1 ")));
+    for event in [Event::Joined(peer("a")), Event::Joined(peer("b"))] {
+        dispatch.push(event);
+    }
+    dispatch.push(led_by("b"));
+    drain(&dispatch.shared);
+    told(&seen);
+    // Each classic callback replaces the event handler, which has not heard of the same entry yet.
+    let replace = {
+        let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
+        move || {
+            let dispatch = dispatch.upgrade().expect("the test holds it");
+            dispatch.register_event_handler(Some(events(&sender, "2 ")));
+        }
+    };
+    dispatch.register_receive(Some(Arc::new({
+        let replace = replace.clone();
+        move |_| replace()
+    })));
+    dispatch.push(led_by(""));
+    dispatch.push(left("b"));
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["1 leader b>", "1 left b 1"]);
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["2 joined a", "2 message 1"]);
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(led_by("b"));
+    drain(&dispatch.shared);
+    told(&seen);
+    dispatch.register_leader_changed(Some(Arc::new({
+        let replace = replace.clone();
+        move |leader| {
+            if leader.is_none() {
+                replace();
+            }
+        }
+    })));
+    dispatch.push(led_by(""));
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["2 leader b>", "2 joined a", "2 joined b"]);
+    dispatch.register_peer_status(Some(Arc::new(move |_, status| {
+        if status == PeerStatus::Disconnected {
+            replace();
+        }
+    })));
+    drain(&dispatch.shared);
+    dispatch.push(left("b"));
+    drain(&dispatch.shared);
+    assert_eq!(told(&seen), ["2 left b 1", "2 joined a"]);
+}
+
+#[test]
+fn an_event_handler_takes_the_messages_that_would_wait_for_a_receive_handler() {
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    assert!(dispatch.try_push_message(message(1, 4)).is_err());
+    assert!(!dispatch.has_event_handler());
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    assert!(dispatch.has_event_handler());
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    assert_eq!(next(&seen), "message 1");
+    dispatch.register_event_handler(None);
+    dispatch.try_push_message(message(2, 4)).expect("discarded");
+    assert_eq!(dispatch.discarded_messages(), 1);
+}
+
+#[test]
+fn an_event_handler_can_replace_and_unregister_itself() {
+    struct Dropped(Sender<String>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let _ = self.0.send("dropped".into());
+        }
+    }
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some({
+        let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
+        let dropped = Dropped(sender.clone());
+        Arc::new(move |_| {
+            let dispatch = dispatch.upgrade().expect("the test holds it");
+            dispatch.register_event_handler(Some(events(&sender, "second ")));
+            dispatch.register_event_handler(None);
+            let _ = dropped.0.send("still here".into());
+        })
+    }));
+    dispatch.push(Event::Joined(peer("a")));
+    assert_eq!(next(&seen), "still here");
+    assert_eq!(next(&seen), "dropped");
+    dispatch.register_event_handler(Some(events(&sender, "third ")));
+    assert_eq!(next(&seen), "third joined a");
+}
+
+#[test]
+fn unregistering_the_event_handler_waits_for_its_running_call() {
+    let dispatch = started(wide());
+    let (begun, begins) = channel();
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    dispatch.register_event_handler(Some(Arc::new(move |_| {
+        let _ = begun.send(());
+        let _ = lock(&may_go).recv();
+    })));
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.push(Event::Joined(peer("b")));
+    next(&begins);
+    let unregistering = thread::spawn({
+        let dispatch = Arc::clone(&dispatch);
+        move || dispatch.register_event_handler(None)
+    });
+    until(&dispatch, |queue| queue.end_waiters == 1);
+    assert!(!unregistering.is_finished());
+    drop(go);
+    unregistering.join().expect("no panic");
+    assert!(begins.recv().is_err());
+}
+
+#[test]
+fn what_nobody_takes_does_not_grow_without_bound() {
+    let dispatch = manual(wide());
+    for n in 0..2000 {
+        dispatch.push(join_request(n));
+        dispatch.push(Event::SetLeaderResult {
+            target: peer("b"),
+            code: 0,
+        });
+        dispatch.push(Event::Discovered {
+            address: format!("host:{n}"),
+        });
+        dispatch.push(Event::Discovered {
+            address: format!("host:{n}"),
+        });
+        let flapping = peer(["a", "b", "c"][n as usize % 3]);
+        dispatch.push(Event::Reconnecting(flapping.clone()));
+        dispatch.push(Event::Returned(flapping));
+    }
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    drain(&dispatch.shared);
+    let told = told(&seen);
+    let of = |what: &str| told.iter().filter(|line| line.starts_with(what)).count();
+    assert_eq!((of("request"), of("set"), of("discovered")), (64, 256, 256));
+    assert!(told.contains(&"request 1999".to_owned()));
+    assert_eq!(of("reconnecting"), of("returned"));
+    assert_eq!(of("reconnecting"), 64);
+}
+
+#[test]
+fn a_loss_whose_return_came_too_late_is_still_told() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    for n in 0..100 {
+        dispatch.push(Event::Reconnecting(peer(&format!("p{n}"))));
+    }
+    dispatch.push(left("p99"));
+    dispatch.push(Event::Joined(peer("p99")));
+    dispatch.push(Event::Returned(peer("p0")));
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    drain(&dispatch.shared);
+    let told = told(&seen);
+    assert!(!told.contains(&"reconnecting p0".to_owned()));
+    assert!(told.ends_with(&["left p99 1".to_owned(), "joined p99".to_owned()]));
+    assert_eq!(told.len(), 101);
+}

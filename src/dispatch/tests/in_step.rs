@@ -1,0 +1,116 @@
+//! Whatever happens in whatever order, the host knows the room.
+
+use super::*;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Leader(u8),
+    Message,
+    Status(u8),
+    Run(u8),
+    RegisterLeader,
+    RegisterStatus,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (0..4u8).prop_map(Step::Leader),
+        3 => Just(Step::Message),
+        3 => (1..4u8).prop_map(Step::Status),
+        3 => (0..4u8).prop_map(Step::Run),
+        1 => Just(Step::RegisterLeader),
+        1 => Just(Step::RegisterStatus),
+    ];
+    proptest::collection::vec(step, 0..60)
+}
+
+proptest! {
+    /// Whatever is pushed, run and registered in whatever order, the host ends up knowing the room; and as long
+    /// as it keeps its handlers, it knows with every message what was pushed before it, and hears of every
+    /// change once.
+    #[test]
+    fn the_host_is_in_step_with_every_message(steps in steps()) {
+        let dispatch = manual(limits(usize::MAX, usize::MAX, FOREVER));
+        let (sender, seen) = channel();
+        dispatch.register_receive(Some(receive(&sender, "")));
+        dispatch.register_leader_changed(Some(leader(&sender, "")));
+        dispatch.register_peer_status(Some(status(&sender, "")));
+        let ids = ["", "a", "b", "c"];
+        let mut now = Known::default();
+        let mut at_message = Vec::new();
+        let mut replaced = false;
+        for step in &steps {
+            match step {
+                Step::Leader(n) => {
+                    now.leader = ids[usize::from(*n)].to_owned();
+                    dispatch.push(led_by(&now.leader));
+                }
+                Step::Message => {
+                    let number = u32::try_from(at_message.len()).expect("few");
+                    at_message.push(now.clone());
+                    dispatch.try_push_message(message(number, 4)).expect("room");
+                }
+                Step::Status(n) => {
+                    let id = ids[usize::from(*n)];
+                    if now.joined.remove(id) {
+                        dispatch.push(left(id));
+                    } else {
+                        now.joined.insert(id.to_owned());
+                        dispatch.push(Event::Joined(peer(id)));
+                    }
+                }
+                Step::Run(times) => {
+                    for _ in 0..*times {
+                        let _ = dispatch.shared.run_one(dispatch.shared.lock());
+                    }
+                }
+                Step::RegisterLeader => {
+                    replaced = true;
+                    dispatch.register_leader_changed(Some(leader(&sender, "")));
+                }
+                Step::RegisterStatus => {
+                    replaced = true;
+                    dispatch.register_peer_status(Some(status(&sender, "")));
+                }
+            }
+        }
+        drain(&dispatch.shared);
+        let mut told = Known::default();
+        let mut messages = 0;
+        for line in seen.try_iter() {
+            if let Some(number) = line.strip_prefix("message ") {
+                prop_assert_eq!(number, messages.to_string());
+                prop_assert!(replaced || told == at_message[messages]);
+                messages += 1;
+            } else {
+                let changed = told.learn(&line);
+                prop_assert!(replaced || changed, "{}", line);
+            }
+        }
+        prop_assert_eq!(messages, at_message.len());
+        prop_assert_eq!(told, now);
+    }
+}
+
+/// The room as a host knows it.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Known {
+    leader: String,
+    joined: std::collections::BTreeSet<String>,
+}
+
+impl Known {
+    /// Takes in a line of the log, and says whether it was news.
+    fn learn(&mut self, line: &str) -> bool {
+        if let Some(leader) = line.strip_prefix("leader ") {
+            let news = self.leader != leader;
+            leader.clone_into(&mut self.leader);
+            return news;
+        }
+        let status = line.strip_prefix("status ").expect("leader or status");
+        match status.split_once(' ').expect("peer and status") {
+            (id, "0") => self.joined.insert(id.to_owned()),
+            (id, _) => self.joined.remove(id),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! How messages wait, and for what.
+
+use super::*;
+
+#[test]
+fn messages_are_limited_in_number_and_bytes_until_their_handler_begins() {
+    let dispatch = started(limits(2, 10, FOREVER));
+    let (handler, begins, go) = gated();
+    dispatch.register_receive(Some(handler));
+    dispatch.try_push_message(message(0, 1000)).expect("empty");
+    assert_eq!(next(&begins), 0);
+    // Message 0 is being handled and counts no more.
+    assert_eq!(dispatch.queued_messages(), (0, 0));
+    dispatch.try_push_message(message(1, 4)).expect("empty");
+    assert_eq!(dispatch.try_push_message(message(2, 7)), Err(message(2, 7)));
+    dispatch.try_push_message(message(2, 6)).expect("10 bytes");
+    assert_eq!(dispatch.queued_messages(), (2, 10));
+    let empty = Incoming {
+        payload: Bytes::new(),
+        ..message(3, 4)
+    };
+    assert_eq!(dispatch.try_push_message(empty.clone()), Err(empty));
+    // State events need no room.
+    dispatch.push(Event::Joined(peer("a")));
+    go.send(()).expect("the handler waits");
+    assert_eq!(next(&begins), 1);
+    assert_eq!(dispatch.queued_messages(), (1, 6));
+    drop(go);
+    assert_eq!(next(&begins), 2);
+}
+
+#[test]
+fn messages_wait_for_the_first_handler() {
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    runtime().block_on(async {
+        assert!(dispatch.try_push_message(message(1, 4)).is_err());
+        dispatch.register_receive(None);
+        let push = dispatch.push_message(message(1, 4));
+        let register = async {
+            tokio::task::yield_now().await;
+            dispatch.register_receive(Some(receive(&sender, "")));
+        };
+        tokio::join!(push, register);
+    });
+    assert_eq!(next(&seen), "message 1");
+    assert_eq!(dispatch.discarded_messages(), 0);
+}
+
+/// Waits for 50 ms of real time: the hold.
+#[test]
+fn after_the_hold_messages_without_a_handler_are_discarded_and_counted() {
+    let hold = Duration::from_millis(50);
+    let dispatch = started(limits(10, 100, hold));
+    let before = Instant::now();
+    runtime().block_on(async {
+        tokio::join!(
+            dispatch.push_message(message(1, 4)),
+            dispatch.push_message(message(2, 4))
+        );
+    });
+    assert!(before.elapsed() >= hold / 2);
+    dispatch.try_push_message(message(3, 4)).expect("discarded");
+    assert_eq!(dispatch.discarded_messages(), 3);
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.try_push_message(message(4, 4)).expect("room");
+    assert_eq!(next(&seen), "message 4");
+    dispatch.register_receive(None);
+    dispatch.try_push_message(message(5, 4)).expect("discarded");
+    assert_eq!(dispatch.discarded_messages(), 4);
+}
+
+#[test]
+fn a_cancelled_push_was_not_queued_and_holds_nobody_up() {
+    let dispatch = started(limits(1, 100, FOREVER));
+    let (handler, begins, go) = gated();
+    dispatch.register_receive(Some(handler));
+    dispatch.try_push_message(message(0, 4)).expect("room");
+    assert_eq!(next(&begins), 0);
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    runtime().block_on(async {
+        let mut first = Box::pin(dispatch.push_message(message(2, 4)));
+        let mut second = Box::pin(dispatch.push_message(message(3, 4)));
+        let mut third = Box::pin(dispatch.push_message(message(4, 4)));
+        // Each is polled once, so that it waits in its place.
+        tokio::select! {
+            biased;
+            () = &mut first => panic!("no room"),
+            () = &mut second => panic!("no room"),
+            () = &mut third => panic!("no room"),
+            () = std::future::ready(()) => {}
+        }
+        drop(first);
+        drop(second);
+        // The turn has come to the third; the handler is still at work.
+        let finish = async {
+            tokio::task::yield_now().await;
+            drop(go);
+        };
+        tokio::join!(third, finish);
+    });
+    assert_eq!(next(&begins), 1);
+    assert_eq!(next(&begins), 4);
+}
+
+#[test]
+fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
+    const READERS: u32 = 20;
+    const EACH: u32 = 200;
+    let dispatch = started(limits(3, 64, FOREVER));
+    let (sender, seen) = channel();
+    // Turns are fair among those who wait: nothing is taken before all of them do.
+    let (all_wait, may_take) = channel::<()>();
+    let may_take = Mutex::new(may_take);
+    dispatch.register_receive(Some(Arc::new(move |message| {
+        let _ = lock(&may_take).recv();
+        let _ = sender.send(number(message));
+    })));
+    runtime().block_on(async {
+        let begun = Arc::new(AtomicU32::new(0));
+        let readers: Vec<_> = (0..READERS)
+            .map(|reader| {
+                let dispatch = Arc::clone(&dispatch);
+                let begun = Arc::clone(&begun);
+                tokio::spawn(async move {
+                    begun.fetch_add(1, Ordering::Relaxed);
+                    for n in 0..EACH {
+                        // Some are longer than all the room there is.
+                        let len = 4 + (n as usize * 7) % 90;
+                        dispatch.push_message(message(reader * EACH + n, len)).await;
+                    }
+                })
+            })
+            .collect();
+        while begun.load(Ordering::Relaxed) < READERS {
+            tokio::task::yield_now().await;
+        }
+        drop(all_wait);
+        for reader in readers {
+            reader.await.expect("no panic");
+        }
+    });
+    let mut told = vec![0; READERS as usize];
+    for _ in 0..READERS * EACH {
+        let number = next(&seen);
+        let of_reader = &mut told[(number / EACH) as usize];
+        assert_eq!(
+            *of_reader,
+            number % EACH,
+            "the order of each reader is kept"
+        );
+        *of_reader += 1;
+        // Fair: nobody is ahead of another by more than the queue and a turn each.
+        let (least, most) = (told.iter().min(), told.iter().max());
+        assert!(most <= least.map(|least| least + 8).as_ref(), "{told:?}");
+    }
+}

@@ -1,0 +1,211 @@
+//! Each guarantee of the dispatcher. Threads wait for events, never for time, except where a test says so.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::*;
+
+mod callbacks;
+mod events;
+mod in_step;
+mod messages;
+mod poll;
+mod stop;
+
+/// Far longer than any step takes; a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+const FOREVER: Duration = Duration::from_secs(3600);
+
+fn limits(messages: usize, bytes: usize, hold: Duration) -> Limits {
+    Limits {
+        messages,
+        bytes,
+        hold,
+    }
+}
+
+fn wide() -> Limits {
+    limits(1000, 1 << 20, FOREVER)
+}
+
+fn started(limits: Limits) -> Arc<Dispatch> {
+    Arc::new(Dispatch::start(limits, peer("me"), DispatchMode::Thread).expect("a thread"))
+}
+
+fn peer(id: &str) -> PeerId {
+    PeerId::new(id).expect("a valid id")
+}
+
+fn left(id: &str) -> Event {
+    Event::Left(Left {
+        peer: peer(id),
+        reason: LeftReason::Lost,
+        code: 0,
+        bytes: Bytes::new(),
+        undelivered: 0,
+    })
+}
+
+/// "" is no leader.
+fn led_by(id: &str) -> Event {
+    Event::LeaderChanged(LeaderChange {
+        new: (!id.is_empty()).then(|| peer(id)),
+        ..LeaderChange::default()
+    })
+}
+
+fn message(number: u32, len: usize) -> Incoming {
+    let mut payload = vec![0; len.max(4)];
+    payload[..4].copy_from_slice(&number.to_le_bytes());
+    Incoming {
+        from: peer("sender"),
+        payload: Bytes::from(payload),
+        msg_type: 0x100,
+        flags: 0,
+    }
+}
+
+fn number(message: &Incoming) -> u32 {
+    u32::from_le_bytes(message.payload[..4].try_into().expect("four bytes"))
+}
+
+fn next<T>(receiver: &Receiver<T>) -> T {
+    receiver.recv_timeout(PATIENCE).expect("an event in time")
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .expect("a runtime")
+}
+
+/// What a host sees, as text.
+fn log_all(dispatch: &Dispatch) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register_leader_changed(Some(leader(&sender, "")));
+    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.register_connection_result(Some(Arc::new({
+        move |result: &ConnectionResult| {
+            let _ = sender.send(format!("result {} {}", result.target, result.code));
+        }
+    })));
+    receiver
+}
+
+fn receive(sender: &Sender<String>, name: &'static str) -> ReceiveHandler {
+    let sender = sender.clone();
+    Arc::new(move |message| {
+        let _ = sender.send(format!("{name}message {}", number(message)));
+    })
+}
+
+fn leader(sender: &Sender<String>, name: &'static str) -> LeaderChangedHandler {
+    let sender = sender.clone();
+    Arc::new(move |leader| {
+        let leader = leader.map_or("", PeerId::as_str);
+        let _ = sender.send(format!("{name}leader {leader}"));
+    })
+}
+
+fn status(sender: &Sender<String>, name: &'static str) -> PeerStatusHandler {
+    let sender = sender.clone();
+    Arc::new(move |peer, status| {
+        let _ = sender.send(format!("{name}status {peer} {}", status as i32));
+    })
+}
+
+fn reconnect(sender: &Sender<String>, name: &'static str) -> ReconnectHandler {
+    let sender = sender.clone();
+    Arc::new(move |peer, status| {
+        let _ = sender.send(format!("{name}reconnect {peer} {}", status as u8));
+    })
+}
+
+/// Everything, as text.
+fn events(sender: &Sender<String>, name: &'static str) -> EventHandler {
+    let sender = sender.clone();
+    Arc::new(move |notice| {
+        let text = |leader: &Option<PeerId>| leader.as_ref().map_or("", PeerId::as_str).to_owned();
+        let line = match notice {
+            Notice::Message(message) => format!("message {}", number(message)),
+            Notice::LeadershipGained(change) => format!("gained {}", change.term),
+            Notice::LeadershipLost(change) => format!("lost to {}", text(&change.new)),
+            Notice::Event(event) => match event {
+                Event::Joined(peer) => format!("joined {peer}"),
+                Event::Reconnecting(peer) => format!("reconnecting {peer}"),
+                Event::Returned(peer) => format!("returned {peer}"),
+                Event::Left(left) => format!("left {} {}", left.peer, left.reason as i32),
+                Event::LeaderChanged(change) => {
+                    format!("leader {}>{}", text(&change.old), text(&change.new))
+                }
+                Event::ConnectionResult(result) => format!("result {}", result.target),
+                Event::SetLeaderResult { target, code } => format!("set {target} {code}"),
+                Event::RoomEnded { reason, .. } => format!("ended {}", *reason as i32),
+                Event::JoinRequest(request) => format!("request {}", request.request),
+                Event::Discovered { address } => format!("discovered {address}"),
+            },
+        };
+        let _ = sender.send(format!("{name}{line}"));
+    })
+}
+
+/// A Receive handler that says when it begins and goes on when it is told to.
+fn gated() -> (ReceiveHandler, Receiver<u32>, Sender<()>) {
+    let (begun, begins) = channel();
+    let (go, may_go) = channel::<()>();
+    let may_go = Mutex::new(may_go);
+    let handler: ReceiveHandler = Arc::new(move |message| {
+        let _ = begun.send(number(message));
+        let _ = lock(&may_go).recv();
+    });
+    (handler, begins, go)
+}
+
+/// A Receive handler that is running and has the dispatcher thread, until the sender is used or dropped.
+fn occupy(dispatch: &Dispatch) -> Sender<()> {
+    let (handler, begins, go) = gated();
+    dispatch.register_receive(Some(handler));
+    dispatch
+        .try_push_message(message(u32::MAX, 4))
+        .expect("an empty queue takes it");
+    next(&begins);
+    go
+}
+
+/// Waits until another thread has brought the queue so far.
+fn until(dispatch: &Dispatch, so_far: impl Fn(&Queue) -> bool) {
+    let started = Instant::now();
+    while !so_far(&dispatch.shared.lock()) {
+        assert!(started.elapsed() < PATIENCE, "it never came so far");
+        thread::yield_now();
+    }
+}
+
+/// Runs everything that is queued, on this thread.
+fn drain(shared: &Shared) {
+    let mut queue = shared.lock();
+    loop {
+        let ran;
+        (queue, ran) = shared.run_one(queue);
+        if !ran {
+            return;
+        }
+    }
+}
+
+/// A dispatcher without a thread: the test is the thread.
+fn manual(limits: Limits) -> Dispatch {
+    Dispatch {
+        shared: Arc::new(Shared::new(limits, peer("me"))),
+        mode: DispatchMode::Poll,
+        thread: Mutex::new(None),
+    }
+}
