@@ -63,6 +63,10 @@ pub enum HostMode {
     /// No fixed host: the room elects.
     #[default]
     Off,
+    /// This member leads.
+    Host,
+    /// Another member leads.
+    Guest,
 }
 
 /// The rules that all members of a room share. Two members that differ do not link.
