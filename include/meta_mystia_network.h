@@ -195,31 +195,74 @@
 #define MMN_RECOVERY_AUTO_ELECT 1
 
 /**
- * Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
- * All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
- * the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+ * discovery_mode: nothing is announced, nothing is found.
  */
-typedef void (*ReceiveCallback)(const char *peer,
-                                const uint8_t *data,
-                                int32_t length,
-                                uint16_t msg_type,
-                                uint8_t flags);
+#define MMN_DISCOVERY_OFF 0
 
 /**
- * Takes changes of the leader. `leader` is its peer id, "" when there is none.
+ * discovery_mode: announce this member, and report the members that are found.
  */
-typedef void (*LeaderChangedCallback)(const char *leader);
+#define MMN_DISCOVERY_REPORT 1
 
 /**
- * Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
+ * discovery_mode: announce this member, and connect to the members that are found.
  */
-typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
+#define MMN_DISCOVERY_CONNECT 2
 
 /**
- * Takes the result of a ConnectToPeer. `addr` is as it was given there; `success` is 1 when the peer is
- * connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
+ * dispatch_mode: a thread of the library runs the callbacks.
  */
-typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
+#define MMN_DISPATCH_THREAD 0
+
+/**
+ * dispatch_mode: the callbacks run on the thread that calls PollEvents.
+ */
+#define MMN_DISPATCH_POLL 1
+
+/**
+ * merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.
+ */
+#define MMN_MERGE_LARGEST_SIDE 0
+
+/**
+ * merge_policy: the leader with the higher leadership record stays.
+ */
+#define MMN_MERGE_HIGHEST_TERM 1
+
+/**
+ * set_leader_authority: every member may call SetLeader.
+ */
+#define MMN_AUTHORITY_ANYONE 0
+
+/**
+ * set_leader_authority: the leader alone may call SetLeader.
+ */
+#define MMN_AUTHORITY_LEADER_ONLY 1
+
+/**
+ * host_mode: no fixed host; the room elects its leader.
+ */
+#define MMN_HOST_MODE_OFF 0
+
+/**
+ * host_mode: this member is the room's host, and leads as long as the room lives.
+ */
+#define MMN_HOST_MODE_HOST 1
+
+/**
+ * host_mode: another member is the room's host.
+ */
+#define MMN_HOST_MODE_GUEST 2
+
+/**
+ * strategy: the leader is elected by votes of the connected members.
+ */
+#define MMN_STRATEGY_RAFT 0
+
+/**
+ * Longest room secret of NetworkOptions, in bytes.
+ */
+#define MMN_MAX_SECRET_BYTES 1024
 
 /**
  * Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
@@ -324,6 +367,128 @@ typedef struct NetworkConfigFFI {
   uint8_t reconnect_max_retries;
 } NetworkConfigFFI;
 
+/**
+ * Settings for InitializeNetworkWithOptions. Later versions of the library append fields; what an older
+ * program does not know keeps its default. Begin with the defaults:
+ *
+ *     NetworkOptions options = {0};
+ *     options.struct_size = sizeof options;
+ *     GetDefaultNetworkOptions(&options);
+ *
+ * What the pointers lead to is copied during the call. The default of each field is in brackets.
+ */
+typedef struct NetworkOptions {
+  /**
+   * sizeof(NetworkOptions) where the program was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, but
+   * send_queue_capacity and incoming_queue_capacity 4096]. mdns_port counts where discovery_mode is not
+   * MMN_DISCOVERY_OFF, and must then be above 0.
+   */
+  struct NetworkConfigFFI config;
+  /**
+   * The one address of this machine to use: IPv4 or IPv6, without port and brackets. NULL is every address of
+   * both kinds [NULL].
+   */
+  const char *bind_address;
+  /**
+   * What members must know beside the session id: secret_length bytes. Dialling a member that has another one
+   * fails with MMN_AUTHENTICATION_FAILED. NULL is none [NULL].
+   */
+  const uint8_t *secret;
+  /**
+   * The key by which others know this member, if it is to be the same in its next room: an Ed25519 private key
+   * in PKCS#8 (DER), identity_key_length bytes. NULL makes a new one at every start [NULL].
+   */
+  const uint8_t *identity_key;
+  /**
+   * Bytes of secret, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
+   */
+  uint32_t secret_length;
+  /**
+   * Bytes of identity_key, at most 1024. 0 makes a new key [0].
+   */
+  uint32_t identity_key_length;
+  /**
+   * How long the place of a lost member is kept, in milliseconds [60000]. Above 0.
+   */
+  uint32_t member_hold_ms;
+  /**
+   * Bytes that wait for one peer at most, and for the host, beside the limits in messages [4194304]. Above 0. An
+   * empty queue takes one message of any allowed size.
+   */
+  uint32_t queue_bytes;
+  /**
+   * How the leader is elected [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members.
+   */
+  uint32_t strategy;
+  /**
+   * Whom elections prefer: the higher priority [0].
+   */
+  int32_t priority;
+  /**
+   * The UDP port to bind [0]. 0 is any free one.
+   */
+  uint16_t bind_port;
+  /**
+   * Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT
+   * [MMN_DISCOVERY_OFF].
+   */
+  uint8_t discovery_mode;
+  /**
+   * Who runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].
+   */
+  uint8_t dispatch_mode;
+  /**
+   * Which leader stays when two parts of a room meet: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM
+   * [MMN_MERGE_LARGEST_SIDE]. The same for all members.
+   */
+  uint8_t merge_policy;
+  /**
+   * Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same
+   * for all members.
+   */
+  uint8_t set_leader_authority;
+  /**
+   * Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
+   * [MMN_HOST_MODE_OFF].
+   */
+  uint8_t host_mode;
+  /**
+   * Whether this member may lead: 0 no, it observes; else yes [1].
+   */
+  uint8_t eligible;
+} NetworkOptions;
+
+/**
+ * Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
+ * All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
+ * the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+ */
+typedef void (*ReceiveCallback)(const char *peer,
+                                const uint8_t *data,
+                                int32_t length,
+                                uint16_t msg_type,
+                                uint8_t flags);
+
+/**
+ * Takes changes of the leader. `leader` is its peer id, "" when there is none.
+ */
+typedef void (*LeaderChangedCallback)(const char *leader);
+
+/**
+ * Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
+ */
+typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
+
+/**
+ * Takes the result of a ConnectToPeer. `addr` is as it was given there; `success` is 1 when the peer is
+ * connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
+ */
+typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -341,6 +506,35 @@ uint32_t GetAbiVersion(void);
  * calls valid.
  */
 const char *GetLibraryVersion(void);
+
+/**
+ * Fills `options` with the defaults. The caller has set struct_size; bytes beyond it, and beyond what this
+ * version of the library knows, are left alone, and struct_size stays.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (NULL, or a struct_size that is none).
+ *
+ * # Safety
+ * `options` is NULL, or points to struct_size bytes that can be written, the first four being struct_size.
+ */
+int32_t GetDefaultNetworkOptions(struct NetworkOptions *options);
+
+/**
+ * Opens the process's room as InitializeNetwork does, with the given options.
+ *
+ * `options` is read during the call only. NULL, a struct_size that is none, or the first field that breaks its
+ * rule gives MMN_INVALID_ARGUMENT, and GetLastErrorMessage names the field.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_NOT_SUPPORTED (a strategy that this build
+ * does not have), MMN_CONNECTION_FAILED (the address or the port cannot be bound: GetLastErrorMessage names
+ * both) or MMN_INTERNAL_ERROR.
+ *
+ * # Safety
+ * Both strings are NULL or end with a NUL; `options` is NULL, or points to struct_size bytes that can be read, the
+ * first four being struct_size; and what its pointers lead to can be read.
+ */
+int32_t InitializeNetworkWithOptions(const char *peer_id,
+                                     const char *session_id,
+                                     const struct NetworkOptions *options);
 
 /**
  * Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running

@@ -1,9 +1,12 @@
 //! The room's settings, checked once where they enter.
 
+use std::fmt;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::core::wire::{Authority, HostMode, MergePolicy};
 use crate::error::{Code, Coded};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
@@ -11,6 +14,12 @@ pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
 /// at 60 messages a second fits.
 pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
+/// How long a lost member's place is kept unless an option says otherwise.
+pub const DEFAULT_MEMBER_HOLD: Duration = Duration::from_secs(60);
+/// Longest room secret, in bytes.
+pub const MAX_SECRET_BYTES: usize = 1024;
+/// Longest identity key, in bytes; one of Ed25519 in PKCS#8 has less than 100.
+pub const MAX_IDENTITY_KEY_BYTES: usize = 1024;
 
 /// Checked settings of a room. Every duration is above zero, and the rules of [`Config::validated`] hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +50,30 @@ pub struct Config {
     pub max_connections: usize,
     /// UDP port of multicast discovery; `None` is off.
     pub mdns_port: Option<u16>,
+    /// What discovery does, where it has a port.
+    pub discovery: DiscoveryMode,
+    /// The own address to bind; `None` is every address, IPv6 and IPv4.
+    pub bind_address: Option<IpAddr>,
+    /// The UDP port to bind; 0 is any free one.
+    pub bind_port: u16,
+    /// What members must know beside the room's name.
+    pub secret: Option<Secret>,
+    /// The Ed25519 private key in PKCS#8 (DER) by which others know this process; `None` makes a new one.
+    pub identity_key: Option<Secret>,
+    /// Who runs the callbacks.
+    pub dispatch: DispatchMode,
+    /// Which leader stays when two sides meet.
+    pub merge_policy: MergePolicy,
+    /// Who may name a leader.
+    pub authority: Authority,
+    /// Whether one fixed member leads, and whether that is this one.
+    pub host_mode: HostMode,
+    /// How long a lost member's place is kept.
+    pub member_hold: Duration,
+    /// Whether this member may lead; one that may not is an observer.
+    pub eligible: bool,
+    /// The election priority; higher is preferred.
+    pub priority: i32,
     /// Whether the room elects a leader by itself.
     pub auto_election_enabled: bool,
     /// What follows when a leader that was set by hand is lost.
@@ -78,6 +111,50 @@ pub enum ManualOverrideRecovery {
     AutoElect,
 }
 
+/// What discovery in the local network does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiscoveryMode {
+    /// Nothing: no packet is sent, none is read.
+    #[default]
+    Off,
+    /// Announces this member, and tells the host which other members it finds.
+    Report,
+    /// Announces this member, and dials those that it finds.
+    Connect,
+}
+
+/// Who runs the host's callbacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DispatchMode {
+    /// A thread of the library.
+    #[default]
+    Thread,
+    /// The thread of the host that polls.
+    Poll,
+}
+
+/// Bytes that no log and no message shows. Never empty.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// `None` where there are no bytes.
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        (!bytes.is_empty()).then(|| Self(bytes.to_vec()))
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.0.len())
+    }
+}
+
 impl Default for Config {
     /// The settings of `InitializeNetwork` without a configuration.
     fn default() -> Self {
@@ -106,6 +183,18 @@ impl Config {
             queue_bytes: DEFAULT_QUEUE_BYTES,
             max_connections: 64,
             mdns_port: Some(15_353),
+            discovery: DiscoveryMode::Connect,
+            bind_address: None,
+            bind_port: 0,
+            secret: None,
+            identity_key: None,
+            dispatch: DispatchMode::Thread,
+            merge_policy: MergePolicy::default(),
+            authority: Authority::default(),
+            host_mode: HostMode::default(),
+            member_hold: DEFAULT_MEMBER_HOLD,
+            eligible: true,
+            priority: 0,
             auto_election_enabled: true,
             manual_override_recovery: ManualOverrideRecovery::Hold,
             auto_reconnect_enabled: true,
@@ -155,6 +244,7 @@ impl Config {
                 "heartbeat_timeout_multiplier",
                 u128::from(self.heartbeat_timeout_multiplier),
             ),
+            ("member_hold_ms", self.member_hold.as_nanos()),
             ("queue_bytes", self.queue_bytes as u128),
         ] {
             if value == 0 {
@@ -190,6 +280,30 @@ fn millis(duration: Duration) -> u64 {
 /// The first rule that a configuration breaks. Nothing was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
+    /// A field has a number that means nothing.
+    #[error("{field} is {value}; allowed are {allowed}")]
+    NotAllowed {
+        /// The field, by its name in the header.
+        field: &'static str,
+        /// The number given.
+        value: u8,
+        /// The numbers that are allowed, with their meanings.
+        allowed: &'static str,
+    },
+    /// Discovery without a port to do it on.
+    #[error(
+        "mdns_port is 0, which is no discovery, while discovery_mode is {discovery_mode}; give a port (5353 and 15353 are usual), or discovery_mode 0"
+    )]
+    DiscoveryWithoutPort {
+        /// The mode given.
+        discovery_mode: u8,
+    },
+    /// An election strategy that this build does not have.
+    #[error("strategy is {strategy}; this build has 0 (raft) alone")]
+    UnknownStrategy {
+        /// The number given.
+        strategy: u32,
+    },
     /// A field that must be above zero is zero.
     #[error("{field} is 0; it must be at least 1")]
     Zero {
@@ -230,7 +344,10 @@ pub enum ConfigError {
 
 impl Coded for ConfigError {
     fn code(&self) -> Code {
-        Code::InvalidArgument
+        match self {
+            Self::UnknownStrategy { .. } => Code::NotSupported,
+            _ => Code::InvalidArgument,
+        }
     }
 }
 
@@ -244,5 +361,16 @@ mod tests {
         assert_eq!(Config::classic().validated(), Ok(Config::classic()));
         assert_eq!(Config::default().incoming_queue_capacity, 4096);
         assert_eq!(Config::classic().incoming_queue_capacity, 256);
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let config = Config {
+            secret: Secret::new(b"hunter2"),
+            ..Config::default()
+        };
+        let shown = format!("{config:?}");
+        assert!(shown.contains("secret: Some(Secret(7 bytes))"), "{shown}");
+        assert_eq!(Secret::new(b""), None);
     }
 }

@@ -142,6 +142,27 @@ pub enum StartError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The address and port of the options could not be had.
+    #[error(
+        "the UDP address {address} could not be bound ({source}); {}",
+        bind_advice(source)
+    )]
+    Bind {
+        /// The address that was asked for; port 0 is any free one.
+        address: SocketAddr,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// The identity key of the options is none.
+    #[error(
+        "identity_key ({len} bytes) cannot be used: {reason}; give an Ed25519 private key in PKCS#8 (DER), or NULL for a new one"
+    )]
+    IdentityKey {
+        /// The length given, in bytes.
+        len: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Anything else that the operating system or a library refused.
     #[error("the network could not be started: {what}")]
     Internal {
@@ -154,9 +175,22 @@ impl Coded for StartError {
     fn code(&self) -> Code {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
-            Self::Socket { .. } => Code::ConnectionFailed,
+            Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
+            Self::IdentityKey { .. } => Code::InvalidArgument,
             Self::Internal { .. } => Code::InternalError,
         }
+    }
+}
+
+fn bind_advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            "another program or room has this port: choose another bind_port, or 0 for any free one"
+        }
+        std::io::ErrorKind::AddrNotAvailable => {
+            "bind_address must be an address of this machine, or NULL for all of them"
+        }
+        _ => "check that this program may use the network, and this port",
     }
 }
 

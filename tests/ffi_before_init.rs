@@ -1,7 +1,7 @@
 //! What the exported functions answer before any room is open. Nothing in this file opens one.
 
 use std::ffi::{CStr, c_char};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use meta_mystia_network::ffi::callbacks::*;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
@@ -9,6 +9,7 @@ use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::logs::*;
+use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::version::*;
@@ -190,5 +191,199 @@ fn initialization_names_the_argument_or_the_field() {
             );
         }
         assert_eq!(IsNetworkInitialized(), 0);
+    });
+}
+
+/// The default options, as a program of this version asks for them.
+fn default_options() -> NetworkOptions {
+    let mut options = NetworkOptions {
+        priority: 7,
+        bind_port: 7,
+        ..NetworkOptions::default()
+    };
+    // SAFETY: the struct is as long as its struct_size says.
+    assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, 0);
+    options
+}
+
+/// What InitializeNetworkWithOptions answers to options that no room can have.
+fn initialize_with(options: *const NetworkOptions) -> (i32, String) {
+    // SAFETY: both strings have a NUL; the tests pass NULL or options as long as they say.
+    let code =
+        unsafe { InitializeNetworkWithOptions(c"peer".as_ptr(), c"session".as_ptr(), options) };
+    assert_eq!(IsNetworkInitialized(), 0);
+    (code, last().1)
+}
+
+#[test]
+fn the_default_options_are_filled_in_and_keep_the_size_of_their_program() {
+    let options = default_options();
+    assert_eq!(options, NetworkOptions::default());
+    assert_eq!(options.struct_size as usize, size_of::<NetworkOptions>());
+    assert_eq!(options.config.send_queue_capacity, 4096);
+    assert_eq!(options.config.incoming_queue_capacity, 4096);
+    assert_eq!(options.member_hold_ms, 60_000);
+    assert_eq!(options.queue_bytes, 4 * 1024 * 1024);
+    assert_eq!(options.discovery_mode, 0);
+    assert_eq!(options.eligible, 1);
+}
+
+#[test]
+fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known() {
+    const KNOWN: usize = size_of::<NetworkOptions>();
+    #[repr(C)]
+    struct Newer {
+        options: NetworkOptions,
+        tail: [u8; 40],
+    }
+    on_fresh_thread(|| {
+        let mut newer = Newer {
+            options: NetworkOptions {
+                struct_size: (KNOWN + 40) as u32,
+                ..NetworkOptions::default()
+            },
+            tail: [0xAA; 40],
+        };
+        newer.options.priority = 9;
+        // SAFETY: the struct is as long as its struct_size says.
+        let code = unsafe { GetDefaultNetworkOptions((&raw mut newer).cast()) };
+        assert_eq!(code, 0);
+        assert_eq!(newer.options.struct_size as usize, KNOWN + 40);
+        assert_eq!(newer.options.priority, 0);
+        assert_eq!(newer.tail, [0xAA; 40]);
+
+        // It is read up to its last known field, and the first broken rule is told.
+        newer.options.host_mode = 3;
+        let (code, sentence) = initialize_with((&raw const newer).cast());
+        assert_eq!(code, -3);
+        assert!(sentence.starts_with("host_mode is 3;"), "{sentence}");
+    });
+}
+
+#[test]
+fn a_size_that_is_none_is_named() {
+    on_fresh_thread(|| {
+        for size in [
+            0,
+            1,
+            44,
+            size_of::<NetworkOptions>() as u32 - 1,
+            65_537,
+            u32::MAX,
+        ] {
+            let mut options = NetworkOptions {
+                struct_size: size,
+                priority: 9,
+                ..NetworkOptions::default()
+            };
+            let (code, sentence) = initialize_with(&raw const options);
+            assert_eq!(code, -3, "{size}");
+            assert!(
+                sentence.starts_with(&format!("struct_size is {size}; set it to sizeof")),
+                "{sentence}"
+            );
+            // SAFETY: the struct has its first four bytes, and no more is touched where they are no size.
+            assert_eq!(unsafe { GetDefaultNetworkOptions(&raw mut options) }, -3);
+            assert_eq!(options.priority, 9);
+        }
+        // SAFETY: NULL is allowed.
+        assert_eq!(unsafe { GetDefaultNetworkOptions(null_mut()) }, -3);
+        assert!(last().1.starts_with("options is NULL;"));
+        assert_eq!(initialize_with(null()).0, -3);
+        assert!(last().1.starts_with("options is NULL;"));
+    });
+}
+
+#[test]
+fn options_may_lie_anywhere_in_memory() {
+    on_fresh_thread(|| {
+        let mut memory = [0_u8; size_of::<NetworkOptions>() + 1];
+        let odd = memory[1..].as_mut_ptr().cast::<NetworkOptions>();
+        // SAFETY: there is room for the struct, which the library reads and writes as bytes.
+        unsafe {
+            odd.cast::<u32>()
+                .write_unaligned(size_of::<NetworkOptions>() as u32);
+            assert_eq!(GetDefaultNetworkOptions(odd), 0);
+            assert_eq!(odd.read_unaligned(), NetworkOptions::default());
+            (&raw mut (*odd).merge_policy).write(2);
+        }
+        let (code, sentence) = initialize_with(odd);
+        assert_eq!(code, -3);
+        assert!(sentence.starts_with("merge_policy is 2;"), "{sentence}");
+    });
+}
+
+#[test]
+fn every_option_names_itself_when_it_is_wrong() {
+    on_fresh_thread(|| {
+        let refused = |code: i32, named: &str, change: &dyn Fn(&mut NetworkOptions)| {
+            let mut options = default_options();
+            change(&mut options);
+            let (answer, sentence) = initialize_with(&raw const options);
+            assert_eq!(answer, code, "{sentence}");
+            assert_eq!(last().0, code);
+            assert!(sentence.contains(named), "{named} is not in {sentence}");
+        };
+        refused(-3, "heartbeat_interval_ms is 0", &|o| {
+            o.config.heartbeat_interval_ms = 0
+        });
+        refused(-3, "reconnect_initial_ms 1000 is above", &|o| {
+            o.config.reconnect_max_ms = 1
+        });
+        for text in [
+            c"",
+            c"localhost",
+            c"127.0.0.1:80",
+            c"[::1]",
+            c"300.1.1.1",
+            c"fe80::1%lo",
+        ] {
+            let quoted = format!("bind_address {text:?} is not an IPv4 or IPv6");
+            refused(-3, &quoted, &|o| o.bind_address = text.as_ptr());
+        }
+        refused(-3, "bind_address is not UTF-8", &|o| {
+            o.bind_address = c"\xff".as_ptr();
+        });
+        refused(-3, "secret is NULL while secret_length is 3", &|o| {
+            o.secret_length = 3
+        });
+        let bytes = [7_u8; 1025];
+        refused(-3, "secret_length is 1025; at most 1024", &|o| {
+            (o.secret, o.secret_length) = (bytes.as_ptr(), 1025);
+        });
+        refused(
+            -3,
+            "identity_key is NULL while identity_key_length is 85",
+            &|o| {
+                o.identity_key_length = 85;
+            },
+        );
+        refused(
+            -3,
+            "identity_key_length is 4294967295; at most 1024",
+            &|o| {
+                (o.identity_key, o.identity_key_length) = (bytes.as_ptr(), u32::MAX);
+            },
+        );
+        refused(-3, "identity_key (85 bytes) cannot be used", &|o| {
+            (o.identity_key, o.identity_key_length) = (bytes.as_ptr(), 85);
+        });
+        refused(-3, "member_hold_ms is 0", &|o| o.member_hold_ms = 0);
+        refused(-3, "queue_bytes is 0", &|o| o.queue_bytes = 0);
+        refused(-16, "strategy is 1; this build has 0 (raft)", &|o| {
+            o.strategy = 1
+        });
+        refused(-3, "discovery_mode is 3; allowed", &|o| {
+            o.discovery_mode = 3
+        });
+        refused(-3, "mdns_port is 0", &|o| {
+            (o.discovery_mode, o.config.mdns_port) = (1, 0);
+        });
+        refused(-3, "dispatch_mode is 9; allowed", &|o| o.dispatch_mode = 9);
+        refused(-3, "merge_policy is 2; allowed", &|o| o.merge_policy = 2);
+        refused(-3, "set_leader_authority is 2; allowed", &|o| {
+            o.set_leader_authority = 2
+        });
+        refused(-3, "host_mode is 200; allowed", &|o| o.host_mode = 200);
     });
 }

@@ -45,6 +45,28 @@ AT(tcp_nodelay, 41);
 AT(auto_reconnect_enabled, 42);
 AT(reconnect_max_retries, 43);
 
+#define OPTION_AT(field, offset) CHECK(offsetof(NetworkOptions, field) == offset)
+#define POINTER sizeof(void *)
+CHECK(sizeof(NetworkOptions) == 80 + 3 * POINTER);
+OPTION_AT(struct_size, 0);
+OPTION_AT(config, 4);
+OPTION_AT(bind_address, 48);
+OPTION_AT(secret, 48 + POINTER);
+OPTION_AT(identity_key, 48 + 2 * POINTER);
+OPTION_AT(secret_length, 48 + 3 * POINTER);
+OPTION_AT(identity_key_length, 52 + 3 * POINTER);
+OPTION_AT(member_hold_ms, 56 + 3 * POINTER);
+OPTION_AT(queue_bytes, 60 + 3 * POINTER);
+OPTION_AT(strategy, 64 + 3 * POINTER);
+OPTION_AT(priority, 68 + 3 * POINTER);
+OPTION_AT(bind_port, 72 + 3 * POINTER);
+OPTION_AT(discovery_mode, 74 + 3 * POINTER);
+OPTION_AT(dispatch_mode, 75 + 3 * POINTER);
+OPTION_AT(merge_policy, 76 + 3 * POINTER);
+OPTION_AT(set_leader_authority, 77 + 3 * POINTER);
+OPTION_AT(host_mode, 78 + 3 * POINTER);
+OPTION_AT(eligible, 79 + 3 * POINTER);
+
 CHECK(MMN_OK == 0);
 CHECK(MMN_NOT_INITIALIZED == -1);
 CHECK(MMN_ALREADY_INITIALIZED == -2);
@@ -75,6 +97,12 @@ CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
 CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);
 CHECK(MMN_PEER_RECONNECTING == 2 && MMN_PEER_HANDSHAKING == 3);
 CHECK(MMN_RECOVERY_HOLD == 0 && MMN_RECOVERY_AUTO_ELECT == 1);
+CHECK(MMN_DISCOVERY_OFF == 0 && MMN_DISCOVERY_REPORT == 1 && MMN_DISCOVERY_CONNECT == 2);
+CHECK(MMN_DISPATCH_THREAD == 0 && MMN_DISPATCH_POLL == 1);
+CHECK(MMN_MERGE_LARGEST_SIDE == 0 && MMN_MERGE_HIGHEST_TERM == 1);
+CHECK(MMN_AUTHORITY_ANYONE == 0 && MMN_AUTHORITY_LEADER_ONLY == 1);
+CHECK(MMN_HOST_MODE_OFF == 0 && MMN_HOST_MODE_HOST == 1 && MMN_HOST_MODE_GUEST == 2);
+CHECK(MMN_STRATEGY_RAFT == 0 && MMN_MAX_SECRET_BYTES == 1024);
 
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags) {
     (void)peer; (void)data; (void)length; (void)type; (void)flags;
@@ -97,6 +125,9 @@ int main(void) {
     int32_t (*initialize)(const char *, const char *) = InitializeNetwork;
     int32_t (*initialize_with)(const char *, const char *, const NetworkConfigFFI *) =
         InitializeNetworkWithConfig;
+    int32_t (*default_options)(NetworkOptions *) = GetDefaultNetworkOptions;
+    int32_t (*initialize_with_options)(const char *, const char *, const NetworkOptions *) =
+        InitializeNetworkWithOptions;
     int32_t (*send_to_peer)(const char *, const uint8_t *, int32_t, uint16_t, uint8_t) = SendToPeer;
     int32_t (*sends[])(const uint8_t *, int32_t, uint16_t, uint8_t) = {
         BroadcastMessage, SendToLeader, SendFromLeader};
@@ -109,7 +140,7 @@ int main(void) {
     int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
-    (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
+    (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
     (void)switches;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)

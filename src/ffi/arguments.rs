@@ -98,6 +98,34 @@ pub(super) unsafe fn payload<'a>(data: *const u8, length: i32) -> Result<&'a [u8
     Ok(unsafe { std::slice::from_raw_parts(data, len) })
 }
 
+/// The bytes at `data`, whose length is the field `<argument>_length`, at most `max`.
+///
+/// # Safety
+/// `length` is 0, or `data` is NULL, or `length` bytes from `data` on can be read and do not change for `'a`.
+pub(super) unsafe fn bytes<'a>(
+    argument: &str,
+    data: *const u8,
+    length: u32,
+    max: usize,
+) -> Result<&'a [u8], Failure> {
+    let len = usize::try_from(length).unwrap_or(usize::MAX);
+    if len > max {
+        return Err(Failure::invalid(format!(
+            "{argument}_length is {length}; at most {max} bytes are allowed"
+        )));
+    }
+    if len == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(Failure::invalid(format!(
+            "{argument} is NULL while {argument}_length is {length}; give the bytes, or length 0"
+        )));
+    }
+    // SAFETY: not NULL and longer than 0, so that the caller vouches for these bytes.
+    Ok(unsafe { std::slice::from_raw_parts(data, len) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

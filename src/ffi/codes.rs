@@ -69,6 +69,41 @@ pub const MMN_RECOVERY_HOLD: u8 = 0;
 /// manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
 pub const MMN_RECOVERY_AUTO_ELECT: u8 = 1;
 
+/// discovery_mode: nothing is announced, nothing is found.
+pub const MMN_DISCOVERY_OFF: u8 = 0;
+/// discovery_mode: announce this member, and report the members that are found.
+pub const MMN_DISCOVERY_REPORT: u8 = 1;
+/// discovery_mode: announce this member, and connect to the members that are found.
+pub const MMN_DISCOVERY_CONNECT: u8 = 2;
+
+/// dispatch_mode: a thread of the library runs the callbacks.
+pub const MMN_DISPATCH_THREAD: u8 = 0;
+/// dispatch_mode: the callbacks run on the thread that calls PollEvents.
+pub const MMN_DISPATCH_POLL: u8 = 1;
+
+/// merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.
+pub const MMN_MERGE_LARGEST_SIDE: u8 = 0;
+/// merge_policy: the leader with the higher leadership record stays.
+pub const MMN_MERGE_HIGHEST_TERM: u8 = 1;
+
+/// set_leader_authority: every member may call SetLeader.
+pub const MMN_AUTHORITY_ANYONE: u8 = 0;
+/// set_leader_authority: the leader alone may call SetLeader.
+pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
+
+/// host_mode: no fixed host; the room elects its leader.
+pub const MMN_HOST_MODE_OFF: u8 = 0;
+/// host_mode: this member is the room's host, and leads as long as the room lives.
+pub const MMN_HOST_MODE_HOST: u8 = 1;
+/// host_mode: another member is the room's host.
+pub const MMN_HOST_MODE_GUEST: u8 = 2;
+
+/// strategy: the leader is elected by votes of the connected members.
+pub const MMN_STRATEGY_RAFT: u32 = 0;
+
+/// Longest room secret of NetworkOptions, in bytes.
+pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +142,10 @@ mod tests {
             assert_eq!(code.value(), value, "{code}");
         }
         assert_eq!(codes.len(), Code::ALL.len());
+        assert_eq!(
+            MMN_MAX_SECRET_BYTES as usize,
+            crate::config::MAX_SECRET_BYTES
+        );
         assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);

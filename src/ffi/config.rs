@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use crate::config::{
-    Config, ConfigError, DEFAULT_QUEUE_BYTES, DispatchMode, ManualOverrideRecovery,
-};
+use crate::config::{Config, ConfigError, DiscoveryMode, ManualOverrideRecovery};
 
 /// Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
 /// is in brackets. Fields must be above 0 unless their text says otherwise.
@@ -123,6 +121,7 @@ impl TryFrom<&NetworkConfigFFI> for Config {
             keepalive_retries
         );
         let millis = |value: u16| Duration::from_millis(value.into());
+        let classic = Self::classic();
         Self {
             heartbeat_interval: millis(ffi.heartbeat_interval_ms),
             heartbeat_timeout_multiplier: ffi.heartbeat_timeout_multiplier.into(),
@@ -134,9 +133,12 @@ impl TryFrom<&NetworkConfigFFI> for Config {
             write_timeout: millis(ffi.write_timeout_ms),
             send_queue_capacity: ffi.send_queue_capacity.into(),
             incoming_queue_capacity: ffi.incoming_queue_capacity.into(),
-            queue_bytes: DEFAULT_QUEUE_BYTES,
             max_connections: ffi.max_connections.into(),
             mdns_port: (ffi.mdns_port != 0).then_some(ffi.mdns_port),
+            discovery: match ffi.mdns_port {
+                0 => DiscoveryMode::Off,
+                _ => classic.discovery,
+            },
             auto_election_enabled: ffi.auto_election_enabled != 0,
             manual_override_recovery: match ffi.manual_override_recovery {
                 1 => ManualOverrideRecovery::AutoElect,
@@ -150,14 +152,14 @@ impl TryFrom<&NetworkConfigFFI> for Config {
                 retries => Some(retries.into()),
             },
             centralized_auto_forward: ffi.centralized_auto_forward != 0,
-            dispatch_mode: DispatchMode::Thread,
+            ..classic
         }
         .validated()
     }
 }
 
 /// A number of bytes; where `usize` is shorter, no more could be in memory anyway.
-fn bytes(value: u32) -> usize {
+pub(super) fn bytes(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)
 }
 
@@ -236,6 +238,7 @@ mod tests {
         };
         let config = Config::try_from(&ffi).expect("allowed");
         assert_eq!(config.mdns_port, None);
+        assert_eq!(config.discovery, DiscoveryMode::Off);
         assert!(!config.auto_election_enabled);
         let ffi = NetworkConfigFFI {
             auto_election_enabled: 2,

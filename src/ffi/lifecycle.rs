@@ -73,7 +73,7 @@ pub unsafe extern "C" fn InitializeNetworkWithConfig(
 
 /// A room refuses a second one before the values are looked at. Inside a callback there is a room, though it
 /// may be closing; waiting for that would wait for this callback.
-fn refuse_second_room() -> Result<(), StartError> {
+pub(super) fn refuse_second_room() -> Result<(), StartError> {
     if dispatch::in_callback() || runtime::is_initialized() {
         return Err(StartError::AlreadyInitialized);
     }

@@ -11,55 +11,99 @@ pub(crate) const SOCKET_BUFFER_BYTES: usize = 2 << 20;
 /// Most addresses that a member says it may be reached at.
 pub(crate) const MAX_OWN_ADDRESSES: usize = crate::core::wire::MAX_PEER_ADDRESSES;
 
-/// A nonblocking UDP socket on `port` (0: any free one) of all interfaces: IPv6 and IPv4, or IPv4 alone
-/// where the host has no IPv6.
+/// Which addresses the socket has: one, or all of this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// The one address; `None`, or the unspecified address of either family, is all of them.
+    pub(crate) address: Option<IpAddr>,
+    /// The UDP port.
+    pub(crate) port: u16,
+}
+
+impl Bound {
+    /// The one address, where it is one.
+    fn single(self) -> Option<IpAddr> {
+        self.address.filter(|ip| !ip.is_unspecified())
+    }
+
+    /// Whether the socket can send to the family of `address`.
+    pub(crate) fn reaches(self, address: SocketAddr) -> bool {
+        match self.address {
+            None | Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)) => true,
+            Some(own) => own.is_ipv4() == address.ip().to_canonical().is_ipv4(),
+        }
+    }
+
+    /// The address at which another peer can dial this host; loopback only when nothing else exists, or is bound.
+    pub(crate) fn best_address(self) -> SocketAddr {
+        let best = self.addresses().into_iter().next();
+        best.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))
+    }
+
+    /// The addresses at which another peer may dial this host: at most [`MAX_OWN_ADDRESSES`], best first, and
+    /// loopback only when nothing else exists, or is bound. Never empty.
+    pub(crate) fn addresses(self) -> Vec<SocketAddr> {
+        let found = match self.single() {
+            Some(ip) => vec![ip],
+            None => {
+                let found = interfaces()
+                    .into_iter()
+                    .filter(|interface| {
+                        !matches!(
+                            interface.oper_status,
+                            IfOperStatus::Down
+                                | IfOperStatus::NotPresent
+                                | IfOperStatus::LowerLayerDown
+                        )
+                    })
+                    .map(|interface| interface.ip())
+                    .filter(|ip| self.reaches(SocketAddr::new(*ip, self.port)))
+                    .collect();
+                best_first(found, source_of_default_route())
+            }
+        };
+        found
+            .into_iter()
+            .map(|ip| SocketAddr::new(ip, self.port))
+            .collect()
+    }
+
+    /// Whether `address` leads back to the socket.
+    pub(crate) fn is_own(self, address: SocketAddr) -> bool {
+        if address.port() != self.port || !self.reaches(address) {
+            return false;
+        }
+        let ip = address.ip().to_canonical();
+        match self.single() {
+            // To dial "any address" is to dial this host's loopback address.
+            Some(own) => ip == own || (ip.is_unspecified() && own.is_loopback()),
+            None => {
+                ip.is_loopback()
+                    || ip.is_unspecified()
+                    || interfaces().iter().any(|own| own.ip() == ip)
+            }
+        }
+    }
+}
+
+/// A nonblocking UDP socket on `port` (0: any free one) of `address`; without one, of all interfaces: IPv6 and
+/// IPv4, or IPv4 alone where the host has no IPv6.
 ///
 /// # Errors
 /// What the system says, in particular that the port is taken. A port that is taken is never answered
 /// with an IPv4 socket.
-pub(crate) fn bind(port: u16) -> io::Result<UdpSocket> {
-    match bind_dual_stack(port) {
-        Err(error) if !is_about_the_port(&error) => {
-            tracing::info!(%error, "no IPv6 on this host; using IPv4 alone");
-            bind_v4(port)
-        }
-        result => result,
+pub(crate) fn bind(address: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> {
+    match address {
+        None => match bind_v6(Ipv6Addr::UNSPECIFIED, port) {
+            Err(error) if !is_about_the_port(&error) => {
+                tracing::info!(%error, "no IPv6 on this host; using IPv4 alone");
+                bind_v4(Ipv4Addr::UNSPECIFIED, port)
+            }
+            result => result,
+        },
+        Some(IpAddr::V4(v4)) => bind_v4(v4, port),
+        Some(IpAddr::V6(v6)) => bind_v6(v6, port),
     }
-}
-
-/// The address at which another peer can dial `port` of this host; loopback only when nothing else exists.
-pub(crate) fn best_local_address(port: u16) -> SocketAddr {
-    let best = own_addresses(port).into_iter().next();
-    best.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))
-}
-
-/// The addresses at which another peer may dial `port` of this host: at most [`MAX_OWN_ADDRESSES`], best
-/// first, and loopback only when nothing else exists. Never empty.
-pub(crate) fn own_addresses(port: u16) -> Vec<SocketAddr> {
-    let found = interfaces()
-        .into_iter()
-        .filter(|interface| {
-            !matches!(
-                interface.oper_status,
-                IfOperStatus::Down | IfOperStatus::NotPresent | IfOperStatus::LowerLayerDown
-            )
-        })
-        .map(|interface| interface.ip())
-        .collect();
-    best_first(found, source_of_default_route())
-        .into_iter()
-        .map(|ip| SocketAddr::new(ip, port))
-        .collect()
-}
-
-/// Whether `address` leads back to the socket that this process has bound to `port`.
-pub(crate) fn is_own(address: SocketAddr, port: u16) -> bool {
-    if address.port() != port {
-        return false;
-    }
-    let ip = address.ip().to_canonical();
-    // To dial "any address" is to dial this host.
-    ip.is_loopback() || ip.is_unspecified() || interfaces().iter().any(|own| own.ip() == ip)
 }
 
 /// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
@@ -107,15 +151,16 @@ pub(crate) fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-fn bind_dual_stack(port: u16) -> io::Result<UdpSocket> {
+/// The unspecified address takes IPv4 as well.
+fn bind_v6(ip: Ipv6Addr, port: u16) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV6, Type::DGRAM, Some(Protocol::UDP))?;
-    socket.set_only_v6(false)?;
-    finish_bind(socket, SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)))
+    socket.set_only_v6(!ip.is_unspecified())?;
+    finish_bind(socket, SocketAddr::from((ip, port)))
 }
 
-fn bind_v4(port: u16) -> io::Result<UdpSocket> {
+fn bind_v4(ip: Ipv4Addr, port: u16) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    finish_bind(socket, SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
+    finish_bind(socket, SocketAddr::from((ip, port)))
 }
 
 fn finish_bind(socket: Socket, address: SocketAddr) -> io::Result<UdpSocket> {
@@ -200,6 +245,13 @@ mod tests {
         text.parse().expect("an address")
     }
 
+    fn bound(address: Option<&str>, port: u16) -> Bound {
+        Bound {
+            address: address.map(ip),
+            port,
+        }
+    }
+
     /// Waits for a packet on a nonblocking socket.
     fn receive(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
         socket.set_nonblocking(false).expect("blocking");
@@ -212,7 +264,7 @@ mod tests {
 
     #[test]
     fn one_socket_hears_v4_and_where_there_is_v6_also_v6() {
-        let socket = bind(0).expect("bound");
+        let socket = bind(None, 0).expect("bound");
         let mut buffer = [0; 1];
         let nothing = socket.recv_from(&mut buffer).expect_err("nothing sent yet");
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
@@ -233,7 +285,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_port_where_nobody_listens_is_refused_and_one_where_somebody_does_is_not() {
-        let listens = bind(0).expect("bound");
+        let listens = bind(None, 0).expect("bound");
         let port = listens.local_addr().expect("bound").port();
         let there = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let waits = tokio::time::timeout(std::time::Duration::from_millis(200), refused(there));
@@ -246,15 +298,15 @@ mod tests {
 
     #[test]
     fn a_port_that_is_taken_is_an_error_and_not_an_ipv4_socket() {
-        let first = bind(0).expect("bound");
+        let first = bind(None, 0).expect("bound");
         let port = first.local_addr().expect("bound").port();
-        let error = bind(port).expect_err("taken");
+        let error = bind(None, port).expect_err("taken");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]
     fn the_ipv4_socket_works_alone() {
-        let socket = bind_v4(0).expect("bound");
+        let socket = bind_v4(Ipv4Addr::UNSPECIFIED, 0).expect("bound");
         assert!(socket.local_addr().expect("bound").is_ipv4());
     }
 
@@ -293,13 +345,14 @@ mod tests {
 
     #[test]
     fn what_we_say_about_ourselves_can_be_dialled_and_is_recognised() {
-        let addresses = own_addresses(4433);
+        let everywhere = bound(None, 4433);
+        let addresses = everywhere.addresses();
         assert!((1..=MAX_OWN_ADDRESSES).contains(&addresses.len()));
-        assert_eq!(addresses[0], best_local_address(4433));
+        assert_eq!(addresses[0], everywhere.best_address());
         for own in addresses {
             assert!(is_dialable(own), "{own}");
-            assert!(is_own(own, 4433), "{own}");
-            assert!(!is_own(own, 4434), "{own}");
+            assert!(everywhere.is_own(own), "{own}");
+            assert!(!bound(None, 4434).is_own(own), "{own}");
         }
     }
 
@@ -313,10 +366,43 @@ mod tests {
             "0.0.0.0:4433",
             "[::]:4433",
         ] {
-            assert!(is_own(address(own), 4433), "{own}");
+            assert!(bound(None, 4433).is_own(address(own)), "{own}");
         }
-        assert!(!is_own(address("127.0.0.1:4434"), 4433));
-        assert!(!is_own(address("192.0.2.77:4433"), 4433));
+        assert!(!bound(None, 4433).is_own(address("127.0.0.1:4434")));
+        assert!(!bound(None, 4433).is_own(address("192.0.2.77:4433")));
+    }
+
+    #[test]
+    fn a_socket_of_one_address_has_that_address_alone() {
+        let v4 = bound(Some("127.0.0.2"), 4433);
+        assert_eq!(v4.addresses(), [address("127.0.0.2:4433")]);
+        assert!(v4.is_own(address("127.0.0.2:4433")));
+        assert!(v4.is_own(address("[::ffff:127.0.0.2]:4433")));
+        assert!(!v4.is_own(address("127.0.0.1:4433")));
+        assert!(!v4.is_own(address("[::1]:4433")));
+        assert!(v4.reaches(address("192.0.2.1:1")) && !v4.reaches(address("[::1]:1")));
+
+        let v6 = bound(Some("::1"), 4433);
+        assert_eq!(v6.best_address(), address("[::1]:4433"));
+        assert!(v6.is_own(address("[::1]:4433")) && v6.is_own(address("[::]:4433")));
+        assert!(!v6.reaches(address("127.0.0.1:1")));
+
+        let all_v4 = bound(Some("0.0.0.0"), 4433);
+        assert!(all_v4.addresses().iter().all(SocketAddr::is_ipv4));
+        assert!(!all_v4.reaches(address("[::1]:1")));
+        assert!(bound(Some("::"), 1).reaches(address("127.0.0.1:1")));
+    }
+
+    #[test]
+    fn a_fixed_address_and_port_are_bound_once() {
+        let loopback = Some(ip("127.0.0.1"));
+        let first = bind(loopback, 0).expect("bound");
+        let own = first.local_addr().expect("bound");
+        assert_eq!(own.ip(), ip("127.0.0.1"));
+        let error = bind(loopback, own.port()).expect_err("taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        let error = bind(Some(ip("192.0.2.1")), 0).expect_err("somebody else's");
+        assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
     }
 
     #[test]

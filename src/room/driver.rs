@@ -1,6 +1,6 @@
 //! The network thread: feeds the core with events and time, and carries out what it says.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc as blocking;
@@ -29,7 +29,7 @@ use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate, Refused};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
-use crate::net::socket;
+use crate::net::socket::{self, Bound};
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 use crate::target::{Host, Target};
 
@@ -57,11 +57,11 @@ const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
 
-/// The body of the network thread. Tells through `started` the port, or why there is none.
+/// The body of the network thread. Tells through `started` what is bound, or why nothing is.
 pub(super) fn run(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
-    started: &blocking::SyncSender<Result<u16, StartError>>,
+    started: &blocking::SyncSender<Result<Bound, StartError>>,
 ) {
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,8 +76,8 @@ pub(super) fn run(
     };
     runtime.block_on(async {
         match Driver::start(shared, commands) {
-            Ok((driver, port)) => {
-                let _ = started.send(Ok(port));
+            Ok((driver, bound)) => {
+                let _ = started.send(Ok(bound));
                 driver.run().await;
             }
             Err(error) => {
@@ -105,7 +105,7 @@ pub(super) struct Driver {
     pub(super) surroundings: Surroundings,
     pub(super) policy: RoomPolicy,
     gate: Arc<Gate>,
-    port: u16,
+    bound: Bound,
     origin: Instant,
     /// The core is not ticked before: what has arrived is read first.
     tick_after: Option<Instant>,
@@ -125,16 +125,35 @@ impl Driver {
     fn start(
         shared: Arc<Shared>,
         commands: mpsc::UnboundedReceiver<HostCommand>,
-    ) -> Result<(Self, u16), StartError> {
-        let identity = Identity::generate().map_err(|error| internal(&error))?;
+    ) -> Result<(Self, Bound), StartError> {
+        let config = &shared.config;
+        let identity = match &config.identity_key {
+            Some(key) => {
+                Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
+                    len: key.bytes().len(),
+                    reason: error.to_string(),
+                })?
+            }
+            None => Identity::generate().map_err(|error| internal(&error))?,
+        };
         let transport = Arc::new(transport_config());
         let server =
             server_config(&identity, Arc::clone(&transport)).map_err(|error| internal(&error))?;
-        let udp = socket::bind(0).map_err(|source| StartError::Socket { source })?;
-        let port = udp
-            .local_addr()
-            .map_err(|source| StartError::Socket { source })?
-            .port();
+        let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
+            let ip = config.bind_address;
+            let ip = ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+            StartError::Bind {
+                address: SocketAddr::new(ip, config.bind_port),
+                source,
+            }
+        })?;
+        let bound = Bound {
+            address: config.bind_address,
+            port: udp
+                .local_addr()
+                .map_err(|source| StartError::Socket { source })?
+                .port(),
+        };
         let endpoint = Endpoint::new(
             EndpointConfig::default(),
             Some(server),
@@ -143,7 +162,12 @@ impl Driver {
         )
         .map_err(|source| StartError::Socket { source })?;
 
-        let policy = RoomPolicy::default();
+        let policy = RoomPolicy {
+            merge: config.merge_policy,
+            authority: config.authority,
+            host_mode: config.host_mode,
+            ..RoomPolicy::default()
+        };
         let random = SystemRandom::new();
         let draw = || {
             let mut bytes = [0; 8];
@@ -160,7 +184,7 @@ impl Driver {
         let node = Node::new(
             shared.peer_id.clone(),
             incarnation,
-            node_config(&shared, policy, &identity, port),
+            node_config(&shared, policy, &identity, bound),
             draw()?,
             Time::ZERO,
         );
@@ -171,7 +195,7 @@ impl Driver {
             endpoint,
             proof: RoomProof {
                 session: shared.session_id.clone(),
-                secret: None,
+                secret: config.secret.as_ref().map(|secret| secret.bytes().to_vec()),
                 own_key: identity.fingerprint(),
             },
             identity,
@@ -196,7 +220,7 @@ impl Driver {
             surroundings,
             policy,
             gate,
-            port,
+            bound,
             origin: Instant::now(),
             tick_after: None,
             commands,
@@ -209,7 +233,7 @@ impl Driver {
             leave_asked: false,
             departed: false,
         };
-        Ok((driver, port))
+        Ok((driver, bound))
     }
 
     async fn run(mut self) {
@@ -459,9 +483,9 @@ impl Driver {
         self.feed(Input::HostDialing(true));
         let gate = Arc::clone(&self.gate);
         let done = self.dial_done.clone();
-        let port = self.port;
+        let bound = self.bound;
         tokio::spawn(async move {
-            let result = dial_target(&gate, &target, port).await;
+            let result = dial_target(&gate, &target, bound).await;
             let _ = done.send(DialDone::Host(text, result));
         });
     }
@@ -519,7 +543,7 @@ impl Driver {
             losses,
             by_hand,
             policy: self.policy,
-            listen_port: self.port,
+            listen_port: self.bound.port,
             max_message_size: self
                 .shared
                 .config
@@ -576,7 +600,12 @@ impl Driver {
     }
 }
 
-fn node_config(shared: &Shared, policy: RoomPolicy, identity: &Identity, port: u16) -> NodeConfig {
+fn node_config(
+    shared: &Shared,
+    policy: RoomPolicy,
+    identity: &Identity,
+    bound: Bound,
+) -> NodeConfig {
     let config = &shared.config;
     NodeConfig {
         heartbeat_interval: config.heartbeat_interval,
@@ -602,7 +631,7 @@ fn node_config(shared: &Shared, policy: RoomPolicy, identity: &Identity, port: u
         priority: config.priority,
         policy,
         key: identity.fingerprint(),
-        addresses: socket::own_addresses(port),
+        addresses: bound.addresses(),
     }
 }
 
@@ -635,7 +664,7 @@ async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
 }
 
 /// Resolves and dials, within the handshake's time for all addresses together.
-async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<PeerId, Refused> {
+async fn dial_target(gate: &Gate, target: &Target, bound: Bound) -> Result<PeerId, Refused> {
     let limit = Instant::now() + gate.handshake_timeout;
     let addresses: Vec<SocketAddr> = match &target.host {
         Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
@@ -653,11 +682,11 @@ async fn dial_target(gate: &Gate, target: &Target, own_port: u16) -> Result<Peer
     };
     let mut result = Err(Code::ConnectionFailed.into());
     for (index, address) in addresses.iter().enumerate() {
-        if socket::is_own(*address, own_port) {
+        if bound.is_own(*address) {
             result = Err(Code::InvalidArgument.into());
             continue;
         }
-        if !is_dialable(*address) {
+        if !is_dialable(*address) || !bound.reaches(*address) {
             continue;
         }
         let left = limit.saturating_duration_since(Instant::now());

@@ -27,7 +27,7 @@ use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
 };
 use crate::net::outbox::{OutboxLimits, Outboxes};
-use crate::net::socket;
+use crate::net::socket::Bound;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
@@ -39,7 +39,7 @@ pub const MAX_PENDING_CONNECTS: usize = 256;
 /// One room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
-    port: u16,
+    bound: Bound,
     network: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -126,9 +126,9 @@ impl Room {
             })
             .map_err(|error| internal(&error))?;
         match start.recv() {
-            Ok(Ok(port)) => Ok(Self {
+            Ok(Ok(bound)) => Ok(Self {
                 shared,
-                port,
+                bound,
                 network: Mutex::new(Some(network)),
             }),
             Ok(Err(error)) => {
@@ -176,7 +176,7 @@ impl Room {
 
     /// An address that another peer can dial.
     pub fn local_address(&self) -> SocketAddr {
-        socket::best_local_address(self.port)
+        self.bound.best_address()
     }
 
     /// Longest message that may be sent, in bytes; a peer may take less.
@@ -195,7 +195,7 @@ impl Room {
     /// [`ConnectError`]; no event follows then.
     pub fn connect(&self, text: &str, target: Target) -> Result<(), ConnectError> {
         if let Some(address) = target.socket_addr()
-            && socket::is_own(address, self.port)
+            && self.bound.is_own(address)
         {
             return Err(ConnectError::OwnAddress { address });
         }

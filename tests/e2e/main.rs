@@ -3,3 +3,4 @@
 mod harness;
 mod membership;
 mod messages;
+mod options;

@@ -1,0 +1,536 @@
+//! All settings of a room in one struct that may grow: `NetworkOptions`.
+
+use std::ffi::c_char;
+use std::net::IpAddr;
+use std::ptr;
+use std::time::Duration;
+
+use super::arguments::{
+    bytes as bytes_argument, peer_id as peer_id_argument, session_id as session_id_argument, text,
+};
+use super::codes::*;
+use super::config::{NetworkConfigFFI, bytes};
+use super::guard::{Failure, command};
+use super::lifecycle::refuse_second_room;
+use crate::config::{
+    Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
+    DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
+};
+use crate::core::wire::{Authority, HostMode, MergePolicy};
+use crate::error::Quoted;
+use crate::runtime;
+
+/// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; what an older
+/// program does not know keeps its default. Begin with the defaults:
+///
+///     NetworkOptions options = {0};
+///     options.struct_size = sizeof options;
+///     GetDefaultNetworkOptions(&options);
+///
+/// What the pointers lead to is copied during the call. The default of each field is in brackets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct NetworkOptions {
+    /// sizeof(NetworkOptions) where the program was compiled, in bytes.
+    pub struct_size: u32,
+    /// The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, but
+    /// send_queue_capacity and incoming_queue_capacity 4096]. mdns_port counts where discovery_mode is not
+    /// MMN_DISCOVERY_OFF, and must then be above 0.
+    pub config: NetworkConfigFFI,
+    /// The one address of this machine to use: IPv4 or IPv6, without port and brackets. NULL is every address of
+    /// both kinds [NULL].
+    pub bind_address: *const c_char,
+    /// What members must know beside the session id: secret_length bytes. Dialling a member that has another one
+    /// fails with MMN_AUTHENTICATION_FAILED. NULL is none [NULL].
+    pub secret: *const u8,
+    /// The key by which others know this member, if it is to be the same in its next room: an Ed25519 private key
+    /// in PKCS#8 (DER), identity_key_length bytes. NULL makes a new one at every start [NULL].
+    pub identity_key: *const u8,
+    /// Bytes of secret, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
+    pub secret_length: u32,
+    /// Bytes of identity_key, at most 1024. 0 makes a new key [0].
+    pub identity_key_length: u32,
+    /// How long the place of a lost member is kept, in milliseconds [60000]. Above 0.
+    pub member_hold_ms: u32,
+    /// Bytes that wait for one peer at most, and for the host, beside the limits in messages [4194304]. Above 0. An
+    /// empty queue takes one message of any allowed size.
+    pub queue_bytes: u32,
+    /// How the leader is elected [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members.
+    pub strategy: u32,
+    /// Whom elections prefer: the higher priority [0].
+    pub priority: i32,
+    /// The UDP port to bind [0]. 0 is any free one.
+    pub bind_port: u16,
+    /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT
+    /// [MMN_DISCOVERY_OFF].
+    pub discovery_mode: u8,
+    /// Who runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].
+    pub dispatch_mode: u8,
+    /// Which leader stays when two parts of a room meet: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM
+    /// [MMN_MERGE_LARGEST_SIDE]. The same for all members.
+    pub merge_policy: u8,
+    /// Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same
+    /// for all members.
+    pub set_leader_authority: u8,
+    /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
+    /// [MMN_HOST_MODE_OFF].
+    pub host_mode: u8,
+    /// Whether this member may lead: 0 no, it observes; else yes [1].
+    pub eligible: u8,
+}
+
+/// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
+const FIRST_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, eligible) + 1;
+/// A `struct_size` above this is no size: whoever passed it did not set it.
+const MAX_STRUCT_BYTES: usize = 64 * 1024;
+
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        const MEMBER_HOLD_MS: u32 = DEFAULT_MEMBER_HOLD.as_millis() as u32;
+        const QUEUE_MESSAGES: u16 = DEFAULT_QUEUE_MESSAGES as u16;
+        Self {
+            struct_size: size_of::<Self>() as u32,
+            config: NetworkConfigFFI {
+                send_queue_capacity: QUEUE_MESSAGES,
+                incoming_queue_capacity: QUEUE_MESSAGES,
+                ..NetworkConfigFFI::default()
+            },
+            bind_address: ptr::null(),
+            secret: ptr::null(),
+            identity_key: ptr::null(),
+            secret_length: 0,
+            identity_key_length: 0,
+            member_hold_ms: MEMBER_HOLD_MS,
+            queue_bytes: DEFAULT_QUEUE_BYTES as u32,
+            strategy: MMN_STRATEGY_RAFT,
+            priority: 0,
+            bind_port: 0,
+            discovery_mode: MMN_DISCOVERY_OFF,
+            dispatch_mode: MMN_DISPATCH_THREAD,
+            merge_policy: MMN_MERGE_LARGEST_SIDE,
+            set_leader_authority: MMN_AUTHORITY_ANYONE,
+            host_mode: MMN_HOST_MODE_OFF,
+            eligible: 1,
+        }
+    }
+}
+
+/// Fills `options` with the defaults. The caller has set struct_size; bytes beyond it, and beyond what this
+/// version of the library knows, are left alone, and struct_size stays.
+///
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT (NULL, or a struct_size that is none).
+///
+/// # Safety
+/// `options` is NULL, or points to struct_size bytes that can be written, the first four being struct_size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) -> i32 {
+    command("GetDefaultNetworkOptions", || {
+        // SAFETY: the caller's promise, passed on.
+        let size = unsafe { struct_size(options) }?;
+        let defaults = NetworkOptions {
+            struct_size: size,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
+        // has; they are copied as bytes, because hosts that build the struct by hand may not align it.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                (&raw const defaults).cast::<u8>(),
+                options.cast::<u8>(),
+                known(size),
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Opens the process's room as InitializeNetwork does, with the given options.
+///
+/// `options` is read during the call only. NULL, a struct_size that is none, or the first field that breaks its
+/// rule gives MMN_INVALID_ARGUMENT, and GetLastErrorMessage names the field.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_NOT_SUPPORTED (a strategy that this build
+/// does not have), MMN_CONNECTION_FAILED (the address or the port cannot be bound: GetLastErrorMessage names
+/// both) or MMN_INTERNAL_ERROR.
+///
+/// # Safety
+/// Both strings are NULL or end with a NUL; `options` is NULL, or points to struct_size bytes that can be read, the
+/// first four being struct_size; and what its pointers lead to can be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn InitializeNetworkWithOptions(
+    peer_id: *const c_char,
+    session_id: *const c_char,
+    options: *const NetworkOptions,
+) -> i32 {
+    command("InitializeNetworkWithOptions", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        // SAFETY: the same.
+        let session = unsafe { session_id_argument("session_id", session_id) }?;
+        // SAFETY: the same.
+        let options = unsafe { read(options) }?;
+        // SAFETY: the same.
+        let pointed = unsafe { Pointed::read(&options) }?;
+        refuse_second_room()?;
+        Ok(runtime::initialize(
+            peer,
+            session,
+            config(&options, pointed)?,
+        )?)
+    })
+}
+
+/// How many bytes of a struct of `size` bytes this version of the library knows.
+fn known(size: u32) -> usize {
+    bytes(size).min(size_of::<NetworkOptions>())
+}
+
+/// The checked size of the struct at `options`.
+///
+/// # Safety
+/// `options` is NULL or points to four bytes that can be read.
+unsafe fn struct_size(options: *const NetworkOptions) -> Result<u32, Failure> {
+    if options.is_null() {
+        return Err(Failure::invalid(
+            "options is NULL; give a NetworkOptions with its struct_size set".to_owned(),
+        ));
+    }
+    // SAFETY: not NULL, so that the caller vouches for the first four bytes.
+    let size = unsafe { options.cast::<u32>().read_unaligned() };
+    if !(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size)) {
+        return Err(Failure::invalid(format!(
+            "struct_size is {size}; set it to sizeof(NetworkOptions), which is {FIRST_VERSION_BYTES} or more"
+        )));
+    }
+    Ok(size)
+}
+
+/// The options at `options`; what an older program does not know has its default.
+///
+/// # Safety
+/// `options` is NULL, or points to struct_size bytes that can be read, the first four being struct_size.
+unsafe fn read(options: *const NetworkOptions) -> Result<NetworkOptions, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let size = unsafe { struct_size(options) }?;
+    let mut read = NetworkOptions::default();
+    // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
+    // has; every pattern of bytes is one. Hosts that build it by hand may not align it.
+    unsafe {
+        ptr::copy_nonoverlapping(
+            options.cast::<u8>(),
+            (&raw mut read).cast::<u8>(),
+            known(size),
+        );
+    }
+    Ok(read)
+}
+
+/// What the pointers of the options lead to.
+struct Pointed {
+    bind_address: Option<IpAddr>,
+    secret: Option<Secret>,
+    identity_key: Option<Secret>,
+}
+
+impl Pointed {
+    /// # Safety
+    /// Each pointer is NULL, or leads to a NUL-terminated string or to as many bytes as its length says.
+    unsafe fn read(options: &NetworkOptions) -> Result<Self, Failure> {
+        let bind_address = if options.bind_address.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise, passed on.
+            let text = unsafe { text("bind_address", options.bind_address) }?;
+            let address = text.parse::<IpAddr>().map_err(|_| {
+                Failure::invalid(format!(
+                    "bind_address {} is not an IPv4 or IPv6 address; give one without port and brackets, or NULL for every address",
+                    Quoted(text)
+                ))
+            })?;
+            Some(address.to_canonical())
+        };
+        // SAFETY: the caller's promise, passed on.
+        let secret = unsafe {
+            bytes_argument(
+                "secret",
+                options.secret,
+                options.secret_length,
+                MAX_SECRET_BYTES,
+            )
+        }?;
+        // SAFETY: the same.
+        let identity_key = unsafe {
+            bytes_argument(
+                "identity_key",
+                options.identity_key,
+                options.identity_key_length,
+                MAX_IDENTITY_KEY_BYTES,
+            )
+        }?;
+        Ok(Self {
+            bind_address,
+            secret: Secret::new(secret),
+            identity_key: Secret::new(identity_key),
+        })
+    }
+}
+
+/// Fails with the first broken rule: those of the classic struct, then the others in the order of their fields.
+fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigError> {
+    let classic = Config::try_from(&options.config)?;
+    for (field, value) in [
+        ("member_hold_ms", options.member_hold_ms),
+        ("queue_bytes", options.queue_bytes),
+    ] {
+        if value == 0 {
+            return Err(ConfigError::Zero { field });
+        }
+    }
+    if options.strategy != MMN_STRATEGY_RAFT {
+        return Err(ConfigError::UnknownStrategy {
+            strategy: options.strategy,
+        });
+    }
+    let discovery = match options.discovery_mode {
+        MMN_DISCOVERY_OFF => DiscoveryMode::Off,
+        MMN_DISCOVERY_REPORT => DiscoveryMode::Report,
+        MMN_DISCOVERY_CONNECT => DiscoveryMode::Connect,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "discovery_mode",
+                value,
+                allowed: "0 (off), 1 (report) and 2 (connect)",
+            });
+        }
+    };
+    if discovery != DiscoveryMode::Off && classic.mdns_port.is_none() {
+        return Err(ConfigError::DiscoveryWithoutPort {
+            discovery_mode: options.discovery_mode,
+        });
+    }
+    let dispatch = match options.dispatch_mode {
+        MMN_DISPATCH_THREAD => DispatchMode::Thread,
+        MMN_DISPATCH_POLL => DispatchMode::Poll,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "dispatch_mode",
+                value,
+                allowed: "0 (thread) and 1 (poll)",
+            });
+        }
+    };
+    let merge_policy = match options.merge_policy {
+        MMN_MERGE_LARGEST_SIDE => MergePolicy::LargestSide,
+        MMN_MERGE_HIGHEST_TERM => MergePolicy::HighestTerm,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "merge_policy",
+                value,
+                allowed: "0 (largest side) and 1 (highest term)",
+            });
+        }
+    };
+    let authority = match options.set_leader_authority {
+        MMN_AUTHORITY_ANYONE => Authority::Anyone,
+        MMN_AUTHORITY_LEADER_ONLY => Authority::LeaderOnly,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "set_leader_authority",
+                value,
+                allowed: "0 (anyone) and 1 (leader only)",
+            });
+        }
+    };
+    let host_mode = match options.host_mode {
+        MMN_HOST_MODE_OFF => HostMode::Off,
+        MMN_HOST_MODE_HOST => HostMode::Host,
+        MMN_HOST_MODE_GUEST => HostMode::Guest,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "host_mode",
+                value,
+                allowed: "0 (off), 1 (host) and 2 (guest)",
+            });
+        }
+    };
+    Config {
+        discovery,
+        bind_address: pointed.bind_address,
+        bind_port: options.bind_port,
+        secret: pointed.secret,
+        identity_key: pointed.identity_key,
+        dispatch,
+        merge_policy,
+        authority,
+        host_mode,
+        member_hold: Duration::from_millis(options.member_hold_ms.into()),
+        queue_bytes: bytes(options.queue_bytes),
+        eligible: options.eligible != 0,
+        priority: options.priority,
+        ..classic
+    }
+    .validated()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{Code, Coded};
+
+    fn nothing() -> Pointed {
+        Pointed {
+            bind_address: None,
+            secret: None,
+            identity_key: None,
+        }
+    }
+
+    fn broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+        let mut options = NetworkOptions::default();
+        change(&mut options);
+        config(&options, nothing()).expect_err("a broken rule")
+    }
+
+    #[test]
+    fn the_struct_has_no_hidden_padding() {
+        let pointers = 3 * size_of::<usize>();
+        assert_eq!(size_of::<NetworkOptions>(), 48 + pointers + 32);
+        assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
+        macro_rules! at {
+            ($($field:ident: $offset:expr),* $(,)?) => {
+                $(assert_eq!(
+                    std::mem::offset_of!(NetworkOptions, $field),
+                    $offset,
+                    stringify!($field)
+                );)*
+            };
+        }
+        let rest = 48 + pointers;
+        at!(
+            struct_size: 0,
+            config: 4,
+            bind_address: 48,
+            secret: 48 + size_of::<usize>(),
+            identity_key: 48 + 2 * size_of::<usize>(),
+            secret_length: rest,
+            identity_key_length: rest + 4,
+            member_hold_ms: rest + 8,
+            queue_bytes: rest + 12,
+            strategy: rest + 16,
+            priority: rest + 20,
+            bind_port: rest + 24,
+            discovery_mode: rest + 26,
+            dispatch_mode: rest + 27,
+            merge_policy: rest + 28,
+            set_leader_authority: rest + 29,
+            host_mode: rest + 30,
+            eligible: rest + 31,
+        );
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_a_room_without_options_but_without_discovery() {
+        let expected = Config {
+            discovery: DiscoveryMode::Off,
+            ..Config::default()
+        };
+        assert_eq!(config(&NetworkOptions::default(), nothing()), Ok(expected));
+    }
+
+    #[test]
+    fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
+        let sentences = [
+            (
+                broken(|options| options.config.max_connections = 0),
+                "max_connections is 0; it must be at least 1",
+            ),
+            (
+                broken(|options| options.member_hold_ms = 0),
+                "member_hold_ms is 0; it must be at least 1",
+            ),
+            (
+                broken(|options| options.queue_bytes = 0),
+                "queue_bytes is 0; it must be at least 1",
+            ),
+            (
+                broken(|options| options.discovery_mode = 3),
+                "discovery_mode is 3; allowed are 0 (off), 1 (report) and 2 (connect)",
+            ),
+            (
+                broken(|options| options.dispatch_mode = 2),
+                "dispatch_mode is 2; allowed are 0 (thread) and 1 (poll)",
+            ),
+            (
+                broken(|options| options.merge_policy = 255),
+                "merge_policy is 255; allowed are 0 (largest side) and 1 (highest term)",
+            ),
+            (
+                broken(|options| options.set_leader_authority = 2),
+                "set_leader_authority is 2; allowed are 0 (anyone) and 1 (leader only)",
+            ),
+            (
+                broken(|options| options.host_mode = 3),
+                "host_mode is 3; allowed are 0 (off), 1 (host) and 2 (guest)",
+            ),
+        ];
+        for (error, sentence) in sentences {
+            assert_eq!(error.to_string(), sentence);
+            assert_eq!(error.code(), Code::InvalidArgument, "{sentence}");
+        }
+        let error = broken(|options| options.strategy = 2);
+        assert_eq!(error.code(), Code::NotSupported);
+        assert_eq!(
+            error.to_string(),
+            "strategy is 2; this build has 0 (raft) alone"
+        );
+    }
+
+    #[test]
+    fn discovery_needs_a_port_only_where_it_is_on() {
+        let mut options = NetworkOptions::default();
+        options.config.mdns_port = 0;
+        assert!(config(&options, nothing()).is_ok());
+        options.discovery_mode = MMN_DISCOVERY_REPORT;
+        let error = config(&options, nothing()).expect_err("no port");
+        assert!(error.to_string().contains("while discovery_mode is 1"));
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let options = NetworkOptions {
+            member_hold_ms: 1500,
+            queue_bytes: 77,
+            priority: -4,
+            bind_port: 4433,
+            discovery_mode: MMN_DISCOVERY_CONNECT,
+            dispatch_mode: MMN_DISPATCH_POLL,
+            merge_policy: MMN_MERGE_HIGHEST_TERM,
+            set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
+            host_mode: MMN_HOST_MODE_GUEST,
+            eligible: 0,
+            ..NetworkOptions::default()
+        };
+        let pointed = Pointed {
+            bind_address: Some(IpAddr::from([127, 0, 0, 1])),
+            secret: Secret::new(b"s"),
+            identity_key: Secret::new(b"k"),
+        };
+        let expected = Config {
+            member_hold: Duration::from_millis(1500),
+            queue_bytes: 77,
+            priority: -4,
+            bind_port: 4433,
+            bind_address: Some(IpAddr::from([127, 0, 0, 1])),
+            secret: Secret::new(b"s"),
+            identity_key: Secret::new(b"k"),
+            discovery: DiscoveryMode::Connect,
+            dispatch: DispatchMode::Poll,
+            merge_policy: MergePolicy::HighestTerm,
+            authority: Authority::LeaderOnly,
+            host_mode: HostMode::Guest,
+            eligible: false,
+            ..Config::default()
+        };
+        assert_eq!(config(&options, pointed), Ok(expected));
+    }
+}

@@ -1,0 +1,66 @@
+//! A room of fixed address and port, through the C ABI. Alone in this program: there is one room in a process.
+
+use std::ffi::CStr;
+use std::net::{SocketAddr, UdpSocket};
+
+use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::lifecycle::*;
+use meta_mystia_network::ffi::options::*;
+use meta_mystia_network::ffi::peers::*;
+
+fn initialize(options: &NetworkOptions) -> i32 {
+    // SAFETY: both strings have a NUL, and the options are as long as they say.
+    unsafe { InitializeNetworkWithOptions(c"peer".as_ptr(), c"options".as_ptr(), options) }
+}
+
+fn last_message() -> String {
+    // SAFETY: a string of the library, read before the next one is asked for.
+    let text = unsafe { CStr::from_ptr(GetLastErrorMessage()) };
+    text.to_str().expect("UTF-8").to_owned()
+}
+
+fn local_address() -> SocketAddr {
+    // SAFETY: the same; a room is open.
+    let text = unsafe { CStr::from_ptr(GetLocalAddr()) };
+    let text = text.to_str().expect("UTF-8");
+    text.parse().expect("an address with a port")
+}
+
+#[test]
+fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken() {
+    let holder = UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    let fixed = holder.local_addr().expect("bound");
+    let options = NetworkOptions {
+        bind_address: c"127.0.0.1".as_ptr(),
+        bind_port: fixed.port(),
+        ..NetworkOptions::default()
+    };
+    assert_eq!(initialize(&options), -4);
+    let sentence = last_message();
+    assert!(sentence.contains(&fixed.to_string()), "{sentence}");
+    assert_eq!(IsNetworkInitialized(), 0);
+
+    drop(holder);
+    assert_eq!(initialize(&options), 0, "{}", last_message());
+    assert_eq!(local_address(), fixed);
+    assert_eq!(initialize(&options), -2);
+    assert_eq!(ShutdownNetwork(), 0);
+
+    let v6 = NetworkOptions {
+        bind_address: c"::1".as_ptr(),
+        ..NetworkOptions::default()
+    };
+    assert_eq!(initialize(&v6), 0, "{}", last_message());
+    let own = local_address();
+    assert_eq!(own.ip().to_string(), "::1");
+    assert_ne!(own.port(), 0);
+    let own = std::ffi::CString::new(own.to_string()).expect("no NUL");
+    // SAFETY: the string has a NUL.
+    assert_eq!(unsafe { ConnectToPeer(own.as_ptr()) }, -3);
+    assert!(
+        last_message().contains("this node's own"),
+        "{}",
+        last_message()
+    );
+    assert_eq!(ShutdownNetwork(), 0);
+}
