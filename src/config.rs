@@ -60,8 +60,8 @@ pub struct Config {
     pub secret: Option<Secret>,
     /// The Ed25519 private key in PKCS#8 (DER) by which others know this process; `None` makes a new one.
     pub identity_key: Option<Secret>,
-    /// Who runs the callbacks.
-    pub dispatch: DispatchMode,
+    /// On which thread the host's callbacks run.
+    pub dispatch_mode: DispatchMode,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who may name a leader.
@@ -88,8 +88,6 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
-    /// On which thread the host's callbacks run.
-    pub dispatch_mode: DispatchMode,
 }
 
 /// On which thread the host's callbacks run.
@@ -121,16 +119,6 @@ pub enum DiscoveryMode {
     Report,
     /// Announces this member, and dials those that it finds.
     Connect,
-}
-
-/// Who runs the host's callbacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DispatchMode {
-    /// A thread of the library.
-    #[default]
-    Thread,
-    /// The thread of the host that polls.
-    Poll,
 }
 
 /// Bytes that no log and no message shows. Never empty.
@@ -188,7 +176,7 @@ impl Config {
             bind_port: 0,
             secret: None,
             identity_key: None,
-            dispatch: DispatchMode::Thread,
+            dispatch_mode: DispatchMode::Thread,
             merge_policy: MergePolicy::default(),
             authority: Authority::default(),
             host_mode: HostMode::default(),
@@ -202,7 +190,6 @@ impl Config {
             reconnect_max: Duration::from_millis(30_000),
             reconnect_max_retries: None,
             centralized_auto_forward: true,
-            dispatch_mode: DispatchMode::Thread,
         }
     }
 

@@ -108,6 +108,8 @@ pub struct ConnectionResult {
     pub code: i32,
     /// Who answered, where that is known.
     pub peer: Option<PeerId>,
+    /// The number that the application of the room gave with a rejection.
+    pub reason: i32,
     /// What the application of the room that rejected said.
     pub bytes: Bytes,
 }

@@ -308,7 +308,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
             discovery_mode: options.discovery_mode,
         });
     }
-    let dispatch = match options.dispatch_mode {
+    let dispatch_mode = match options.dispatch_mode {
         MMN_DISPATCH_THREAD => DispatchMode::Thread,
         MMN_DISPATCH_POLL => DispatchMode::Poll,
         value => {
@@ -359,7 +359,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         bind_port: options.bind_port,
         secret: pointed.secret,
         identity_key: pointed.identity_key,
-        dispatch,
+        dispatch_mode,
         merge_policy,
         authority,
         host_mode,
@@ -524,7 +524,7 @@ mod tests {
             secret: Secret::new(b"s"),
             identity_key: Secret::new(b"k"),
             discovery: DiscoveryMode::Connect,
-            dispatch: DispatchMode::Poll,
+            dispatch_mode: DispatchMode::Poll,
             merge_policy: MergePolicy::HighestTerm,
             authority: Authority::LeaderOnly,
             host_mode: HostMode::Guest,

@@ -53,6 +53,8 @@ struct Life {
     told: Option<PeerId>,
     /// Who is joined, and in which of its lives.
     joined: BTreeMap<PeerId, u64>,
+    /// Whom it was told to be lost, and not gone.
+    lost: BTreeMap<PeerId, u64>,
     /// Who said farewell, and in which of its lives.
     said_farewell: BTreeMap<PeerId, u64>,
     led_under: Option<Record>,
@@ -95,6 +97,7 @@ impl Checker {
                 votes: BTreeMap::new(),
                 told: None,
                 joined: BTreeMap::new(),
+                lost: BTreeMap::new(),
                 said_farewell: BTreeMap::new(),
                 led_under: None,
                 followed: None,
@@ -144,12 +147,26 @@ impl Checker {
                 life.said_farewell.remove(peer);
                 let births = self.births.get(peer).copied().unwrap_or(0);
                 let known = life.joined.insert(peer.clone(), births);
-                ensure(known.is_none(), "P8", || {
+                ensure(known.is_none() && !life.lost.contains_key(peer), "P8", || {
                     format!("{} hears twice that {peer} joined", life.id)
                 })?;
             }
-            Output::Event(Event::Left { peer, why }) => {
+            Output::Event(Event::Reconnecting(peer)) => {
                 let births = life.joined.remove(peer);
+                ensure(births.is_some(), "P8", || {
+                    format!("{} hears that {peer} is lost, who was not linked", life.id)
+                })?;
+                life.lost.insert(peer.clone(), births.unwrap_or(0));
+            }
+            Output::Event(Event::Returned(peer)) => {
+                let births = life.lost.remove(peer);
+                ensure(births == self.births.get(peer).copied(), "P8", || {
+                    format!("{} hears that {peer} is back, who was not lost", life.id)
+                })?;
+                life.joined.insert(peer.clone(), births.unwrap_or(0));
+            }
+            Output::Event(Event::Left { peer, why, .. }) => {
+                let births = life.joined.remove(peer).or_else(|| life.lost.remove(peer));
                 ensure(births.is_some(), "P8", || {
                     format!("{} hears that {peer} left, who had not joined", life.id)
                 })?;
@@ -551,6 +568,8 @@ mod tests {
         let left = Output::Event(Event::Left {
             peer: id("a"),
             why: LeftReason::Left,
+            code: 0,
+            bytes: Vec::new(),
         });
         let outputs = [joined("a"), left, shown("a")];
         assert_eq!(
@@ -570,6 +589,8 @@ mod tests {
         let left = Output::Event(Event::Left {
             peer: id("a"),
             why: LeftReason::Lost,
+            code: 0,
+            bytes: Vec::new(),
         });
         assert_eq!(
             property(checker().observe(0, &[left], &seen(&none, None))),

@@ -223,7 +223,7 @@ impl World {
         let to = self
             .slots
             .iter()
-            .position(|slot| slot.address == dial.address);
+            .position(|slot| dial.addresses.contains(&slot.address));
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
             Some(to) => self.dial(from, to, Some(dial.key)),
@@ -302,6 +302,7 @@ impl World {
             peer_id: place.id.clone(),
             incarnation: process.node.incarnation(),
             generation: 0,
+            losses: 0,
             by_hand,
             policy: self.policy(),
             listen_port: place.address.port(),
@@ -427,6 +428,7 @@ impl World {
             addresses: vec![self.slots[other].address],
             eligible: hello.eligible,
             priority: hello.priority,
+            is_host: false,
             ours,
             theirs,
         };

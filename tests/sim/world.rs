@@ -11,6 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
+use meta_mystia_network::core::introductions::Reconnect;
 use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
@@ -269,6 +270,10 @@ impl World {
             election_timeout_max: self.settings.election_timeout_max,
             max_connections: 64,
             auto_reconnect: true,
+            reconnect: Reconnect::default(),
+            member_hold: Duration::from_secs(60),
+            handshake_timeout: Duration::from_secs(5),
+            ask_host: false,
             auto_election: true,
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
@@ -506,6 +511,8 @@ impl World {
                     other => place.events.push((self.now, other)),
                 }
             }
+            // Simulated admissions link without the room's word.
+            Output::JoinAnswer { .. } => {}
             Output::Departed => self.exit(slot),
         }
     }

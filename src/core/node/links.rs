@@ -8,7 +8,6 @@ use crate::core::wire::HostMode;
 pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
-    addresses: Vec<SocketAddr>,
     is_host: bool,
     hold_until: Time,
 }
@@ -145,7 +144,6 @@ impl Node {
             Absent {
                 incarnation: member.incarnation,
                 key: member.key,
-                addresses: member.addresses,
                 is_host: member.is_host,
                 hold_until,
             },

@@ -16,6 +16,7 @@ fn events_and_messages_arrive_in_the_order_of_the_pushes() {
         success: false,
         code: -4,
         peer: None,
+        reason: 0,
         bytes: Bytes::new(),
     }));
     for expected in [

@@ -52,6 +52,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
             random: 2,
         },
         generation: 0,
+        losses: 0,
         by_hand: true,
         policy: RoomPolicy::default(),
         listen_port: 4433,
@@ -123,6 +124,7 @@ async fn the_same_stream_carries_what_follows() {
 
     let ack = HelloAck {
         code: 0,
+        reason: 0,
         bytes: Vec::new(),
         hello: hello(Vec::new()),
     };
@@ -418,6 +420,7 @@ async fn a_hello_that_is_too_long_or_has_something_behind_it_is_refused() {
 
     let ack = HelloAck {
         code: -18,
+        reason: 0,
         bytes: vec![0; MAX_HELLO_BYTES],
         hello: hello(Vec::new()),
     };
@@ -443,6 +446,7 @@ async fn a_rejection_arrives_before_the_close_even_at_a_dialler_that_reads_late(
     let (endpoints, (mut d_send, mut d_recv), (mut a_send, _a_recv)) = open_streams().await;
     let ack = HelloAck {
         code: -18,
+        reason: 0,
         bytes: vec![3; 2000],
         hello: hello(vec![4; MAX_JOIN_PAYLOAD_BYTES]),
     };

@@ -325,6 +325,7 @@ impl Attacker {
             peer_id: id(&self.name),
             incarnation: self.incarnation(),
             generation: 0,
+            losses: 0,
             by_hand: false,
             policy: RoomPolicy::default(),
             listen_port: 0,
