@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "version",
     "codes",
     "config",
@@ -15,6 +15,7 @@ const SOURCES: [&str; 11] = [
     "lifecycle",
     "errors",
     "peers",
+    "members",
     "leader",
     "send",
     "logs",

@@ -723,6 +723,88 @@ int32_t GetPeerRTT(const char *peer_id);
 int32_t GetPeerStatus(const char *peer_id);
 
 /**
+ * Whether lost peers are dialled again (not 0, the default) or have left at once (0). With 0, peers that are
+ * reconnecting have left: ReconnectCallback 2.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t SetAutoReconnect(uint8_t enabled);
+
+/**
+ * Whether lost peers are dialled again: 1 or 0. 0 when no room is open.
+ */
+uint8_t IsAutoReconnectEnabled(void);
+
+/**
+ * Removes a peer from the room. It is told `code` and the `length` bytes at `data` (at most 3072; both are the
+ * application's own), every member drops it (left, MMN_LEFT_KICKED), and neither its id nor its key
+ * gets in again for as long as the room lives, whoever leads. Only the leader may.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither
+ * connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 are removed already). Nothing has changed then.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL; `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+ */
+int32_t KickPeer(const char *peer_id,
+                 int32_t code,
+                 const uint8_t *data,
+                 int32_t length);
+
+/**
+ * Limits the room: no member gets more than `max_peers` other members (as GetPeerCount counts them); 0 is no
+ * limit beside each member's own max_connections. Peers that are reconnecting keep their places. Nobody is removed.
+ * Holds under later leaders too. Only the leader may.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.
+ */
+int32_t SetMaxPeers(uint32_t max_peers);
+
+/**
+ * What this node says from now on when it enters a room, for the leader's application to decide on: `length`
+ * bytes at `data`, at most 8192; 0 for nothing.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
+ *
+ * # Safety
+ * `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+ */
+int32_t SetJoinPayload(const uint8_t *data, int32_t length);
+
+/**
+ * Whether this application decides, whenever this node leads, who may enter (not 0), or everybody who knows the
+ * room may (0, the default). Then every stranger is an event MMN_EVENT_JOIN_REQUEST, to be answered by AcceptJoin
+ * or RejectJoin within handshake_timeout_ms; no answer keeps it out (MMN_TIMEOUT there). Members
+ * that return are not asked about. Set it on every member that may come to lead.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t EnableJoinRequests(uint8_t enabled);
+
+/**
+ * Lets in whom the event MMN_EVENT_JOIN_REQUEST with this number named.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (it was answered, its time is over, or another
+ * member leads now).
+ */
+int32_t AcceptJoin(uint64_t request);
+
+/**
+ * Keeps out whom the event MMN_EVENT_JOIN_REQUEST with this number named. Its ConnectToPeer ends with
+ * MMN_REJECTED, and its event with `code` (as reason) and the `length` bytes at `data` (at most 3072), both the
+ * application's own.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (as AcceptJoin).
+ *
+ * # Safety
+ * `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+ */
+int32_t RejectJoin(uint64_t request,
+                   int32_t code,
+                   const uint8_t *data,
+                   int32_t length);
+
+/**
  * Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
  * This node's own queries show the new leader when the call returns; the others follow within a round trip.
  *
@@ -741,6 +823,14 @@ int32_t SetLeader(const char *peer_id);
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
  */
 int32_t EnableAutoLeaderElection(uint8_t enabled);
+
+/**
+ * Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
+ * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+ */
+int32_t SetLeaderEligible(uint8_t eligible);
 
 /**
  * The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is

@@ -3,6 +3,8 @@
 //! A sentence names the argument, its value, the limit and what to do. Values are quoted with [`Quoted`], so
 //! that no sentence grows with what a caller passes.
 
+mod members;
+
 use std::ffi::CStr;
 use std::fmt;
 use std::net::SocketAddr;
@@ -11,6 +13,8 @@ use thiserror::Error;
 
 use crate::core::id::PeerId;
 use crate::target::TargetError;
+
+pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
 
 /// Most bytes of a value, or of a list of names, that a sentence quotes.
 pub const MAX_QUOTED_BYTES: usize = 64;

@@ -209,6 +209,16 @@ impl Dispatch {
         self.shared.lock().has_undelivered_left(peer)
     }
 
+    /// How often the host is still to be told that `peer` was lost.
+    pub fn undelivered_losses(&self, peer: &PeerId) -> usize {
+        self.shared.lock().undelivered_losses(peer)
+    }
+
+    /// How many join requests the host is still to be told.
+    pub fn undelivered_join_requests(&self) -> usize {
+        self.shared.lock().undelivered_join_requests()
+    }
+
     /// How many connection results the host is still to be told.
     pub fn undelivered_connection_results(&self) -> usize {
         self.shared.lock().undelivered_connection_results()

@@ -652,6 +652,16 @@ impl Queue {
             .any(|entry| matches!(entry, Entry::Event(Event::Left(left)) if left.peer == *peer))
     }
 
+    pub(super) fn undelivered_losses(&self, peer: &PeerId) -> usize {
+        let is_loss = |entry: &&Entry| matches!(entry, Entry::Event(Event::Reconnecting(lost)) if lost == peer);
+        self.entries.iter().filter(is_loss).count()
+    }
+
+    pub(super) fn undelivered_join_requests(&self) -> usize {
+        let is_request = |entry: &&Entry| matches!(entry, Entry::Event(Event::JoinRequest(_)));
+        self.entries.iter().filter(is_request).count()
+    }
+
     pub(super) fn undelivered_connection_results(&self) -> usize {
         let is_result = |entry: &&Entry| matches!(entry, Entry::Event(Event::ConnectionResult(_)));
         self.entries.iter().filter(is_result).count()

@@ -34,6 +34,17 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
     })
 }
 
+/// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
+/// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
+///
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+#[unsafe(no_mangle)]
+pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
+    command("SetLeaderEligible", || {
+        Ok(room("SetLeaderEligible")?.set_eligible(eligible != 0)?)
+    })
+}
+
 /// The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is
 /// open.
 ///

@@ -11,6 +11,7 @@ pub mod errors;
 pub mod leader;
 pub mod lifecycle;
 pub mod logs;
+pub mod members;
 pub mod options;
 pub mod peers;
 pub mod send;

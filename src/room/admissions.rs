@@ -23,6 +23,8 @@ use crate::net::socket;
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
 /// come and go do not fill the memory of a host that looks away.
 const MAX_UNTOLD_DEPARTURES: usize = 256;
+/// Losses of one peer that the host is still to be told of, at most: it does not return before.
+const MAX_UNTOLD_LOSSES: usize = 8;
 
 /// Admissions that are under way.
 #[derive(Default)]
@@ -385,7 +387,9 @@ impl Driver {
                 let (least_generation, least_losses) = self.sessions.numbers(key);
                 let outlived = generation < least_generation
                     || (generation == least_generation && losses < least_losses);
-                let untold = self.shared.dispatch.has_undelivered_left(&peer);
+                let dispatch = &self.shared.dispatch;
+                let untold = dispatch.has_undelivered_left(&peer)
+                    || dispatch.undelivered_losses(&peer) >= MAX_UNTOLD_LOSSES;
                 if outlived || untold || self.sessions.is_departing(&peer) {
                     Err(Code::ConnectionFailed)
                 } else {

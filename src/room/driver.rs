@@ -22,7 +22,7 @@ use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::{Dial, Reconnect, is_dialable};
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
-use crate::core::wire::{Hello, RoomPolicy};
+use crate::core::wire::{Hello, RoomPolicy, Verdict};
 use crate::dispatch::{self, ConnectionResult, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
@@ -50,6 +50,8 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 const LATE: Duration = Duration::from_millis(100);
 /// What it takes to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
+/// Join requests that the host is still to be told of, at most; to whom comes then the room is full.
+const MAX_UNTOLD_REQUESTS: usize = 64;
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
 /// Time between two dials of one member at different addresses.
@@ -388,6 +390,13 @@ impl Driver {
                 };
                 let code = code.value();
                 HostEvent::SetLeaderResult { target, code }
+            }
+            Event::JoinRequest { request, .. }
+                if self.shared.dispatch.undelivered_join_requests() >= MAX_UNTOLD_REQUESTS =>
+            {
+                let verdict = Verdict::Full;
+                self.feed(Input::Command(Command::AnswerJoin { request, verdict }));
+                return;
             }
             Event::JoinRequest { request, candidate } => HostEvent::JoinRequest(JoinRequest {
                 request,

@@ -7,10 +7,11 @@ mod admissions;
 mod driver;
 #[cfg(test)]
 mod hostile;
+mod moderation;
 mod sessions;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -54,6 +55,7 @@ struct Shared {
     /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
     commands: mpsc::UnboundedSender<HostCommand>,
     connects_running: AtomicUsize,
+    auto_reconnect: AtomicBool,
 }
 
 /// What a host thread asks of the network thread.
@@ -109,6 +111,7 @@ impl Room {
                 messages: config.send_queue_capacity,
                 bytes: config.queue_bytes,
             })),
+            auto_reconnect: AtomicBool::new(config.auto_reconnect_enabled),
             peer_id,
             session_id,
             config,

@@ -147,9 +147,11 @@ impl Checker {
                 life.said_farewell.remove(peer);
                 let births = self.births.get(peer).copied().unwrap_or(0);
                 let known = life.joined.insert(peer.clone(), births);
-                ensure(known.is_none() && !life.lost.contains_key(peer), "P8", || {
-                    format!("{} hears twice that {peer} joined", life.id)
-                })?;
+                ensure(
+                    known.is_none() && !life.lost.contains_key(peer),
+                    "P8",
+                    || format!("{} hears twice that {peer} joined", life.id),
+                )?;
             }
             Output::Event(Event::Reconnecting(peer)) => {
                 let births = life.joined.remove(peer);

@@ -194,19 +194,21 @@ impl Node {
         }
     }
 
-    /// Whether the limits of the room leave no place for one more member. Lost members keep theirs, and so
-    /// do those that were let in a moment ago.
+    /// Whether the limits of the room leave no place for one more member. Those that were let in a moment
+    /// ago have theirs. Lost members keep theirs within the leader's limit, but not within the own: they
+    /// would keep everybody out.
     fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
-        let mut limit = self.config.max_connections;
-        if let Ok(max_peers @ 1..) = usize::try_from(self.decrees.max_peers) {
-            limit = limit.min(max_peers);
-        }
-        self.joins.granted.retain(|id, until| {
-            now < *until && self.membership.get(id).is_none() && !self.absent.contains_key(id)
-        });
-        let waiting = self.absent.keys().chain(self.joins.granted.keys());
-        let taken = self.membership.len() + waiting.filter(|id| *id != peer).count();
-        taken >= limit
+        self.joins.granted.retain(|_, until| now < *until);
+        let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
+        let taken = self.membership.len() + granted;
+        let lost = self.absent.keys().filter(|id| *id != peer).count();
+        let max_peers = usize::try_from(self.decrees.max_peers).unwrap_or(usize::MAX);
+        taken >= self.config.max_connections || (max_peers > 0 && taken + lost >= max_peers)
+    }
+
+    /// It is linked: its place is no promise any more.
+    pub(super) fn has_entered(&mut self, peer: &PeerId) {
+        self.joins.granted.remove(peer);
     }
 
     fn set_waits(&mut self, number: u64, waits: Waits) {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::wire::HostMode;
 
-/// A lost member whose place is kept.
+/// A lost member whose place is kept. There are at most as many as members may be linked.
 #[derive(Debug, Clone)]
 pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
@@ -42,6 +42,7 @@ impl Node {
             }
         };
         self.introductions.forget(&peer);
+        self.has_entered(&peer);
         let known: Vec<_> = self.membership.iter().map(entry_of).collect();
         let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
         member.is_host = link.is_host;
@@ -150,6 +151,15 @@ impl Node {
         );
         self.event(Event::Reconnecting(peer.clone()));
         self.elect_without(now, peer, member.incarnation, gone);
+        if self.absent.len() > self.config.max_connections {
+            let oldest = self
+                .absent
+                .iter()
+                .min_by_key(|(_, absent)| absent.hold_until);
+            if let Some(oldest) = oldest.map(|(oldest, _)| oldest.clone()) {
+                self.remove(now, &oldest, Gone::Silent, LeftReason::Lost);
+            }
+        }
     }
 
     /// Takes a peer out of the room, and tells the host.

@@ -1,0 +1,161 @@
+//! What can go wrong when members are let in, removed or restricted.
+
+use thiserror::Error;
+
+use super::{Code, Coded, NOT_INITIALIZED, Quoted};
+use crate::core::id::PeerId;
+
+/// Why a room refused to remove a peer. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum KickError {
+    /// The peer is this node itself.
+    #[error("the peer {} is this node itself; to leave the room call ShutdownNetwork", Quoted(id.as_str()))]
+    Myself {
+        /// The id given.
+        id: PeerId,
+    },
+    /// What is to be told is too long.
+    #[error(
+        "length is {len}; at most {max} bytes can be told to a peer that is removed or rejected"
+    )]
+    ReasonTooLong {
+        /// The length given, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// This node does not lead.
+    #[error("this node is not the leader; only the leader may remove members")]
+    NotLeader,
+    /// Nobody of that name is in the room.
+    #[error("the peer {} is neither connected nor reconnecting", Quoted(id.as_str()))]
+    PeerNotFound {
+        /// The id given.
+        id: PeerId,
+    },
+    /// Too many are removed already.
+    #[error("{limit} peers are removed from this room already, which is the limit")]
+    TooMany {
+        /// How many may be.
+        limit: usize,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for KickError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Myself { .. } | Self::ReasonTooLong { .. } => Code::InvalidArgument,
+            Self::NotLeader => Code::NotLeader,
+            Self::PeerNotFound { .. } => Code::PeerNotFound,
+            Self::TooMany { .. } => Code::MaxConnectionsReached,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused a limit of its members. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MaxPeersError {
+    /// This node does not lead.
+    #[error("this node is not the leader; only the leader may limit the room")]
+    NotLeader,
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for MaxPeersError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotLeader => Code::NotLeader,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused what concerns join requests. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JoinError {
+    /// What this node wants to say when it enters is too long.
+    #[error("length is {len}; a join payload has at most {max} bytes")]
+    PayloadTooLong {
+        /// The length given, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// What is to be told is too long.
+    #[error(
+        "length is {len}; at most {max} bytes can be told to a peer that is removed or rejected"
+    )]
+    ReasonTooLong {
+        /// The length given, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
+    /// Nobody waits for that answer.
+    #[error(
+        "the join request {request} is not open: it was answered, its time is over, or another member leads now"
+    )]
+    UnknownRequest {
+        /// The number given.
+        request: u64,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for JoinError {
+    fn code(&self) -> Code {
+        match self {
+            Self::PayloadTooLong { .. } | Self::ReasonTooLong { .. } => Code::InvalidArgument,
+            Self::UnknownRequest { .. } => Code::PeerNotFound,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused to change whether this node may lead. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EligibilityError {
+    /// The host always leads and its guests never do.
+    #[error(
+        "who may lead is fixed in this room (host_mode); open it with host_mode off to change it"
+    )]
+    FixedHost,
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+    /// A bug in the library.
+    #[error("it could not be changed who may lead: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
+    },
+}
+
+impl Coded for EligibilityError {
+    fn code(&self) -> Code {
+        match self {
+            Self::FixedHost => Code::Rejected,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// The room is not open, or it is shutting down.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{NOT_INITIALIZED}")]
+pub struct NotOpen;
+
+impl Coded for NotOpen {
+    fn code(&self) -> Code {
+        Code::NotInitialized
+    }
+}

@@ -1,0 +1,135 @@
+//! Who may be in the room, and who may lead it: what the host decides.
+
+use std::sync::atomic::Ordering;
+
+use super::{HostCommand, Room};
+use crate::core::id::PeerId;
+use crate::core::node::{Command, CommandError};
+use crate::core::wire::{MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Verdict};
+use crate::error::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
+
+impl Room {
+    /// Removes `peer` from the room, for as long as the room lives. Its host is told `code` and `bytes`, at
+    /// most [`MAX_REASON_BYTES`]. Only the leader may.
+    ///
+    /// # Errors
+    /// [`KickError`]; nothing has changed then.
+    pub fn kick(&self, peer: &PeerId, code: i32, bytes: &[u8]) -> Result<(), KickError> {
+        let (len, max) = (bytes.len(), MAX_REASON_BYTES);
+        if len > max {
+            return Err(KickError::ReasonTooLong { len, max });
+        }
+        let command = Command::Kick {
+            peer: peer.clone(),
+            code,
+            bytes: bytes.to_vec(),
+        };
+        match self.command(command) {
+            None => Err(KickError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::NotLeader)) => Err(KickError::NotLeader),
+            Some(Err(CommandError::TooManyKicked(limit))) => Err(KickError::TooMany { limit }),
+            Some(Err(CommandError::Oneself(id))) => Err(KickError::Myself { id }),
+            Some(Err(_)) => Err(KickError::PeerNotFound { id: peer.clone() }),
+        }
+    }
+
+    /// Most other members that any member has from now on; 0 is no limit beside each one's own. Nobody is
+    /// removed. Only the leader may.
+    ///
+    /// # Errors
+    /// [`MaxPeersError`]; nothing has changed then.
+    pub fn set_max_peers(&self, max_peers: u32) -> Result<(), MaxPeersError> {
+        match self.command(Command::SetMaxPeers(max_peers)) {
+            None => Err(MaxPeersError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(MaxPeersError::NotLeader),
+        }
+    }
+
+    /// What this node says from now on when it enters a room, at most [`MAX_JOIN_PAYLOAD_BYTES`].
+    ///
+    /// # Errors
+    /// [`JoinError`]; nothing has changed then.
+    pub fn set_join_payload(&self, payload: &[u8]) -> Result<(), JoinError> {
+        let (len, max) = (payload.len(), MAX_JOIN_PAYLOAD_BYTES);
+        if len > max {
+            return Err(JoinError::PayloadTooLong { len, max });
+        }
+        let command = HostCommand::SetJoinPayload(payload.to_vec());
+        let sent = self.shared.commands.send(command);
+        sent.map_err(|_| JoinError::NotInitialized)
+    }
+
+    /// Whether this host decides from now on, whenever it leads, who may enter.
+    ///
+    /// # Errors
+    /// [`NotOpen`]; nothing has changed then.
+    pub fn ask_host(&self, ask: bool) -> Result<(), NotOpen> {
+        // It cannot be refused.
+        self.command(Command::AskHost(ask)).map(drop).ok_or(NotOpen)
+    }
+
+    /// Lets in whom a JoinRequest event named.
+    ///
+    /// # Errors
+    /// [`JoinError`]; nothing has changed then.
+    pub fn accept_join(&self, request: u64) -> Result<(), JoinError> {
+        self.answer_join(request, Verdict::Accepted)
+    }
+
+    /// Keeps out whom a JoinRequest event named. Its host is told `reason` and `bytes`, at most
+    /// [`MAX_REASON_BYTES`].
+    ///
+    /// # Errors
+    /// [`JoinError`]; nothing has changed then.
+    pub fn reject_join(&self, request: u64, reason: i32, bytes: &[u8]) -> Result<(), JoinError> {
+        let (len, max) = (bytes.len(), MAX_REASON_BYTES);
+        if len > max {
+            return Err(JoinError::ReasonTooLong { len, max });
+        }
+        let bytes = bytes.to_vec();
+        self.answer_join(request, Verdict::Rejected { reason, bytes })
+    }
+
+    fn answer_join(&self, request: u64, verdict: Verdict) -> Result<(), JoinError> {
+        match self.command(Command::AnswerJoin { request, verdict }) {
+            None => Err(JoinError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) => Err(JoinError::UnknownRequest { request }),
+        }
+    }
+
+    /// Whether this node may lead from now on. One that may not is an observer: it counts for no majority.
+    ///
+    /// # Errors
+    /// [`EligibilityError`]; nothing has changed then.
+    pub fn set_eligible(&self, eligible: bool) -> Result<(), EligibilityError> {
+        match self.command(Command::SetEligible(eligible)) {
+            None => Err(EligibilityError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::FixedHost)) => Err(EligibilityError::FixedHost),
+            Some(Err(error)) => Err(EligibilityError::Internal {
+                what: error.to_string(),
+            }),
+        }
+    }
+
+    /// Whether lost peers keep their places and are dialled from now on. Without, those that are lost have
+    /// left at once.
+    ///
+    /// # Errors
+    /// [`NotOpen`]; nothing has changed then.
+    pub fn set_auto_reconnect(&self, enabled: bool) -> Result<(), NotOpen> {
+        let done = self.command(Command::SetAutoReconnect(enabled));
+        // It cannot be refused.
+        done.map(drop).ok_or(NotOpen)?;
+        self.shared.auto_reconnect.store(enabled, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether lost peers keep their places and are dialled.
+    pub fn auto_reconnect(&self) -> bool {
+        self.shared.auto_reconnect.load(Ordering::Relaxed)
+    }
+}
