@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "version",
     "codes",
     "config",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 10] = [
     "peers",
     "leader",
     "send",
+    "stats",
     "logs",
 ];
 

@@ -45,6 +45,11 @@ AT(tcp_nodelay, 41);
 AT(auto_reconnect_enabled, 42);
 AT(reconnect_max_retries, 43);
 
+CHECK(sizeof(PeerStats) == 80);
+CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
+CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
+CHECK(offsetof(PeerStats, path_mtu) == 72 && offsetof(PeerStats, reconnects) == 76);
+
 CHECK(MMN_OK == 0);
 CHECK(MMN_NOT_INITIALIZED == -1);
 CHECK(MMN_ALREADY_INITIALIZED == -2);
@@ -105,12 +110,18 @@ int main(void) {
     int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
-    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader};
-    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader, IsCentralizedMode,
+                                IsCentralizedAutoForward};
+    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging, SetCentralizedMode,
+                                      SetCentralizedAutoForward};
+    int32_t (*forward)(const char *, const char *, const uint8_t *, int32_t, uint16_t, uint8_t) =
+        ForwardMessage;
+    int32_t (*threshold)(uint32_t) = SetCompressionThreshold;
+    int32_t (*stats)(const char *, PeerStats *) = GetPeerStats;
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
-    (void)switches;
+    (void)switches; (void)forward; (void)threshold; (void)stats;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)

@@ -5,6 +5,7 @@
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
 mod contract;
+mod relay;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -45,6 +46,7 @@ pub struct Node {
     told_leader: Option<PeerId>,
     probes: u64,
     farewells: Option<BTreeSet<PeerId>>,
+    recent_records: relay::RecentRecords,
     outputs: VecDeque<Output>,
 }
 
@@ -82,6 +84,7 @@ impl Node {
             told_leader: None,
             probes: 0,
             farewells: None,
+            recent_records: relay::RecentRecords::default(),
             outputs: VecDeque::new(),
             config,
         }
@@ -264,6 +267,7 @@ impl Node {
                 }
             }
         }
+        self.recent_records.note(self.election.record());
         if self.election.leader() != self.told_leader.as_ref() {
             self.told_leader = self.election.leader().cloned();
             self.event(Event::LeaderChanged(self.told_leader.clone()));

@@ -13,6 +13,7 @@ pub mod lifecycle;
 pub mod logs;
 pub mod peers;
 pub mod send;
+pub mod stats;
 pub mod version;
 
 mod arguments;

@@ -11,6 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
 use crate::config::ManualOverrideRecovery;
@@ -96,6 +97,7 @@ pub(super) struct Driver {
     pub(super) sessions: Sessions,
     pub(super) surroundings: Surroundings,
     pub(super) policy: RoomPolicy,
+    pub(super) broadcasts: Broadcasts,
     gate: Arc<Gate>,
     port: u16,
     origin: Instant,
@@ -174,6 +176,7 @@ impl Driver {
         let surroundings = Surroundings {
             outboxes: Arc::clone(&shared.outboxes),
             dispatch: Arc::clone(&shared.dispatch),
+            relaying: Arc::clone(&shared.centralized.relaying),
             events,
             max_message_size: shared.config.max_message_size,
             write_timeout: shared.config.write_timeout,
@@ -184,6 +187,7 @@ impl Driver {
             sessions: Sessions::default(),
             surroundings,
             policy,
+            broadcasts: Broadcasts::default(),
             gate,
             port,
             origin: Instant::now(),
@@ -288,6 +292,7 @@ impl Driver {
                 Output::Departed => self.departed = true,
             }
         }
+        self.follow_leader();
         self.publish();
         for event in events {
             self.tell(event);
@@ -326,6 +331,7 @@ impl Driver {
                 id: id.clone(),
                 status: PeerStatus::Connected,
                 rtt: member.rtt.smoothed(),
+                jitter: member.rtt.variation(),
             })
             .collect();
         let connected = peers.len();
@@ -337,6 +343,7 @@ impl Driver {
                     id: id.clone(),
                     status: PeerStatus::Handshaking,
                     rtt: None,
+                    jitter: None,
                 });
             }
         }
@@ -471,6 +478,7 @@ impl Driver {
             .min(CLOSE_LIMIT);
         // Connections that do not close in time are forgotten with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+        self.shared.outboxes.close_all();
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.

@@ -152,6 +152,15 @@ impl Sessions {
         }
     }
 
+    /// Says something beside the core to a linked peer.
+    pub(super) fn say(&self, to: &PeerId, frame: ControlFrame) {
+        if let Some(session) = self.sessions.get(to)
+            && !session.link.send_control(frame)
+        {
+            session.link.close(close::LOST, STALLED);
+        }
+    }
+
     pub(super) fn send_probe(&mut self, to: &PeerId, probe: Probe) {
         if let Some(session) = self.sessions.get_mut(to) {
             session.link.send_probe(probe);
@@ -497,13 +506,14 @@ impl Driver {
                 // The reader may be gone by now.
                 let _ = answer.send(accepted);
             }
+            LinkEvent::Relay(event) => self.relay_event(peer, event),
             LinkEvent::LaneDone => {}
             LinkEvent::Violation(what) => self.broken(peer, what),
             LinkEvent::Closed(error) => self.link_closed(id, peer, is_current, &error),
         }
     }
 
-    fn broken(&mut self, peer: PeerId, what: &'static str) {
+    pub(super) fn broken(&mut self, peer: PeerId, what: &'static str) {
         let why = LinkEnd::Violation(what);
         self.sessions.set_close_reason(&peer, why);
         self.feed(Input::LinkDown { peer, why });
@@ -589,6 +599,7 @@ impl Driver {
                     record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
                 let _ = answer.send(accepted);
             }
+            LinkEvent::Relay(event) => self.departing_relay_event(peer, event),
             LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
                 self.departed(id);
             }

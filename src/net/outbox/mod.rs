@@ -3,17 +3,30 @@
 //! Host threads put messages in, the lane writers of the network thread take copies out, and a message
 //! leaves only when the peer's host queue has taken it (a cumulative ack). A new link to the same peer starts
 //! again at the first message that is not acknowledged, so that nothing accepted is lost or reordered.
+//! `central` has what a centralized room adds.
+
+mod central;
+mod meter;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
 
-use super::frame::{MessageHeader, MessageRole, put_message};
+use super::frame::{MessageHeader, MessageRole, OWN_FLAG, put_message};
+use super::packing::pack;
 use crate::core::election::record::Record;
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
 use crate::error::SendError;
+use central::Central;
+pub(crate) use central::{Lead, Relay};
+use meter::Meter;
+pub use meter::PeerMeter;
 
 /// A message as the host gave it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,18 +48,43 @@ pub(crate) struct OutboxLimits {
     pub(crate) bytes: usize,
 }
 
+/// In whose name a queued message goes.
+#[derive(Debug, Clone)]
+pub(crate) enum Voice {
+    /// This node's.
+    Own,
+    /// This node's as leader, under this record.
+    Leader(Arc<Record>),
+    /// This node's, for the leader to relay; this node goes by the record.
+    Central { number: u64, record: Arc<Record> },
+    /// Another's, whose broadcast this node relays as leader; or this node's, from before it led.
+    Relayed {
+        origin: PeerId,
+        life: Incarnation,
+        number: u64,
+        record: Arc<Record>,
+    },
+    /// Another's, as the leader's host says.
+    Forwarded { origin: PeerId, record: Arc<Record> },
+}
+
 /// The queues to all linked peers. Shared by host threads and the network thread; no call waits.
 #[derive(Debug)]
 pub(crate) struct Outboxes {
     limits: OutboxLimits,
+    /// Payloads longer than this are sent compressed where that is shorter.
+    compression_threshold: AtomicUsize,
     inner: Mutex<Inner>,
-    /// Told when a queue has become empty.
+    /// Told when a queue has become empty, or is none any more.
     drained: Notify,
+    /// Told when there may be more room than before.
+    room: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     open: BTreeMap<PeerId, Outbox>,
+    central: Central,
     closed: bool,
 }
 
@@ -59,27 +97,72 @@ struct Outbox {
     taken: usize,
     /// The number after the last message that any link of this session has taken.
     sent_until: u64,
+    /// The number after the last broadcast that went here to be relayed.
+    central_until: u64,
     bytes: usize,
     max_message_size: usize,
+    /// Whether the link is lost: what is queued stays, and nothing is added.
+    paused: bool,
     writer: Arc<Notify>,
     /// Whether the writer found nothing and waits to be told.
     writer_waits: bool,
+    meter: Meter,
 }
 
 #[derive(Debug, Clone)]
 struct Entry {
+    message: Arc<Queued>,
+    voice: Voice,
+    since: Instant,
+}
+
+/// A message in queues, shared by all that hold it.
+#[derive(Debug)]
+struct Queued {
     message: OutMessage,
-    stamp: Option<Arc<Record>>,
+    /// Its compressed form, made at most once; `None` where that is not shorter.
+    packed: OnceLock<Option<Bytes>>,
+}
+
+impl Queued {
+    fn new(message: OutMessage) -> Arc<Self> {
+        Arc::new(Self {
+            message,
+            packed: OnceLock::new(),
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.message.payload.len()
+    }
+
+    /// What is sent, and the flags that say how.
+    fn body(&self, threshold: usize) -> (&Bytes, u8) {
+        let OutMessage { payload, flags, .. } = &self.message;
+        if payload.len() > threshold
+            && let Some(packed) = self.packed.get_or_init(|| pack(payload))
+        {
+            return (packed, flags | OWN_FLAG);
+        }
+        (payload, flags & !OWN_FLAG)
+    }
 }
 
 impl Outboxes {
-    /// No queues yet.
+    /// No queues yet; nothing is compressed.
     pub(crate) fn new(limits: OutboxLimits) -> Self {
         Self {
             limits,
+            compression_threshold: AtomicUsize::new(usize::MAX),
             inner: Mutex::default(),
             drained: Notify::new(),
+            room: Notify::new(),
         }
+    }
+
+    /// Payloads longer than `bytes` are compressed from now on, where that makes them shorter.
+    pub(crate) fn set_compression_threshold(&self, bytes: usize) {
+        self.compression_threshold.store(bytes, Ordering::Relaxed);
     }
 
     /// Queues `message` for one peer.
@@ -90,18 +173,17 @@ impl Outboxes {
         &self,
         peer: &PeerId,
         message: OutMessage,
-        stamp: Option<Arc<Record>>,
+        voice: Voice,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        let unknown = || SendError::PeerNotFound { id: peer.clone() };
-        let outbox = inner.open.get_mut(peer).ok_or_else(unknown)?;
-        outbox.check_size(peer, &message)?;
-        if !outbox.has_room(self.limits, &message) {
+        let outbox = inner.linked(peer)?;
+        outbox.check_size(peer, message.payload.len())?;
+        if !outbox.has_room(self.limits, message.payload.len()) {
             return Err(SendError::QueueFull {
                 peers: vec![peer.clone()],
             });
         }
-        outbox.push(Entry { message, stamp });
+        outbox.push(Entry::new(Queued::new(message), voice));
         Ok(())
     }
 
@@ -109,31 +191,28 @@ impl Outboxes {
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
-    pub(crate) fn broadcast(
+    pub(crate) fn broadcast(&self, message: &OutMessage, voice: &Voice) -> Result<(), SendError> {
+        let mut inner = self.lock()?;
+        inner.broadcast(self.limits, message, voice, None)
+    }
+
+    /// Queues `message` for every linked peer but one, or for none.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub(crate) fn broadcast_to_others(
         &self,
         message: &OutMessage,
-        stamp: Option<&Arc<Record>>,
+        voice: &Voice,
+        but: &PeerId,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        for (peer, outbox) in &inner.open {
-            outbox.check_size(peer, message)?;
-        }
-        let full: Vec<_> = inner
-            .open
-            .iter()
-            .filter(|(_, outbox)| !outbox.has_room(self.limits, message))
-            .map(|(peer, _)| peer.clone())
-            .collect();
-        if !full.is_empty() {
-            return Err(SendError::QueueFull { peers: full });
-        }
-        for outbox in inner.open.values_mut() {
-            outbox.push(Entry {
-                message: message.clone(),
-                stamp: stamp.cloned(),
-            });
-        }
-        Ok(())
+        inner.broadcast(self.limits, message, voice, Some(but))
+    }
+
+    /// Whether messages to the peer are taken at present.
+    pub(crate) fn is_linked(&self, peer: &PeerId) -> bool {
+        self.lock_always().linked(peer).is_ok()
     }
 
     /// Opens the queue to a peer whose session begins. It takes messages up to `max_message_size` bytes.
@@ -143,10 +222,13 @@ impl Outboxes {
             first_seq: 0,
             taken: 0,
             sent_until: 0,
+            central_until: 0,
             bytes: 0,
             max_message_size,
+            paused: false,
             writer: Arc::new(Notify::new()),
             writer_waits: false,
+            meter: Meter::default(),
         };
         self.lock_always().open.insert(peer.clone(), outbox);
     }
@@ -155,7 +237,30 @@ impl Outboxes {
     pub(crate) fn close(&self, peer: &PeerId) -> usize {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
+        self.room.notify_waiters();
         closed.map_or(0, |outbox| outbox.entries.len())
+    }
+
+    /// The link to a peer is lost but not its session: what is queued waits for the next link, and the peer
+    /// counts as not connected until [`Outboxes::resume`].
+    #[allow(dead_code)] // sessions end with their link so far
+    pub(crate) fn pause(&self, peer: &PeerId) {
+        if let Some(outbox) = self.lock_always().open.get_mut(peer) {
+            outbox.paused = true;
+            outbox.meter.link_lost();
+        }
+        self.drained.notify_waiters();
+        self.room.notify_waiters();
+    }
+
+    /// The peer of a paused queue is linked again; [`Outboxes::attach`] follows.
+    #[allow(dead_code)] // as `pause`
+    pub(crate) fn resume(&self, peer: &PeerId) {
+        if let Some(outbox) = self.lock_always().open.get_mut(peer)
+            && std::mem::take(&mut outbox.paused)
+        {
+            outbox.meter.reconnected();
+        }
     }
 
     /// A new link carries the queue: everything that is not acknowledged goes again. The returned notice is
@@ -166,7 +271,10 @@ impl Outboxes {
         outbox.taken = 0;
         outbox.writer = Arc::new(Notify::new());
         outbox.writer_waits = false;
-        Some(Arc::clone(&outbox.writer))
+        let writer = Arc::clone(&outbox.writer);
+        // What the leader said on the earlier link may be lost with it.
+        inner.carry_log_to(peer);
+        Some(writer)
     }
 
     /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; tells whether there
@@ -177,10 +285,13 @@ impl Outboxes {
         buffer: &mut BytesMut,
         max_bytes: usize,
     ) -> Result<bool, postcard::Error> {
-        // Messages are cheap to clone; encoding happens outside of the lock that host threads wait for.
+        // Messages are cheap to clone; encoding and compressing happen outside of the lock that host threads
+        // wait for.
         let mut batch: Vec<(u64, Entry)> = Vec::new();
+        let relayed_before;
         {
             let mut inner = self.lock_always();
+            relayed_before = inner.central.first();
             let Some(outbox) = inner.open.get_mut(peer) else {
                 return Ok(false);
             };
@@ -189,7 +300,10 @@ impl Outboxes {
                 let Some(entry) = outbox.entries.get(outbox.taken) else {
                     break;
                 };
-                bytes += entry.message.payload.len() + 16;
+                bytes += entry.message.len() + 16;
+                if let Voice::Central { number, .. } = entry.voice {
+                    outbox.central_until = outbox.central_until.max(number + 1);
+                }
                 batch.push((outbox.first_seq + outbox.taken as u64, entry.clone()));
                 outbox.taken += 1;
             }
@@ -197,17 +311,16 @@ impl Outboxes {
             outbox.sent_until = outbox.sent_until.max(next);
             outbox.writer_waits = batch.is_empty();
         }
+        let threshold = self.compression_threshold.load(Ordering::Relaxed);
         for (seq, entry) in &batch {
+            let (body, flags) = entry.message.body(threshold);
             let header = MessageHeader {
                 seq: *seq,
-                msg_type: entry.message.msg_type,
-                flags: entry.message.flags,
-                role: match &entry.stamp {
-                    None => MessageRole::Peer,
-                    Some(record) => MessageRole::Leader(Record::clone(record)),
-                },
+                msg_type: entry.message.message.msg_type,
+                flags,
+                role: entry.voice.role(relayed_before),
             };
-            put_message(buffer, &header, &entry.message.payload)?;
+            put_message(buffer, &header, body)?;
         }
         Ok(!batch.is_empty())
     }
@@ -228,12 +341,15 @@ impl Outboxes {
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let count = count.min(outbox.entries.len());
         for entry in outbox.entries.drain(..count) {
-            outbox.bytes -= entry.message.payload.len();
+            outbox.bytes -= entry.message.len();
         }
         outbox.first_seq = next;
         outbox.taken = outbox.taken.saturating_sub(count);
         if outbox.entries.is_empty() {
             self.drained.notify_waiters();
+        }
+        if count > 0 {
+            self.room.notify_waiters();
         }
         true
     }
@@ -241,16 +357,38 @@ impl Outboxes {
     /// Takes no more messages from the host.
     pub(crate) fn shut(&self) {
         self.lock_always().closed = true;
+        self.room.notify_waiters();
     }
 
-    /// Waits until every peer has taken everything.
+    /// Closes all queues, with what they hold of links.
+    pub(crate) fn close_all(&self) {
+        let open = std::mem::take(&mut self.lock_always().open);
+        self.drained.notify_waiters();
+        self.room.notify_waiters();
+        drop(open);
+    }
+
+    /// Waits until every linked peer has taken everything, and the leader has relayed what it should.
     pub(crate) async fn flushed(&self) {
+        let flushed = |inner: &Inner| {
+            inner.central.is_flushed() && inner.open.values().all(Outbox::is_flushed)
+        };
+        self.drained_until(flushed).await;
+    }
+
+    /// Waits until the peer has taken everything, or is not linked any more.
+    #[allow(dead_code)] // for polite disconnects
+    pub(crate) async fn flushed_to(&self, peer: &PeerId) {
+        let flushed = |inner: &Inner| inner.open.get(peer).is_none_or(Outbox::is_flushed);
+        self.drained_until(flushed).await;
+    }
+
+    async fn drained_until(&self, flushed: impl Fn(&Inner) -> bool) {
         loop {
             let drained = self.drained.notified();
             tokio::pin!(drained);
             drained.as_mut().enable();
-            let empty = |outbox: &Outbox| outbox.entries.is_empty();
-            if self.lock_always().open.values().all(empty) {
+            if flushed(&self.lock_always()) {
                 return;
             }
             drained.await;
@@ -271,9 +409,57 @@ impl Outboxes {
     }
 }
 
-impl Outbox {
-    fn check_size(&self, peer: &PeerId, message: &OutMessage) -> Result<(), SendError> {
+impl Inner {
+    fn linked(&mut self, peer: &PeerId) -> Result<&mut Outbox, SendError> {
+        let outbox = self.open.get_mut(peer).filter(|outbox| !outbox.paused);
+        outbox.ok_or_else(|| SendError::PeerNotFound { id: peer.clone() })
+    }
+
+    fn linked_but(&self, but: Option<&PeerId>) -> impl Iterator<Item = (&PeerId, &Outbox)> {
+        self.open
+            .iter()
+            .filter(move |(peer, outbox)| !outbox.paused && Some(*peer) != but)
+    }
+
+    fn linked_but_mut(&mut self, but: Option<&PeerId>) -> impl Iterator<Item = &mut Outbox> {
+        self.open
+            .iter_mut()
+            .filter(move |(peer, outbox)| !outbox.paused && Some(*peer) != but)
+            .map(|(_, outbox)| outbox)
+    }
+
+    fn broadcast(
+        &mut self,
+        limits: OutboxLimits,
+        message: &OutMessage,
+        voice: &Voice,
+        but: Option<&PeerId>,
+    ) -> Result<(), SendError> {
         let len = message.payload.len();
+        self.check_sizes(len, but)?;
+        let full: Vec<_> = self
+            .linked_but(but)
+            .filter(|(_, outbox)| !outbox.has_room(limits, len))
+            .map(|(peer, _)| peer.clone())
+            .collect();
+        if !full.is_empty() {
+            return Err(SendError::QueueFull { peers: full });
+        }
+        let entry = Entry::new(Queued::new(message.clone()), voice.clone());
+        for outbox in self.linked_but_mut(but) {
+            outbox.push(entry.clone());
+        }
+        Ok(())
+    }
+
+    fn check_sizes(&self, len: usize, but: Option<&PeerId>) -> Result<(), SendError> {
+        self.linked_but(but)
+            .try_for_each(|(peer, outbox)| outbox.check_size(peer, len))
+    }
+}
+
+impl Outbox {
+    fn check_size(&self, peer: &PeerId, len: usize) -> Result<(), SendError> {
         if len > self.max_message_size {
             return Err(SendError::TooLarge {
                 len,
@@ -284,14 +470,17 @@ impl Outbox {
         Ok(())
     }
 
-    fn has_room(&self, limits: OutboxLimits, message: &OutMessage) -> bool {
+    fn has_room(&self, limits: OutboxLimits, len: usize) -> bool {
         self.entries.is_empty()
-            || (self.entries.len() < limits.messages
-                && self.bytes + message.payload.len() <= limits.bytes)
+            || (self.entries.len() < limits.messages && self.bytes + len <= limits.bytes)
+    }
+
+    fn is_flushed(&self) -> bool {
+        self.paused || self.entries.is_empty()
     }
 
     fn push(&mut self, entry: Entry) {
-        self.bytes += entry.message.payload.len();
+        self.bytes += entry.message.len();
         self.entries.push_back(entry);
         if std::mem::take(&mut self.writer_waits) {
             self.writer.notify_one();
@@ -299,157 +488,42 @@ impl Outbox {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::net::frame::take_frame;
-
-    const LIMITS: OutboxLimits = OutboxLimits {
-        messages: 3,
-        bytes: 100,
-    };
-
-    fn id(name: &str) -> PeerId {
-        PeerId::new(name).expect("valid")
-    }
-
-    fn message(len: usize) -> OutMessage {
-        OutMessage {
-            payload: vec![7; len].into(),
-            msg_type: 0x0100,
-            flags: 0,
+impl Entry {
+    fn new(message: Arc<Queued>, voice: Voice) -> Self {
+        Self {
+            message,
+            voice,
+            since: Instant::now(),
         }
     }
+}
 
-    fn outboxes(peers: &[&str]) -> Outboxes {
-        let outboxes = Outboxes::new(LIMITS);
-        for peer in peers {
-            outboxes.open(&id(peer), 1000);
+impl Voice {
+    /// As it goes over the wire; all broadcasts of this node before `relayed_before` have been relayed.
+    fn role(&self, relayed_before: u64) -> MessageRole {
+        match self {
+            Self::Own => MessageRole::Peer,
+            Self::Leader(record) => MessageRole::Leader(Record::clone(record)),
+            Self::Central { number, record } => MessageRole::Central {
+                origin_seq: *number,
+                relayed_before,
+                record: Record::clone(record),
+            },
+            Self::Relayed {
+                origin,
+                life,
+                number,
+                record,
+            } => MessageRole::Relayed {
+                origin: origin.clone(),
+                incarnation: *life,
+                origin_seq: *number,
+                record: Record::clone(record),
+            },
+            Self::Forwarded { origin, record } => MessageRole::Forwarded {
+                origin: origin.clone(),
+                record: Record::clone(record),
+            },
         }
-        outboxes
-    }
-
-    fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
-        let mut buffer = BytesMut::new();
-        let mut seqs = Vec::new();
-        while outboxes.take(&id(peer), &mut buffer, 1).expect("encodes") {
-            while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
-                let (header, _) =
-                    postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
-                seqs.push(header.seq);
-            }
-        }
-        seqs
-    }
-
-    #[test]
-    fn a_broadcast_reaches_all_or_nobody() {
-        let outboxes = outboxes(&["a", "b"]);
-        for _ in 0..3 {
-            outboxes.send(&id("a"), message(1), None).expect("room");
-        }
-        let full = outboxes.broadcast(&message(1), None);
-        assert_eq!(
-            full,
-            Err(SendError::QueueFull {
-                peers: vec![id("a")]
-            })
-        );
-        assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-        assert!(outboxes.acked(&id("a"), 1));
-        assert_eq!(outboxes.broadcast(&message(1), None), Ok(()));
-        assert_eq!(taken_seqs(&outboxes, "b"), vec![0]);
-    }
-
-    #[test]
-    fn a_slot_is_free_again_only_when_the_peer_took_the_message() {
-        let outboxes = outboxes(&["a"]);
-        for _ in 0..3 {
-            outboxes.send(&id("a"), message(1), None).expect("room");
-        }
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-        assert!(outboxes.send(&id("a"), message(1), None).is_err());
-        assert!(outboxes.acked(&id("a"), 2));
-        outboxes.send(&id("a"), message(1), None).expect("room");
-        outboxes.send(&id("a"), message(1), None).expect("room");
-        assert!(outboxes.send(&id("a"), message(1), None).is_err());
-    }
-
-    #[test]
-    fn bytes_are_limited_but_an_empty_queue_takes_one_message_of_any_size() {
-        let outboxes = outboxes(&["a"]);
-        outboxes.send(&id("a"), message(500), None).expect("empty");
-        assert!(outboxes.send(&id("a"), message(0), None).is_err());
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
-        assert!(outboxes.acked(&id("a"), 1));
-        outboxes.send(&id("a"), message(60), None).expect("room");
-        outboxes.send(&id("a"), message(40), None).expect("room");
-        assert!(outboxes.send(&id("a"), message(1), None).is_err());
-    }
-
-    #[test]
-    fn the_smaller_limit_of_both_ends_holds() {
-        let outboxes = outboxes(&["a"]);
-        let refused = outboxes.send(&id("a"), message(1001), None);
-        assert_eq!(
-            refused,
-            Err(SendError::TooLarge {
-                len: 1001,
-                max: 1000,
-                limit_of: Some(id("a"))
-            })
-        );
-    }
-
-    #[test]
-    fn a_new_link_starts_again_at_the_first_message_without_an_ack() {
-        let outboxes = outboxes(&["a"]);
-        for _ in 0..3 {
-            outboxes.send(&id("a"), message(1), None).expect("room");
-        }
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-        assert!(outboxes.acked(&id("a"), 1));
-        outboxes.attach(&id("a"));
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![1, 2]);
-    }
-
-    #[test]
-    fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
-        let outboxes = outboxes(&["a"]);
-        for _ in 0..3 {
-            outboxes.send(&id("a"), message(1), None).expect("room");
-        }
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-        outboxes.attach(&id("a"));
-        assert!(outboxes.acked(&id("a"), 2));
-        assert!(!outboxes.acked(&id("a"), 4));
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![2]);
-    }
-
-    #[test]
-    fn an_ack_of_what_was_never_sent_is_refused() {
-        let outboxes = outboxes(&["a"]);
-        outboxes.send(&id("a"), message(1), None).expect("room");
-        assert!(!outboxes.acked(&id("a"), 1));
-        assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
-        assert!(outboxes.acked(&id("a"), 1));
-        assert!(outboxes.acked(&id("a"), 0), "an old one is no offence");
-        assert!(!outboxes.acked(&id("a"), u64::MAX));
-    }
-
-    #[test]
-    fn what_was_not_taken_is_counted_when_the_session_ends() {
-        let outboxes = outboxes(&["a"]);
-        for _ in 0..3 {
-            outboxes.send(&id("a"), message(1), None).expect("room");
-        }
-        taken_seqs(&outboxes, "a");
-        assert!(outboxes.acked(&id("a"), 1));
-        assert_eq!(outboxes.close(&id("a")), 2);
-        assert_eq!(
-            outboxes.send(&id("a"), message(1), None),
-            Err(SendError::PeerNotFound { id: id("a") })
-        );
     }
 }
