@@ -489,6 +489,74 @@ typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
  */
 typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
 
+/**
+ * Figures of a peer, from GetPeerStats. Counts of bytes, packets and messages begin with 0 when the peer joins
+ * and go on when a lost link comes back.
+ *
+ * Only ever appended to: the caller sets `struct_size` to its own sizeof(PeerStats), and the library writes no
+ * more than that many bytes.
+ */
+typedef struct PeerStats {
+  /**
+   * Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats leaves it alone.
+   */
+  uint32_t struct_size;
+  /**
+   * Smoothed round-trip time in microseconds (RFC 6298, of heartbeats). 0 before the first measurement.
+   */
+  uint32_t rtt_us;
+  /**
+   * Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, of the same heartbeats). 0 before
+   * the first measurement.
+   */
+  uint32_t jitter_us;
+  /**
+   * Packets to the peer that count as lost, in parts per million of those sent. Lost packets are sent again:
+   * messages do not get lost by them.
+   */
+  uint32_t loss_ppm;
+  /**
+   * Bytes sent to the peer in UDP payloads: messages, heartbeats, acknowledgements.
+   */
+  uint64_t bytes_sent;
+  /**
+   * Bytes received from the peer in UDP payloads.
+   */
+  uint64_t bytes_received;
+  /**
+   * Messages given to the network for the peer, each counted once.
+   */
+  uint64_t messages_sent;
+  /**
+   * Messages of the peer that were taken here.
+   */
+  uint64_t messages_received;
+  /**
+   * Messages in the queue to the peer: those that it has not taken yet.
+   */
+  uint32_t queue_messages;
+  /**
+   * How long the oldest of them waits, in milliseconds; 0 when the queue is empty.
+   */
+  uint32_t queue_age_ms;
+  /**
+   * Bytes of their payloads.
+   */
+  uint64_t queue_bytes;
+  /**
+   * Congestion window in bytes: how much may be on its way to the peer at a time. 0 while the link is lost.
+   */
+  uint64_t congestion_window;
+  /**
+   * Largest UDP payload of the path in bytes, as measured. 0 while the link is lost.
+   */
+  uint32_t path_mtu;
+  /**
+   * How often the link was lost and came back.
+   */
+  uint32_t reconnects;
+} PeerStats;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -846,22 +914,31 @@ const char *GetCurrentLeader(void);
 uint8_t IsLeader(void);
 
 /**
- * Sends a message to every connected peer, or to none. Without peers it is MMN_OK.
+ * Sends a message to every connected peer, or to none. Without peers it is MMN_OK. In centralized mode it goes
+ * to the leader, which sends it on: see SetCentralizedMode.
+ *
+ * MMN_OK means that the message is queued: it arrives once, also over a lost link that comes back, unless the
+ * receiver leaves or is given up. Any other result means that nothing was queued.
  *
  * `data` is read during the call only, and may be NULL when `length` is 0. `msg_type` is the application's,
  * MMN_MIN_MESSAGE_TYPE or more. `flags` is the application's but for bit 0, which arrives clear.
  * Messages of one sender arrive in the order of the calls, each once. Never waits for the network.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL
- * (the queue to one peer or more is full; nothing was queued; GetLastErrorMessage names the peers).
+ * (the queue to one peer or more is full; nothing was queued; GetLastErrorMessage names the peers); in
+ * centralized mode also MMN_NOT_LEADER (no leader is known) and MMN_PEER_NOT_FOUND (the leader is not
+ * connected to this node).
  *
  * # Safety
  * `length` bytes can be read from `data` on.
  */
-int32_t BroadcastMessage(const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags);
+int32_t BroadcastMessage(const uint8_t *data,
+                         int32_t length,
+                         uint16_t msg_type,
+                         uint8_t flags);
 
 /**
- * Sends a message to one peer; to this node's own id, to the own ReceiveCallback. Arguments as
+ * Sends a message to one peer; to this node's own id, to the own ReceiveCallback. Arguments and promise as
  * BroadcastMessage.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_PEER_NOT_FOUND or
@@ -902,6 +979,81 @@ int32_t SendFromLeader(const uint8_t *data,
                        int32_t length,
                        uint16_t msg_type,
                        uint8_t flags);
+
+/**
+ * Forwards a message in the name of `from`, this node or a connected peer: to the peer `to` (to this node's own id,
+ * to the own ReceiveCallback), or to every connected peer but `from` where `to` is NULL: all of them or none.
+ * Only the leader may: receivers drop what anybody else sends in another's name. Other arguments as
+ * BroadcastMessage.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also where `to` is `from`), MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
+ * MMN_NOT_LEADER (this node is not the leader), MMN_PEER_NOT_FOUND (`from` or `to` is not connected) or
+ * MMN_SEND_QUEUE_FULL.
+ *
+ * # Safety
+ * `from` is NULL or ends with a NUL, and so does `to`; `length` bytes can be read from `data` on.
+ */
+int32_t ForwardMessage(const char *from,
+                       const char *to,
+                       const uint8_t *data,
+                       int32_t length,
+                       uint16_t msg_type,
+                       uint8_t flags);
+
+/**
+ * Lets this node's BroadcastMessage go through the leader (not 0) or directly to all (0, as at the start). The leader
+ * hands each to its own ReceiveCallback and, where it has auto-forward on, sends it on to all but its origin;
+ * receivers see the origin as the sender. All members of a centralized room turn it on.
+ *
+ * A broadcast is kept until the leader has queued it for everybody; if that leader is lost, it goes through the
+ * next one. While the queue to one member is full, the leader takes nothing from the origins whose broadcasts
+ * would have to go there.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t SetCentralizedMode(uint8_t enabled);
+
+/**
+ * Whether this node's broadcasts go through the leader: 1 or 0.
+ */
+uint8_t IsCentralizedMode(void);
+
+/**
+ * Lets this node, while it leads, send others' broadcasts on to all members but their origin (not 0), or hand
+ * them to its own ReceiveCallback only (0), so that its host can send on what it approves of with
+ * ForwardMessage. At the start it is centralized_auto_forward of the configuration.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t SetCentralizedAutoForward(uint8_t enabled);
+
+/**
+ * Whether this node, while it leads, sends others' broadcasts on: 1 or 0.
+ */
+uint8_t IsCentralizedAutoForward(void);
+
+/**
+ * Sends payloads of more than `bytes` bytes compressed (LZ4) from now on, where that makes them shorter; 0 tries all.
+ * At the start it is compression_threshold of the configuration. Costs the network thread time; receivers
+ * take either. max_message_size holds for the payload as it is given.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t SetCompressionThreshold(uint32_t bytes);
+
+/**
+ * Writes figures of the link and the queue to a peer to `stats`, whose `struct_size` the caller has set. At
+ * most min(struct_size, what this library knows) bytes are written. Never waits for the network.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, `stats` is NULL, `struct_size` is below 8),
+ * MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (neither connected nor reconnecting).
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL; `stats` is NULL or points to a `uint32_t` that can be read and to so many
+ * bytes as it says that can be written.
+ */
+int32_t GetPeerStats(const char *peer_id,
+                     struct PeerStats *stats);
 
 /**
  * Switches the library's log on standard error on (not 0) or off (0). It is off at first. At any time, also

@@ -413,7 +413,9 @@ pub enum SendError {
         limit_of: Option<PeerId>,
     },
     /// Only the leader may send this.
-    #[error("this node is not the leader; only the leader may send in the leader's name")]
+    #[error(
+        "this node is not the leader; only the leader may send in the leader's name or forward for others"
+    )]
     NotLeader,
     /// No leader is known.
     #[error("no leader is known at present; wait for the LeaderChanged callback")]
@@ -422,6 +424,14 @@ pub enum SendError {
     #[error("the peer {} is not connected; GetPeerList names those that are", Quoted(id.as_str()))]
     PeerNotFound {
         /// The id given, or the leader's.
+        id: PeerId,
+    },
+    /// A message would go back to the peer in whose name it is sent.
+    #[error(
+        "from and to are both {}; forward its message to somebody else, or answer with SendToPeer", Quoted(id.as_str())
+    )]
+    ForwardedToOrigin {
+        /// The id given twice.
         id: PeerId,
     },
     /// A queue has no room. Nothing was queued to anyone.
@@ -441,7 +451,7 @@ pub enum SendError {
 impl Coded for SendError {
     fn code(&self) -> Code {
         match self {
-            Self::TypeReserved { .. } => Code::InvalidArgument,
+            Self::TypeReserved { .. } | Self::ForwardedToOrigin { .. } => Code::InvalidArgument,
             Self::TooLarge { .. } => Code::MessageTooLarge,
             Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,

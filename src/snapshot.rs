@@ -29,6 +29,8 @@ pub struct PeerView {
     pub status: PeerStatus,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub rtt: Option<Duration>,
+    /// Variation of the round-trip time; `None` before the first measurement.
+    pub jitter: Option<Duration>,
 }
 
 /// The room at one moment. Immutable; a newer one replaces it.

@@ -66,6 +66,10 @@ OPTION_AT(merge_policy, 76 + 3 * POINTER);
 OPTION_AT(set_leader_authority, 77 + 3 * POINTER);
 OPTION_AT(host_mode, 78 + 3 * POINTER);
 OPTION_AT(eligible, 79 + 3 * POINTER);
+CHECK(sizeof(PeerStats) == 80);
+CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
+CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
+CHECK(offsetof(PeerStats, path_mtu) == 72 && offsetof(PeerStats, reconnects) == 76);
 
 CHECK(MMN_OK == 0);
 CHECK(MMN_NOT_INITIALIZED == -1);
@@ -136,12 +140,20 @@ int main(void) {
     int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
-    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader};
-    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader, IsCentralizedMode,
+                                IsCentralizedAutoForward};
+    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging, SetCentralizedMode,
+                                      SetCentralizedAutoForward};
+    int32_t (*forward)(const char *, const char *, const uint8_t *, int32_t, uint16_t, uint8_t) =
+        ForwardMessage;
+    int32_t (*threshold)(uint32_t) = SetCompressionThreshold;
+    int32_t (*stats)(const char *, PeerStats *) = GetPeerStats;
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
     (void)switches;
+    (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
+    (void)switches; (void)forward; (void)threshold; (void)stats;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)

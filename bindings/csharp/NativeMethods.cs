@@ -111,6 +111,28 @@ namespace MetaMystia.Network
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr DescribeError(int code);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCentralizedMode(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsCentralizedMode();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCentralizedAutoForward(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsCentralizedAutoForward();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetCompressionThreshold(uint bytes);
+
+        /// <summary>A null <paramref name="to"/> is every peer but <paramref name="from"/>.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ForwardMessage(byte[] from, byte[] to, byte[] data, int length, ushort messageType, byte flags);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
     }
 
     // A delegate that is handed to the library must stay referenced by managed code (a static field is the simplest way)
@@ -204,6 +226,38 @@ namespace MetaMystia.Network
             config.AutoReconnectEnabled = 1;
             config.ReconnectMaxRetries = 0;
             return config;
+        }
+    }
+
+    /// <summary>Figures of one peer, as <c>GetPeerStats</c> writes them. Start from <see cref="Empty"/>, which sets the size.</summary>
+    [StructLayout(LayoutKind.Sequential)] // 80 bytes: aligned as C aligns it, without padding.
+    public struct PeerStats
+    {
+        public uint StructSize;
+        public uint RttUs;
+        public uint JitterUs;
+        /// <summary>Lost packets, in parts per million of those sent.</summary>
+        public uint LossPpm;
+        public ulong BytesSent;
+        public ulong BytesReceived;
+        public ulong MessagesSent;
+        public ulong MessagesReceived;
+        /// <summary>Messages that the peer has not taken yet.</summary>
+        public uint QueueMessages;
+        /// <summary>How long the oldest of them waits, in milliseconds.</summary>
+        public uint QueueAgeMs;
+        public ulong QueueBytes;
+        /// <summary>Bytes; 0 while the link is lost.</summary>
+        public ulong CongestionWindow;
+        /// <summary>Bytes; 0 while the link is lost.</summary>
+        public uint PathMtu;
+        public uint Reconnects;
+
+        public static PeerStats Empty()
+        {
+            PeerStats stats = new PeerStats();
+            stats.StructSize = (uint)Marshal.SizeOf(typeof(PeerStats));
+            return stats;
         }
     }
 

@@ -153,6 +153,30 @@ class NetworkConfig(ctypes.Structure):
         super().__init__(**values)
 
 
+class PeerStats(ctypes.Structure):
+    """`PeerStats`: figures of one peer. Its size is set already."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("rtt_us", ctypes.c_uint32),
+        ("jitter_us", ctypes.c_uint32),
+        ("loss_ppm", ctypes.c_uint32),
+        ("bytes_sent", ctypes.c_uint64),
+        ("bytes_received", ctypes.c_uint64),
+        ("messages_sent", ctypes.c_uint64),
+        ("messages_received", ctypes.c_uint64),
+        ("queue_messages", ctypes.c_uint32),
+        ("queue_age_ms", ctypes.c_uint32),
+        ("queue_bytes", ctypes.c_uint64),
+        ("congestion_window", ctypes.c_uint64),
+        ("path_mtu", ctypes.c_uint32),
+        ("reconnects", ctypes.c_uint32),
+    ]
+
+    def __init__(self):
+        super().__init__(struct_size=ctypes.sizeof(PeerStats))
+
+
 ReceiveCallback = ctypes.CFUNCTYPE(
     None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8
 )
@@ -196,6 +220,13 @@ FUNCTIONS = {
     "GetAbiVersion": (ctypes.c_uint32, ()),
     "GetLibraryVersion": (_TEXT, ()),
     "DescribeError": (_TEXT, (ctypes.c_int32,)),
+    "SetCentralizedMode": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "IsCentralizedMode": (ctypes.c_uint8, ()),
+    "SetCentralizedAutoForward": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "IsCentralizedAutoForward": (ctypes.c_uint8, ()),
+    "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "ForwardMessage": (ctypes.c_int32, (_TEXT, _TEXT) + _MESSAGE),
+    "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
 }
 
 _library = None

@@ -14,10 +14,12 @@ const PROBES: u32 = 3;
 /// The first probe goes out so long before the loss, at least.
 const MIN_PROBE_LEAD: Duration = Duration::from_millis(100);
 
-/// Smoothed round-trip time (RFC 6298: a new sample has weight 1/8).
+/// Smoothed round-trip time and its variation (RFC 6298 section 2: a new sample has weight 1/8 in the first and 1/4
+/// in the second).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RttEstimator {
     smoothed: Option<Duration>,
+    variation: Duration,
 }
 
 impl RttEstimator {
@@ -26,11 +28,23 @@ impl RttEstimator {
         self.smoothed
     }
 
+    /// The mean deviation of the samples (RTTVAR); `None` before the first sample, after which it is half of that.
+    pub fn variation(&self) -> Option<Duration> {
+        self.smoothed.map(|_| self.variation)
+    }
+
     fn sample(&mut self, sample: Duration) {
-        self.smoothed = Some(match self.smoothed {
-            None => sample,
-            Some(smoothed) => (smoothed * 7 + sample) / 8,
-        });
+        match self.smoothed {
+            None => {
+                self.smoothed = Some(sample);
+                self.variation = sample / 2;
+            }
+            Some(smoothed) => {
+                // The variation first, against the round trip as it was.
+                self.variation = (self.variation * 3 + smoothed.abs_diff(sample)) / 4;
+                self.smoothed = Some((smoothed * 7 + sample) / 8);
+            }
+        }
     }
 }
 
@@ -285,6 +299,7 @@ mod tests {
         };
         member.heartbeat_received(at(1440), 7, Some(echo));
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(40)));
+        assert_eq!(member.rtt.variation(), Some(Duration::from_millis(20)));
         let heartbeat = member.next_heartbeat(at(2000), follows());
         assert_eq!(
             heartbeat.echo.map(|echo| (echo.seq, echo.held_us)),
@@ -297,6 +312,8 @@ mod tests {
         member.heartbeat_received(at(2120), 8, Some(echo));
         // 7/8 of 40 ms and 1/8 of 120 ms
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(50)));
+        // 3/4 of 20 ms and 1/4 of the 80 ms between the sample and the 40 ms before
+        assert_eq!(member.rtt.variation(), Some(Duration::from_millis(35)));
     }
 
     #[test]

@@ -8,5 +8,6 @@ pub mod id;
 pub mod introductions;
 pub mod membership;
 pub mod node;
+pub mod relay;
 pub mod time;
 pub mod wire;

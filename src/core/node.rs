@@ -8,6 +8,7 @@ mod contract;
 mod decrees;
 mod joins;
 mod links;
+mod relay;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -55,6 +56,7 @@ pub struct Node {
     farewells: Option<BTreeSet<PeerId>>,
     /// Whether the room is over for this node.
     ended: bool,
+    recent_records: relay::RecentRecords,
     outputs: VecDeque<Output>,
 }
 
@@ -97,6 +99,7 @@ impl Node {
             probes: 0,
             farewells: None,
             ended: false,
+            recent_records: relay::RecentRecords::default(),
             outputs: VecDeque::new(),
             config,
         }
@@ -313,6 +316,7 @@ impl Node {
                 }
             }
         }
+        self.recent_records.note(self.election.record());
         if self.election.leader() != self.told_leader.as_ref() {
             self.told_leader = self.election.leader().cloned();
             self.event(Event::LeaderChanged(self.told_leader.clone()));

@@ -15,6 +15,7 @@ pub mod members;
 pub mod options;
 pub mod peers;
 pub mod send;
+pub mod stats;
 pub mod version;
 
 mod arguments;

@@ -166,6 +166,7 @@ mod tests {
             id: PeerId::new("p").expect("valid"),
             status: PeerStatus::Connected,
             rtt,
+            jitter: None,
         };
         let of_micros = |micros| rtt_ms(&peer(Some(Duration::from_micros(micros))));
         assert_eq!(rtt_ms(&peer(None)), -1);

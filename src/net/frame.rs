@@ -12,14 +12,14 @@ use thiserror::Error;
 
 use super::identity::{DialError, abi};
 use crate::core::election::record::Record;
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Envelope;
 
 /// Bytes of the length before every frame.
 pub(crate) const LENGTH_BYTES: usize = 4;
 /// Longest encoded [`MessageHeader`], in bytes.
 pub(crate) const MAX_MESSAGE_HEADER_BYTES: usize = 512;
-/// The bit of a message's flags that is the library's own.
+/// The bit of a message's flags that is the library's own: the payload is compressed.
 pub(crate) const OWN_FLAG: u8 = 1;
 
 /// What travels on the control stream once both ends said Hello.
@@ -36,6 +36,13 @@ pub(crate) enum ControlFrame {
         /// The number of the next message that is expected.
         next: u64,
     },
+    /// The sender, as leader, has relayed every broadcast of the receiver before this number.
+    Relayed {
+        /// The number of the next broadcast.
+        next: u64,
+    },
+    /// The sender leads, and did not when broadcasts of the receiver came to be relayed: they may come again.
+    BroadcastAgain,
 }
 
 /// The first frame of a lane.
@@ -65,12 +72,32 @@ pub(crate) enum MessageRole {
     Peer,
     /// The sender's as leader, under this record.
     Leader(Record),
-    /// Another member's, relayed by the leader.
+    /// Another member's broadcast, relayed by the leader; or the leader's own, from before it led.
     Relayed {
         /// Whose it is.
         origin: PeerId,
+        /// Which life of the origin.
+        incarnation: Incarnation,
         /// The number that its origin gave it.
         origin_seq: u64,
+        /// The record under which the sender leads.
+        record: Record,
+    },
+    /// The sender's broadcast, for the receiver to relay as leader.
+    Central {
+        /// Counts such broadcasts of the sender through its life.
+        origin_seq: u64,
+        /// All of them before this number have been relayed.
+        relayed_before: u64,
+        /// The record that the sender goes by.
+        record: Record,
+    },
+    /// Another member's, as the leader's host says.
+    Forwarded {
+        /// Whose it is.
+        origin: PeerId,
+        /// The record under which the sender leads.
+        record: Record,
     },
 }
 

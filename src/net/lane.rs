@@ -14,7 +14,9 @@ use super::frame::{
     OWN_FLAG, put_value, take_frame,
 };
 use super::link::{LinkEvent, LinkId, Surroundings};
-use super::outbox::Outboxes;
+use super::outbox::{OutMessage, Outboxes};
+use super::packing::unpack;
+use super::relay::Broadcast;
 use crate::core::id::PeerId;
 use crate::dispatch::Incoming;
 
@@ -127,6 +129,9 @@ pub(crate) struct Acks {
     control: mpsc::Sender<ControlFrame>,
     told: u64,
     bytes: usize,
+    /// The sender's broadcasts before this number are relayed, and it was not told so yet. Whenever it is set,
+    /// a message was taken as well.
+    pub(super) relayed: Option<u64>,
 }
 
 impl Acks {
@@ -137,6 +142,7 @@ impl Acks {
             control,
             told: 0,
             bytes: 0,
+            relayed: None,
         }
     }
 
@@ -144,7 +150,7 @@ impl Acks {
         next - self.told >= ACK_EVERY_MESSAGES || self.bytes >= ACK_EVERY_BYTES
     }
 
-    async fn tell(&mut self, next: u64) {
+    pub(super) async fn tell(&mut self, next: u64) {
         if next == self.told {
             return;
         }
@@ -153,6 +159,9 @@ impl Acks {
         let lane = RELIABLE_ORDERED;
         // Without a writer the link has ended.
         let _ = self.control.send(ControlFrame::Ack { lane, next }).await;
+        if let Some(next) = self.relayed.take() {
+            let _ = self.control.send(ControlFrame::Relayed { next }).await;
+        }
     }
 }
 
@@ -186,7 +195,7 @@ impl Reader {
         self.tell(LinkEvent::LaneDone).await;
     }
 
-    async fn tell(&self, event: LinkEvent) {
+    pub(super) async fn tell(&self, event: LinkEvent) {
         // Without a room there is nobody to tell.
         let _ = self.surroundings.events.send((self.link, event)).await;
     }
@@ -267,41 +276,97 @@ impl Reader {
         if header.msg_type < FIRST_MESSAGE_TYPE {
             return Err("a message type that is the library's own");
         }
-        if payload.len() > self.surroundings.max_message_size {
-            return Err("a message is longer than this host takes");
-        }
-        let payload_len = payload.len();
-        let deliver = match header.role {
-            MessageRole::Peer => true,
+        let wire_len = payload.len();
+        let (message, packed) = self.unpacked(frame, payload, &header)?;
+        match header.role {
+            MessageRole::Peer => self.deliver(self.peer.clone(), message).await,
             MessageRole::Leader(record) => {
-                let (answer, answered) = oneshot::channel();
-                self.tell(LinkEvent::Stamped(record, answer)).await;
-                // Without an answer the link is being closed.
-                answered.await.unwrap_or(false)
+                let event = |answer| LinkEvent::Stamped(record, answer);
+                if self.ask(event).await == Some(true) {
+                    self.deliver(self.peer.clone(), message).await;
+                }
             }
-            MessageRole::Relayed { .. } => {
-                return Err("a message in another member's name");
+            MessageRole::Relayed {
+                origin,
+                incarnation,
+                origin_seq,
+                record,
+            } => {
+                let broadcast = Broadcast {
+                    origin,
+                    life: incarnation,
+                    number: origin_seq,
+                };
+                self.take_relayed(broadcast, record, message).await?;
             }
-        };
-        if deliver {
-            let payload = if payload_len < COPY_BELOW_BYTES {
-                Bytes::copy_from_slice(payload)
-            } else {
-                frame.slice_ref(payload)
-            };
-            let message = Incoming {
-                from: self.peer.clone(),
-                payload,
-                msg_type: header.msg_type,
-                flags: header.flags & !OWN_FLAG,
-            };
-            self.surroundings.dispatch.push_message(message).await;
+            MessageRole::Forwarded { origin, record } => {
+                self.take_forwarded(origin, record, message).await;
+            }
+            MessageRole::Central {
+                origin_seq,
+                relayed_before,
+                record,
+            } => {
+                let range = relayed_before..=origin_seq;
+                self.take_central(range, record, message, packed).await?;
+            }
         }
         self.next_seq.store(next + 1, Ordering::Relaxed);
-        self.acks.bytes += payload_len;
+        self.acks.bytes += wire_len;
         if self.acks.is_due(next + 1) {
             self.acks.tell(next + 1).await;
         }
         Ok(())
+    }
+
+    /// The message as its sender's host gave it, and its compressed form if it came in that.
+    fn unpacked(
+        &self,
+        frame: &Bytes,
+        payload: &[u8],
+        header: &MessageHeader,
+    ) -> Result<(OutMessage, Option<Bytes>), &'static str> {
+        let max = self.surroundings.max_message_size;
+        if payload.len() > max {
+            return Err("a message is longer than this host takes");
+        }
+        let payload_of_frame = if payload.len() < COPY_BELOW_BYTES {
+            Bytes::copy_from_slice(payload)
+        } else {
+            frame.slice_ref(payload)
+        };
+        let is_packed = header.flags & OWN_FLAG != 0;
+        let (payload, packed) = if is_packed {
+            (unpack(payload, max)?, Some(payload_of_frame))
+        } else {
+            (payload_of_frame, None)
+        };
+        let message = OutMessage {
+            payload,
+            msg_type: header.msg_type,
+            flags: header.flags & !OWN_FLAG,
+        };
+        Ok((message, packed))
+    }
+
+    /// Gives the host a message, once there is room for it.
+    pub(super) async fn deliver(&self, from: PeerId, message: OutMessage) {
+        let message = Incoming {
+            from,
+            payload: message.payload,
+            msg_type: message.msg_type,
+            flags: message.flags,
+        };
+        self.surroundings.dispatch.push_message(message).await;
+    }
+
+    /// Asks the room; without an answer the link is being closed.
+    pub(super) async fn ask<T>(
+        &self,
+        event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(event(answer)).await;
+        answered.await.ok()
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::lane::{self, Acks};
 use super::outbox::Outboxes;
+use super::relay::{RelayEvent, Relaying};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::wire::{Envelope, MAX_CONTROL_FRAME_BYTES, Probe};
@@ -60,6 +61,8 @@ pub(crate) enum LinkEvent {
     Acked(u64),
     /// A message that is stamped with a leadership record waits for the answer whether it may be delivered.
     Stamped(Record, oneshot::Sender<bool>),
+    /// Something about messages in another's name.
+    Relay(RelayEvent),
     /// The peer's lane is read to its end.
     LaneDone,
     /// The peer sent what no member sends.
@@ -73,6 +76,7 @@ pub(crate) enum LinkEvent {
 pub(crate) struct Surroundings {
     pub(crate) outboxes: Arc<Outboxes>,
     pub(crate) dispatch: Arc<Dispatch>,
+    pub(crate) relaying: Arc<Relaying>,
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Longest message that this host takes, in bytes.
     pub(crate) max_message_size: usize,
@@ -148,6 +152,9 @@ impl Link {
         let Some(notice) = surroundings.outboxes.attach(peer) else {
             return;
         };
+        surroundings
+            .outboxes
+            .measure(peer, &self.connection, next_seq);
         let (end, ending) = oneshot::channel();
         self.lane_end = Some(end);
         let writer = lane::Writer {
@@ -276,6 +283,10 @@ async fn read_control(id: LinkId, mut recv: RecvStream, events: mpsc::Sender<(Li
                 Ok((ControlFrame::Ack { .. }, [])) => {
                     LinkEvent::Violation("an ack of a lane that was never opened")
                 }
+                Ok((ControlFrame::Relayed { next }, [])) => {
+                    LinkEvent::Relay(RelayEvent::Relayed(next))
+                }
+                Ok((ControlFrame::BroadcastAgain, [])) => LinkEvent::Relay(RelayEvent::Again),
                 Ok((ControlFrame::Ready, [])) => LinkEvent::Violation("ready was said twice"),
                 _ => LinkEvent::Violation("a malformed control frame"),
             },

@@ -8,4 +8,6 @@ pub(crate) mod lane;
 pub(crate) mod limiter;
 pub(crate) mod link;
 pub(crate) mod outbox;
+pub(crate) mod packing;
+pub(crate) mod relay;
 pub(crate) mod socket;

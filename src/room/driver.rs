@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::Admissions;
+use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
 use crate::config::ManualOverrideRecovery;
@@ -38,7 +39,7 @@ use super::hostile::cut::CuttableRuntime as UdpRuntime;
 #[cfg(not(test))]
 use quinn::TokioRuntime as UdpRuntime;
 
-/// How long accepted messages are flushed when the host leaves.
+/// How long accepted messages are flushed when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving takes at most.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
@@ -106,6 +107,7 @@ pub(super) struct Driver {
     pub(super) admissions: Admissions,
     pub(super) surroundings: Surroundings,
     pub(super) policy: RoomPolicy,
+    pub(super) broadcasts: Broadcasts,
     gate: Arc<Gate>,
     bound: Bound,
     origin: Instant,
@@ -116,6 +118,9 @@ pub(super) struct Driver {
     link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     dials: mpsc::UnboundedReceiver<DialDone>,
     dial_done: mpsc::UnboundedSender<DialDone>,
+    /// Peers to disconnect that have taken what was queued for them.
+    disconnects: mpsc::UnboundedReceiver<PeerId>,
+    flushed: mpsc::UnboundedSender<PeerId>,
     host_dials: usize,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
@@ -193,6 +198,7 @@ impl Driver {
         let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
         let (events, link_events) = mpsc::channel(EVENT_QUEUE);
         let (dial_done, dials) = mpsc::unbounded_channel();
+        let (flushed, disconnects) = mpsc::unbounded_channel();
         let gate = Arc::new(Gate {
             endpoint,
             proof: RoomProof {
@@ -210,6 +216,7 @@ impl Driver {
         let surroundings = Surroundings {
             outboxes: Arc::clone(&shared.outboxes),
             dispatch: Arc::clone(&shared.dispatch),
+            relaying: Arc::clone(&shared.centralized.relaying),
             events,
             max_message_size: shared.config.max_message_size,
             write_timeout: shared.config.write_timeout,
@@ -221,6 +228,7 @@ impl Driver {
             admissions: Admissions::default(),
             surroundings,
             policy,
+            broadcasts: Broadcasts::default(),
             gate,
             bound,
             origin: Instant::now(),
@@ -230,6 +238,8 @@ impl Driver {
             link_events,
             dials,
             dial_done,
+            disconnects,
+            flushed,
             host_dials: 0,
             join_payload: Vec::new(),
             leave_asked: false,
@@ -253,6 +263,9 @@ impl Driver {
             Some(ask) = self.asks.recv() => self.asked(ask),
             Some(command) = self.commands.recv() => self.commanded(command),
             Some(done) = self.dials.recv() => self.dialled(done),
+            Some(peer) = self.disconnects.recv() => {
+                self.feed(Input::Command(Command::Disconnect(peer)));
+            }
             () = sleep_until(deadline) => self.timer(deadline),
         }
     }
@@ -335,6 +348,7 @@ impl Driver {
                 Output::Departed => self.departed = true,
             }
         }
+        self.follow_leader();
         self.publish();
         for event in events {
             self.tell(event);
@@ -432,6 +446,7 @@ impl Driver {
                 id: id.clone(),
                 status: PeerStatus::Connected,
                 rtt: member.rtt.smoothed(),
+                jitter: member.rtt.variation(),
             })
             .collect();
         let connected = peers.len();
@@ -446,6 +461,7 @@ impl Driver {
                     id: id.clone(),
                     status,
                     rtt: None,
+                    jitter: None,
                 });
             }
         }
@@ -476,6 +492,10 @@ impl Driver {
                 // A host thread that is gone needs no answer.
                 let _ = answer.send(result);
             }
+            HostCommand::Disconnect(peer, answer) => {
+                let result = self.disconnect(peer);
+                let _ = answer.send(result);
+            }
             HostCommand::SetJoinPayload(payload) => self.join_payload = payload,
             HostCommand::Leave => self.leave_asked = true,
             #[cfg(test)]
@@ -485,6 +505,21 @@ impl Driver {
                 let _ = answer.send(self.sessions.census(connections, reserved));
             }
         }
+    }
+
+    /// Ends a session after the peer has taken what is queued for it, or a second.
+    fn disconnect(&mut self, peer: PeerId) -> Result<(), CommandError> {
+        let outboxes = Arc::clone(&self.shared.outboxes);
+        if !outboxes.finish(&peer) {
+            return self.command(Input::Command(Command::Disconnect(peer)));
+        }
+        let flushed = self.flushed.clone();
+        tokio::spawn(async move {
+            // Whichever ends the wait, the session ends.
+            let _ = timeout(FLUSH_LIMIT, outboxes.flushed_to(&peer)).await;
+            let _ = flushed.send(peer);
+        });
+        Ok(())
     }
 
     fn connect(&mut self, text: String, target: Target) {
@@ -591,6 +626,7 @@ impl Driver {
             .min(CLOSE_LIMIT);
         // Connections that do not close in time are forgotten with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+        self.shared.outboxes.close_all();
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.

@@ -8,6 +8,7 @@ mod driver;
 #[cfg(test)]
 mod hostile;
 mod moderation;
+mod relay;
 mod sessions;
 
 use std::net::SocketAddr;
@@ -27,12 +28,12 @@ use crate::dispatch::{Dispatch, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
 };
-use crate::net::outbox::{OutboxLimits, Outboxes};
+use crate::net::outbox::{OutboxLimits, Outboxes, Voice};
 use crate::net::socket::Bound;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
-pub use crate::net::outbox::OutMessage;
+pub use crate::net::outbox::{OutMessage, PeerMeter};
 
 /// Connection attempts without a delivered result, at most.
 pub const MAX_PENDING_CONNECTS: usize = 256;
@@ -52,6 +53,7 @@ struct Shared {
     published: ArcSwap<Snapshot>,
     outboxes: Arc<Outboxes>,
     dispatch: Arc<Dispatch>,
+    centralized: relay::Centralized,
     /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
     commands: mpsc::UnboundedSender<HostCommand>,
     connects_running: AtomicUsize,
@@ -62,6 +64,8 @@ struct Shared {
 enum HostCommand {
     /// Dial, and tell how it ended.
     Connect { text: String, target: Target },
+    /// End the session with a peer, after it has taken what is queued for it.
+    Disconnect(PeerId, blocking::SyncSender<Result<(), CommandError>>),
     /// A command to the core, with the way back of its answer.
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
     /// What this application says from now on when it enters a room.
@@ -106,12 +110,15 @@ impl Room {
         dispatch: Arc<Dispatch>,
     ) -> Result<Self, StartError> {
         let (commands, command_queue) = mpsc::unbounded_channel();
+        let outboxes = Outboxes::new(OutboxLimits {
+            messages: config.send_queue_capacity,
+            bytes: config.queue_bytes,
+        });
+        outboxes.set_compression_threshold(config.compression_threshold);
         let shared = Arc::new(Shared {
-            outboxes: Arc::new(Outboxes::new(OutboxLimits {
-                messages: config.send_queue_capacity,
-                bytes: config.queue_bytes,
-            })),
             auto_reconnect: AtomicBool::new(config.auto_reconnect_enabled),
+            outboxes: Arc::new(outboxes),
+            centralized: relay::Centralized::new(config.centralized_auto_forward),
             peer_id,
             session_id,
             config,
@@ -220,12 +227,13 @@ impl Room {
             .map_err(|_| ConnectError::NotInitialized)
     }
 
-    /// Ends the link with `peer`, until one of both connects by hand. An unknown peer is no error.
+    /// Ends the session with `peer`, until one of both connects by hand: nothing more is taken for it, what was
+    /// accepted gets a second to be delivered. An unknown peer is no error.
     ///
     /// # Errors
     /// [`DisconnectError`]; nothing has changed then.
     pub fn disconnect(&self, peer: &PeerId) -> Result<(), DisconnectError> {
-        match self.command(Command::Disconnect(peer.clone())) {
+        match self.ask(|answer| HostCommand::Disconnect(peer.clone(), answer)) {
             Some(Ok(())) => Ok(()),
             Some(Err(_)) => Err(DisconnectError::Myself { id: peer.clone() }),
             None => Err(DisconnectError::NotInitialized),
@@ -269,12 +277,25 @@ impl Room {
         }
     }
 
-    /// Queues `message` for every connected peer, or for none.
+    /// Payloads longer than `bytes` are sent compressed from now on, where that makes them shorter.
+    pub fn set_compression_threshold(&self, bytes: usize) {
+        self.shared.outboxes.set_compression_threshold(bytes);
+    }
+
+    /// Figures of the link to a peer and of the queue to it; `None` for a peer that is not known.
+    pub fn peer_meter(&self, peer: &PeerId) -> Option<PeerMeter> {
+        self.shared.outboxes.meter(peer)
+    }
+
+    /// Queues `message` for every connected peer, or for none. In centralized mode it goes through the leader.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
-        self.shared.outboxes.broadcast(&message, None)
+        if self.is_centralized() {
+            return self.shared.outboxes.broadcast_central(&message);
+        }
+        self.shared.outboxes.broadcast(&message, &Voice::Own)
     }
 
     /// Queues `message` for `peer`; one for oneself is delivered here.
@@ -283,9 +304,9 @@ impl Room {
     /// [`SendError`]; nothing was queued then.
     pub fn send_to(&self, peer: &PeerId, message: OutMessage) -> Result<(), SendError> {
         if *peer == self.shared.peer_id {
-            return self.deliver_here(message);
+            return self.deliver_here(peer, message);
         }
-        self.shared.outboxes.send(peer, message, None)
+        self.shared.outboxes.send(peer, message, Voice::Own)
     }
 
     /// Queues `message` for the leader; at the leader it is delivered here.
@@ -305,13 +326,13 @@ impl Room {
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
         let stamp = self.snapshot().leader_stamp.clone();
         let stamp = stamp.ok_or(SendError::NotLeader)?;
-        self.shared.outboxes.broadcast(&message, Some(&stamp))
+        let voice = Voice::Leader(stamp);
+        self.shared.outboxes.broadcast(&message, &voice)
     }
 
-    fn deliver_here(&self, message: OutMessage) -> Result<(), SendError> {
-        let me = &self.shared.peer_id;
+    fn deliver_here(&self, from: &PeerId, message: OutMessage) -> Result<(), SendError> {
         let incoming = Incoming {
-            from: me.clone(),
+            from: from.clone(),
             payload: message.payload,
             msg_type: message.msg_type,
             flags: message.flags,
@@ -320,16 +341,22 @@ impl Room {
             .dispatch
             .try_push_message(incoming)
             .map_err(|_| SendError::QueueFull {
-                peers: vec![me.clone()],
+                peers: vec![self.shared.peer_id.clone()],
             })
     }
 
     /// Hands a command to the network thread and waits for its answer, which takes no network. `None` when
     /// the room is closing.
     fn command(&self, command: Command) -> Option<Result<(), CommandError>> {
+        self.ask(|answer| HostCommand::Core(command, answer))
+    }
+
+    fn ask(
+        &self,
+        command: impl FnOnce(blocking::SyncSender<Result<(), CommandError>>) -> HostCommand,
+    ) -> Option<Result<(), CommandError>> {
         let (answer, answered) = blocking::sync_channel(1);
-        let command = HostCommand::Core(command, answer);
-        self.shared.commands.send(command).ok()?;
+        self.shared.commands.send(command(answer)).ok()?;
         answered.recv().ok()
     }
 }

@@ -210,6 +210,19 @@ impl Sessions {
         }
     }
 
+    /// Says something beside the core to a linked peer.
+    pub(super) fn say(&self, to: &PeerId, frame: ControlFrame) {
+        let current = self
+            .sessions
+            .get(to)
+            .and_then(|session| session.current.as_ref());
+        if let Some(Current { link, .. }) = current
+            && !link.send_control(frame)
+        {
+            link.close(close::LOST, STALLED);
+        }
+    }
+
     pub(super) fn send_probe(&mut self, to: &PeerId, probe: Probe) {
         if let Some(current) = self.current_mut(to) {
             current.link.send_probe(probe);
@@ -380,13 +393,14 @@ impl Driver {
                 // The reader may be gone by now.
                 let _ = answer.send(accepted);
             }
+            LinkEvent::Relay(event) => self.relay_event(peer, event),
             LinkEvent::LaneDone => {}
             LinkEvent::Violation(what) => self.broken(peer, what),
             LinkEvent::Closed(error) => self.link_closed(id, peer, is_current, &error),
         }
     }
 
-    fn broken(&mut self, peer: PeerId, what: &'static str) {
+    pub(super) fn broken(&mut self, peer: PeerId, what: &'static str) {
         let why = LinkEnd::Violation(what);
         self.sessions.set_close_reason(&peer, why);
         self.feed(Input::LinkDown { peer, why });
@@ -529,6 +543,7 @@ impl Driver {
                     record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
                 let _ = answer.send(accepted);
             }
+            LinkEvent::Relay(event) => self.departing_relay_event(peer, event),
             LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
                 self.departed(id);
             }

@@ -9,8 +9,10 @@ use crate::core::wire::{
     ElectionMessage, Heartbeat, MAX_CONTROL_FRAME_BYTES, MAX_PEER_LIST_ENTRIES, PeerEntry, Pulse,
 };
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::net::frame::OWN_FLAG;
 use crate::net::identity::{client_config, transport_config};
 use crate::net::link::close;
+use crate::net::packing::pack;
 
 /// Bytes that no member sends, and where.
 enum Offence {
@@ -66,6 +68,24 @@ fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> O
     Offence::Lane(buffer.to_vec())
 }
 
+/// A message that says that its payload is compressed.
+fn packed_message(payload: &[u8]) -> Offence {
+    let header = MessageHeader {
+        seq: 0,
+        msg_type: 0x100,
+        flags: OWN_FLAG,
+        role: MessageRole::Peer,
+    };
+    let mut buffer = BytesMut::new();
+    put_message(&mut buffer, &header, payload).expect("encodes");
+    Offence::Lane(buffer.to_vec())
+}
+
+/// The compressed form of so many zeros.
+fn bomb(len: usize) -> Vec<u8> {
+    pack(&vec![0; len]).expect("zeros are short").to_vec()
+}
+
 fn led_by(name: &str, term: u64) -> Record {
     Record {
         stamp: Stamp {
@@ -86,11 +106,21 @@ fn entry(name: &str, addresses: Vec<SocketAddr>) -> PeerEntry {
 }
 
 fn offences() -> Vec<(&'static str, Offence)> {
-    use MessageRole::{Leader, Peer, Relayed};
+    use MessageRole::{Central, Leader, Peer, Relayed};
     let max = quick().max_message_size;
-    let relayed = Relayed {
+    let relayed = |origin_seq| Relayed {
         origin: id("b"),
-        origin_seq: 0,
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        origin_seq,
+        record: led_by("m", 1),
+    };
+    let central = |origin_seq, relayed_before| Central {
+        origin_seq,
+        relayed_before,
+        record: Record::default(),
     };
     let candidate = id("b");
     let someone = SocketAddr::from(([127, 0, 0, 1], 9));
@@ -101,7 +131,38 @@ fn offences() -> Vec<(&'static str, Offence)> {
             "the largest number",
             lane_message(u64::MAX, 0x100, Peer, b"x"),
         ),
-        ("another's name", lane_message(0, 0x100, relayed, b"x")),
+        (
+            "a relayed number that runs out",
+            lane_message(0, 0x100, relayed(u64::MAX), b"x"),
+        ),
+        (
+            "a broadcast's number that runs out",
+            lane_message(0, 0x100, central(u64::MAX, 0), b"x"),
+        ),
+        (
+            "a broadcast that was relayed",
+            lane_message(0, 0x100, central(0, 1), b"x"),
+        ),
+        (
+            "a broadcast that was never sent is relayed",
+            Offence::Control(framed(&ControlFrame::Relayed { next: 1 })),
+        ),
+        ("half of a length", packed_message(&[9, 0, 0])),
+        ("a bomb", packed_message(&bomb(max + 1))),
+        (
+            "a bomb of 4 GiB",
+            packed_message(&[&[0xff; 4][..], &bomb(max)[4..]].concat()),
+        ),
+        ("a length without a block", packed_message(&[9, 0, 0, 0])),
+        (
+            "a length that is too short",
+            packed_message(&[&[9, 0, 0, 0], &bomb(1000)[4..]].concat()),
+        ),
+        (
+            "a length that is too long",
+            packed_message(&[&[0, 9, 0, 0], &bomb(1000)[4..]].concat()),
+        ),
+        ("a block that is cut", packed_message(&bomb(1000)[..8])),
         (
             "another leader's record",
             lane_message(0, 0x100, Leader(led_by("b", 1)), b"x"),

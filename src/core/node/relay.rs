@@ -1,0 +1,102 @@
+//! Which messages in another's name may be delivered, and whether this node may send them.
+
+use std::collections::VecDeque;
+
+use super::Node;
+use crate::core::election::Election;
+use crate::core::election::record::Record;
+use crate::core::id::PeerId;
+use crate::core::time::Time;
+
+/// Records that this node went by and that are remembered, at most: what their leaders sent may still be on
+/// its way.
+const MAX_RECENT_RECORDS: usize = 8;
+
+/// The records that this node went by last and that name a leader, newest last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RecentRecords(VecDeque<Record>);
+
+impl RecentRecords {
+    pub(super) fn note(&mut self, record: &Record) {
+        if record.leader.is_none() || self.0.back() == Some(record) {
+            return;
+        }
+        if self.0.len() == MAX_RECENT_RECORDS {
+            self.0.pop_front();
+        }
+        self.0.push_back(record.clone());
+    }
+
+    fn contains(&self, record: &Record) -> bool {
+        self.0.contains(record)
+    }
+}
+
+impl Node {
+    /// Whether a message that `from` sent in another's name, as leader under `record`, may be delivered. A newer
+    /// record is taken over first, so poll the outputs before the message is delivered.
+    pub fn accept_relay(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
+        if record.leader.as_ref() != Some(from) {
+            return false;
+        }
+        if *record > *self.election.record() {
+            return self.accept_leader_message(now, from, record);
+        }
+        self.is_leader_under(from, record)
+    }
+
+    /// Whether `from` led under `record`, as far as this node knows: its present record, or one of the last
+    /// before it.
+    pub fn is_leader_under(&self, from: &PeerId, record: &Record) -> bool {
+        record.leader.as_ref() == Some(from) && self.recent_records.contains(record)
+    }
+
+    /// Whether this node leads, and so relays a broadcast of `from`, which goes by `record`. An assignment of
+    /// this node that it did not hear of yet is taken over first, so poll the outputs before anything is sent.
+    pub fn may_relay(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
+        if self.membership.get(from).is_none() {
+            return false;
+        }
+        if let Err(error) = self.election.hear_assignment(now, &self.view, record) {
+            self.punish(now, from, error);
+        }
+        self.after(now);
+        self.is_leader() && self.leader_stamp().is_some() && self.membership.get(from).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::election::record::{Epoch, Stamp};
+
+    fn id(name: &str) -> PeerId {
+        PeerId::new(name).expect("valid")
+    }
+
+    fn record(term: u64, leader: Option<&str>) -> Record {
+        Record {
+            stamp: Stamp {
+                epoch: Epoch::default(),
+                term,
+            },
+            leader: leader.map(id),
+            assigned: false,
+        }
+    }
+
+    #[test]
+    fn the_last_records_that_name_a_leader_are_remembered() {
+        let mut recent = RecentRecords::default();
+        for term in 0..20 {
+            recent.note(&record(term, None));
+            recent.note(&record(term, Some("a")));
+            recent.note(&record(term, Some("a")));
+        }
+        assert_eq!(recent.0.len(), MAX_RECENT_RECORDS);
+        assert!(recent.contains(&record(12, Some("a"))));
+        assert!(!recent.contains(&record(11, Some("a"))));
+        assert!(!recent.contains(&record(19, Some("b"))));
+        assert!(!recent.contains(&record(19, None)));
+    }
+}

@@ -1,0 +1,400 @@
+//! Broadcasts of a centralized room: what their origin keeps, and which of them are repetitions.
+//!
+//! An origin numbers its broadcasts through its life and keeps each until a leader has relayed it; after a
+//! change of the leader they go again. So a leader may get a broadcast that was relayed before, and a
+//! receiver may get one from two leaders. Nothing here knows links, queues or time.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::id::{Incarnation, PeerId};
+
+/// Lives of origins that are remembered, at most.
+const MAX_ORIGINS: usize = 1024;
+/// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
+const MAX_RUNS: usize = 64;
+
+/// What an origin has broadcast and no leader has relayed yet, numbered.
+#[derive(Debug, Clone)]
+pub struct CentralLog<M> {
+    kept: VecDeque<(M, usize)>,
+    first: u64,
+    bytes: usize,
+}
+
+impl<M> Default for CentralLog<M> {
+    fn default() -> Self {
+        Self {
+            kept: VecDeque::new(),
+            first: 0,
+            bytes: 0,
+        }
+    }
+}
+
+impl<M> CentralLog<M> {
+    /// Whether one more of `len` bytes may be kept: an empty log takes one of any length.
+    pub fn has_room(&self, max_messages: usize, max_bytes: usize, len: usize) -> bool {
+        self.kept.is_empty()
+            || (self.kept.len() < max_messages && self.bytes.saturating_add(len) <= max_bytes)
+    }
+
+    /// Keeps a broadcast of `len` bytes; gives its number.
+    pub fn push(&mut self, message: M, len: usize) -> u64 {
+        let number = self.next();
+        self.kept.push_back((message, len));
+        self.bytes += len;
+        number
+    }
+
+    /// Every broadcast before this number has been relayed.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The number of the next broadcast.
+    pub fn next(&self) -> u64 {
+        self.first + self.kept.len() as u64
+    }
+
+    /// A leader has relayed everything before number `next`. What was forgotten before stays forgotten.
+    pub fn relayed(&mut self, next: u64) {
+        while self.first < next
+            && let Some((_, len)) = self.kept.pop_front()
+        {
+            self.first += 1;
+            self.bytes -= len;
+        }
+    }
+
+    /// What is kept, with its numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &M)> {
+        (self.first..).zip(self.kept.iter().map(|(message, _)| message))
+    }
+}
+
+/// A set of numbers that come in long runs: the ends of few runs are kept, and gaps are filled later.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Runs {
+    /// Disjoint, ascending and not adjacent; the second number is the one after the run.
+    runs: Vec<(u64, u64)>,
+}
+
+impl Runs {
+    /// Whether the number is in it.
+    pub fn contains(&self, number: u64) -> bool {
+        let before = self.runs.partition_point(|(start, _)| *start <= number);
+        before > 0 && number < self.runs[before - 1].1
+    }
+
+    /// Puts a number in. Beyond the limit of runs the lowest gap counts as seen: it is the one whose numbers
+    /// are missing for longest.
+    pub fn insert(&mut self, number: u64) {
+        if self.contains(number) || number == u64::MAX {
+            return;
+        }
+        let at = self.runs.partition_point(|(start, _)| *start <= number);
+        let joins_left = at > 0 && self.runs[at - 1].1 == number;
+        let joins_right = self
+            .runs
+            .get(at)
+            .is_some_and(|(start, _)| *start == number + 1);
+        match (joins_left, joins_right) {
+            (true, true) => {
+                let (_, end) = self.runs.remove(at);
+                self.runs[at - 1].1 = end;
+            }
+            (true, false) => self.runs[at - 1].1 = number + 1,
+            (false, true) => self.runs[at].0 = number,
+            (false, false) => self.runs.insert(at, (number, number + 1)),
+        }
+        if self.runs.len() > MAX_RUNS {
+            let (_, end) = self.runs.remove(1);
+            self.runs[0].1 = end;
+        }
+    }
+}
+
+/// Something about one life of each of the origins that were active last.
+#[derive(Debug, Clone)]
+struct ByOrigin<T> {
+    origins: BTreeMap<PeerId, Life<T>>,
+    uses: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Life<T> {
+    incarnation: Incarnation,
+    used: u64,
+    value: T,
+}
+
+impl<T> Default for ByOrigin<T> {
+    fn default() -> Self {
+        Self {
+            origins: BTreeMap::new(),
+            uses: 0,
+        }
+    }
+}
+
+impl<T: Default> ByOrigin<T> {
+    /// What is remembered of this life of `origin`; a later life takes its place. `None` for a life before
+    /// the one that is known.
+    fn entry(&mut self, origin: &PeerId, incarnation: Incarnation) -> Option<&mut T> {
+        self.uses += 1;
+        if !self.origins.contains_key(origin) && self.origins.len() >= MAX_ORIGINS {
+            let oldest = self.origins.iter().min_by_key(|(_, life)| life.used);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                self.origins.remove(&oldest);
+            }
+        }
+        let uses = self.uses;
+        let fresh = || Life {
+            incarnation,
+            used: uses,
+            value: T::default(),
+        };
+        let life = self.origins.entry(origin.clone()).or_insert_with(fresh);
+        if incarnation < life.incarnation {
+            return None;
+        }
+        if incarnation > life.incarnation {
+            *life = fresh();
+        }
+        life.used = uses;
+        Some(&mut life.value)
+    }
+}
+
+/// The broadcasts that this host has been given, for those that come again.
+#[derive(Debug, Clone, Default)]
+pub struct Heard {
+    runs: ByOrigin<Runs>,
+}
+
+impl Heard {
+    /// Whether the host has not been given this broadcast. One of an earlier life than a known one never is.
+    pub fn is_new(&mut self, origin: &PeerId, life: Incarnation, number: u64) -> bool {
+        let runs = self.runs.entry(origin, life);
+        runs.is_some_and(|runs| !runs.contains(number))
+    }
+
+    /// The host has been given this broadcast.
+    pub fn insert(&mut self, origin: &PeerId, life: Incarnation, number: u64) {
+        if let Some(runs) = self.runs.entry(origin, life) {
+            runs.insert(number);
+        }
+    }
+}
+
+/// What a leader has relayed of each origin.
+#[derive(Debug, Clone, Default)]
+pub struct Relays {
+    progress: ByOrigin<Progress>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// Everything before this number is with the other members' queues.
+    forwarded: u64,
+    /// Everything before this number is with this host as well.
+    done: u64,
+}
+
+/// What a leader does with a broadcast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing: it was relayed, as everything before this number.
+    Repeated(u64),
+    /// It drops it: one before it is missing and will come again, and this one after it.
+    Early,
+    /// It is the next: for this host only, if the others have it.
+    Next {
+        /// Whether the others' queues have it.
+        forwarded: bool,
+    },
+}
+
+impl Relays {
+    /// Where the broadcast `number` stands, when its origin knows that all before `first` are relayed.
+    pub fn place(&mut self, origin: &PeerId, life: Incarnation, number: u64, first: u64) -> Place {
+        let Some(progress) = self.progress.entry(origin, life) else {
+            return Place::Early; // of a life that is over
+        };
+        progress.done = progress.done.max(first);
+        progress.forwarded = progress.forwarded.max(progress.done);
+        if number < progress.done {
+            Place::Repeated(progress.done)
+        } else if number > progress.done {
+            Place::Early
+        } else {
+            Place::Next {
+                forwarded: number < progress.forwarded,
+            }
+        }
+    }
+
+    /// The others' queues have the broadcast `number`.
+    pub fn forwarded(&mut self, origin: &PeerId, life: Incarnation, number: u64) {
+        if let Some(progress) = self.progress.entry(origin, life) {
+            progress.forwarded = progress.forwarded.max(number + 1);
+        }
+    }
+
+    /// Everybody has the broadcast `number`; gives the number after it.
+    pub fn done(&mut self, origin: &PeerId, life: Incarnation, number: u64) -> u64 {
+        if let Some(progress) = self.progress.entry(origin, life) {
+            progress.done = progress.done.max(number + 1);
+        }
+        number + 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn id(name: &str) -> PeerId {
+        PeerId::new(name).expect("valid")
+    }
+
+    fn life(started_us: u64) -> Incarnation {
+        Incarnation {
+            started_us,
+            random: 7,
+        }
+    }
+
+    #[test]
+    fn a_log_keeps_what_no_leader_has_relayed() {
+        let mut log = CentralLog::default();
+        assert_eq!(
+            [log.push('a', 10), log.push('b', 10), log.push('c', 10)],
+            [0, 1, 2]
+        );
+        log.relayed(2);
+        assert_eq!(log.iter().collect::<Vec<_>>(), [(2, &'c')]);
+        log.relayed(1);
+        assert_eq!((log.first(), log.next()), (2, 3));
+        log.relayed(9);
+        assert_eq!(
+            (log.first(), log.next()),
+            (3, 3),
+            "nothing that was not sent"
+        );
+        assert_eq!(log.push('d', 10), 3);
+    }
+
+    #[test]
+    fn a_log_is_bounded_in_number_and_bytes_but_takes_one_message_of_any_length() {
+        let mut log = CentralLog::default();
+        assert!(log.has_room(2, 100, 500));
+        log.push((), 60);
+        assert!(log.has_room(2, 100, 40));
+        assert!(!log.has_room(2, 100, 41));
+        log.push((), 1);
+        assert!(!log.has_room(2, 100, 0));
+        log.relayed(1);
+        assert!(log.has_room(2, 100, 99));
+    }
+
+    #[test]
+    fn a_gap_is_filled_later_and_a_repetition_is_known() {
+        let mut runs = Runs::default();
+        for number in [500, 501, 503, 10, 502, 9, 11] {
+            assert!(!runs.contains(number));
+            runs.insert(number);
+            assert!(runs.contains(number));
+        }
+        assert_eq!(runs.runs, [(9, 12), (500, 504)]);
+        runs.insert(501);
+        assert_eq!(runs.runs, [(9, 12), (500, 504)]);
+    }
+
+    #[test]
+    fn the_number_of_gaps_is_bounded_and_the_lowest_closes_first() {
+        let mut runs = Runs::default();
+        for number in 0..1000 {
+            runs.insert(2 * number);
+        }
+        assert_eq!(runs.runs.len(), MAX_RUNS);
+        assert!(runs.contains(1), "the lowest gap counts as seen");
+        assert!(!runs.contains(1997), "the newest does not");
+        runs.insert(u64::MAX);
+        assert!(!runs.contains(u64::MAX), "a number that no origin reaches");
+    }
+
+    proptest! {
+        #[test]
+        fn runs_are_a_set(numbers in proptest::collection::vec(0_u64..60, 0..200)) {
+            let (mut runs, mut set) = (Runs::default(), BTreeSet::new());
+            for number in numbers {
+                runs.insert(number);
+                set.insert(number);
+                for n in 0..61 {
+                    prop_assert_eq!(runs.contains(n), set.contains(&n));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_is_given_a_broadcast_once_in_each_life_of_its_origin() {
+        let mut heard = Heard::default();
+        assert!(heard.is_new(&id("a"), life(1), 0));
+        assert!(heard.is_new(&id("a"), life(1), 0), "asking changes nothing");
+        heard.insert(&id("a"), life(1), 0);
+        assert!(!heard.is_new(&id("a"), life(1), 0));
+        assert!(heard.is_new(&id("b"), life(1), 0));
+        assert!(heard.is_new(&id("a"), life(2), 0), "it restarted");
+        assert!(!heard.is_new(&id("a"), life(1), 5), "of the life before");
+    }
+
+    #[test]
+    fn the_origins_that_were_silent_longest_are_forgotten() {
+        let mut heard = Heard::default();
+        for n in 0..MAX_ORIGINS {
+            heard.insert(&id(&format!("p{n}")), life(1), 0);
+        }
+        assert!(!heard.is_new(&id("p0"), life(1), 0));
+        heard.insert(&id("one more"), life(1), 0);
+        assert_eq!(heard.runs.origins.len(), MAX_ORIGINS);
+        assert!(!heard.is_new(&id("p0"), life(1), 0), "it was used since");
+        assert!(heard.is_new(&id("p1"), life(1), 0));
+    }
+
+    #[test]
+    fn a_leader_relays_in_order_and_each_once() {
+        let mut relays = Relays::default();
+        let (a, now) = (id("a"), life(1));
+        let next = |forwarded| Place::Next { forwarded };
+        assert_eq!(relays.place(&a, now, 0, 0), next(false));
+        assert_eq!(relays.place(&a, now, 1, 0), Place::Early);
+        relays.forwarded(&a, now, 0);
+        assert_eq!(relays.place(&a, now, 0, 0), next(true));
+        assert_eq!(relays.done(&a, now, 0), 1);
+        assert_eq!(relays.place(&a, now, 0, 0), Place::Repeated(1));
+        assert_eq!(relays.place(&a, now, 1, 0), next(false));
+    }
+
+    #[test]
+    fn a_leader_waits_for_what_it_refused_before_it_led() {
+        let mut relays = Relays::default();
+        let (a, now) = (id("a"), life(1));
+        // 4 and 5 came while it did not lead yet; all before 4 went through another leader.
+        assert_eq!(relays.place(&a, now, 6, 4), Place::Early);
+        assert_eq!(
+            relays.place(&a, now, 4, 4),
+            Place::Next { forwarded: false }
+        );
+        relays.done(&a, now, 4);
+        // 5 and 6 went through another leader once more.
+        assert_eq!(
+            relays.place(&a, now, 7, 7),
+            Place::Next { forwarded: false }
+        );
+        assert_eq!(relays.place(&a, now, 6, 4), Place::Repeated(7));
+    }
+}

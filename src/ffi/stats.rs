@@ -1,0 +1,166 @@
+//! Figures of one peer.
+
+use std::ffi::c_char;
+use std::mem::offset_of;
+use std::time::Duration;
+
+use super::arguments::peer_id as peer_id_argument;
+use super::guard::{Failure, command, room};
+use crate::core::id::PeerId;
+use crate::error::SendError;
+use crate::room::{PeerMeter, Room};
+use crate::snapshot::PeerView;
+
+/// Figures of a peer, from GetPeerStats. Counts of bytes, packets and messages begin with 0 when the peer joins
+/// and go on when a lost link comes back.
+///
+/// Only ever appended to: the caller sets `struct_size` to its own sizeof(PeerStats), and the library writes no
+/// more than that many bytes.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PeerStats {
+    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats leaves it alone.
+    pub struct_size: u32,
+    /// Smoothed round-trip time in microseconds (RFC 6298, of heartbeats). 0 before the first measurement.
+    pub rtt_us: u32,
+    /// Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, of the same heartbeats). 0 before
+    /// the first measurement.
+    pub jitter_us: u32,
+    /// Packets to the peer that count as lost, in parts per million of those sent. Lost packets are sent again:
+    /// messages do not get lost by them.
+    pub loss_ppm: u32,
+    /// Bytes sent to the peer in UDP payloads: messages, heartbeats, acknowledgements.
+    pub bytes_sent: u64,
+    /// Bytes received from the peer in UDP payloads.
+    pub bytes_received: u64,
+    /// Messages given to the network for the peer, each counted once.
+    pub messages_sent: u64,
+    /// Messages of the peer that were taken here.
+    pub messages_received: u64,
+    /// Messages in the queue to the peer: those that it has not taken yet.
+    pub queue_messages: u32,
+    /// How long the oldest of them waits, in milliseconds; 0 when the queue is empty.
+    pub queue_age_ms: u32,
+    /// Bytes of their payloads.
+    pub queue_bytes: u64,
+    /// Congestion window in bytes: how much may be on its way to the peer at a time. 0 while the link is lost.
+    pub congestion_window: u64,
+    /// Largest UDP payload of the path in bytes, as measured. 0 while the link is lost.
+    pub path_mtu: u32,
+    /// How often the link was lost and came back.
+    pub reconnects: u32,
+}
+
+/// The size and the first figure: less can hold no answer.
+const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
+
+/// Writes figures of the link and the queue to a peer to `stats`, whose `struct_size` the caller has set. At
+/// most min(struct_size, what this library knows) bytes are written. Never waits for the network.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, `stats` is NULL, `struct_size` is below 8),
+/// MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (neither connected nor reconnecting).
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL; `stats` is NULL or points to a `uint32_t` that can be read and to so many
+/// bytes as it says that can be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerStats) -> i32 {
+    command("GetPeerStats", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        if stats.is_null() {
+            return Err(Failure::invalid(
+                "stats is NULL; give a PeerStats whose struct_size is set".to_owned(),
+            ));
+        }
+        // SAFETY: not NULL, so that the caller vouches for four bytes; hosts may not align it.
+        let struct_size = unsafe { stats.cast::<u32>().read_unaligned() };
+        let size = usize::try_from(struct_size).unwrap_or(usize::MAX);
+        if size < MIN_STRUCT_SIZE {
+            return Err(Failure::invalid(format!(
+                "struct_size {struct_size} is below {MIN_STRUCT_SIZE}; set it to sizeof(PeerStats)"
+            )));
+        }
+        let figures = PeerStats {
+            struct_size,
+            ..figures(&*room("GetPeerStats")?, peer)?
+        };
+        let size = size.min(size_of::<PeerStats>());
+        // SAFETY: the caller vouches for `struct_size` bytes, and PeerStats has `size` at least and no padding.
+        unsafe {
+            std::ptr::copy_nonoverlapping((&raw const figures).cast::<u8>(), stats.cast(), size);
+        }
+        Ok(())
+    })
+}
+
+fn figures(room: &Room, peer: PeerId) -> Result<PeerStats, SendError> {
+    let snapshot = room.snapshot();
+    let view = snapshot.peer(peer.as_str());
+    match room.peer_meter(&peer) {
+        Some(meter) => Ok(PeerStats::new(view, &meter)),
+        None => Err(SendError::PeerNotFound { id: peer }),
+    }
+}
+
+impl PeerStats {
+    fn new(view: Option<&PeerView>, meter: &PeerMeter) -> Self {
+        let loss = meter
+            .packets_lost
+            .saturating_mul(1_000_000)
+            .checked_div(meter.packets_sent);
+        Self {
+            struct_size: 0,
+            rtt_us: micros(view.and_then(|view| view.rtt)),
+            jitter_us: micros(view.and_then(|view| view.jitter)),
+            loss_ppm: short(loss.unwrap_or(0)),
+            bytes_sent: meter.bytes_sent,
+            bytes_received: meter.bytes_received,
+            messages_sent: meter.messages_sent,
+            messages_received: meter.messages_received,
+            queue_messages: short(meter.queue_messages),
+            queue_age_ms: short(meter.queue_age.unwrap_or_default().as_millis()),
+            queue_bytes: meter.queue_bytes as u64,
+            congestion_window: meter.congestion_window,
+            path_mtu: meter.path_mtu.into(),
+            reconnects: meter.reconnects,
+        }
+    }
+}
+
+fn micros(duration: Option<Duration>) -> u32 {
+    short(duration.unwrap_or_default().as_micros())
+}
+
+/// The number, or the largest that fits.
+fn short<T: TryInto<u32>>(number: T) -> u32 {
+    number.try_into().unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_struct_has_no_padding() {
+        assert_eq!(size_of::<PeerStats>(), 80);
+        assert_eq!(offset_of!(PeerStats, bytes_sent), 16);
+        assert_eq!(offset_of!(PeerStats, queue_bytes), 56);
+        assert_eq!(offset_of!(PeerStats, reconnects), 76);
+        assert_eq!(MIN_STRUCT_SIZE, 8);
+    }
+
+    #[test]
+    fn loss_is_in_parts_per_million_of_the_packets_sent() {
+        let meter = PeerMeter {
+            packets_sent: 4000,
+            packets_lost: 10,
+            queue_age: Some(Duration::from_micros(2999)),
+            ..PeerMeter::default()
+        };
+        let stats = PeerStats::new(None, &meter);
+        assert_eq!((stats.loss_ppm, stats.queue_age_ms), (2500, 2));
+        let stats = PeerStats::new(None, &PeerMeter::default());
+        assert_eq!((stats.loss_ppm, stats.rtt_us), (0, 0));
+    }
+}

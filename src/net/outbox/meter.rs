@@ -1,0 +1,105 @@
+//! What is counted of a peer, across the links of its session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quinn::{Connection, ConnectionStats};
+
+use super::Outboxes;
+use crate::core::id::PeerId;
+
+/// The figures of one peer. Those of messages and bytes count through its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PeerMeter {
+    /// UDP payload bytes sent.
+    pub bytes_sent: u64,
+    /// UDP payload bytes received.
+    pub bytes_received: u64,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Those of them that count as lost.
+    pub packets_lost: u64,
+    /// Messages that were given to a link, each once.
+    pub messages_sent: u64,
+    /// Messages of the peer that this node has taken.
+    pub messages_received: u64,
+    /// Messages that the peer has not taken yet.
+    pub queue_messages: usize,
+    /// Bytes of their payloads.
+    pub queue_bytes: usize,
+    /// How long the oldest of them waits.
+    pub queue_age: Option<Duration>,
+    /// Largest UDP payload of the present path, in bytes; 0 without a link.
+    pub path_mtu: u16,
+    /// Congestion window of the present link, in bytes; 0 without a link.
+    pub congestion_window: u64,
+    /// How often the peer was lost and came back.
+    pub reconnects: u32,
+}
+
+impl PeerMeter {
+    fn add_link(&mut self, stats: &ConnectionStats) {
+        self.bytes_sent += stats.udp_tx.bytes;
+        self.bytes_received += stats.udp_rx.bytes;
+        self.packets_sent += stats.path.sent_packets;
+        self.packets_lost += stats.path.lost_packets;
+    }
+}
+
+/// What a queue keeps for [`PeerMeter`].
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    link: Option<Connection>,
+    received: Arc<AtomicU64>,
+    /// Of the links before.
+    before: PeerMeter,
+}
+
+impl Meter {
+    pub(super) fn link_lost(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.before.add_link(&link.stats());
+        }
+    }
+
+    pub(super) fn reconnected(&mut self) {
+        self.before.reconnects += 1;
+    }
+}
+
+impl Outboxes {
+    /// The session with the peer goes on over this link; `received` counts what is taken from it.
+    pub(crate) fn measure(&self, peer: &PeerId, link: &Connection, received: &Arc<AtomicU64>) {
+        if let Some(outbox) = self.lock_always().open.get_mut(peer) {
+            outbox.meter.link_lost();
+            outbox.meter.link = Some(link.clone());
+            outbox.meter.received = Arc::clone(received);
+        }
+    }
+
+    /// The figures of a peer; `None` for one that has no session.
+    pub(crate) fn meter(&self, peer: &PeerId) -> Option<PeerMeter> {
+        let (mut meter, link) = {
+            let inner = self.lock_always();
+            let outbox = inner.open.get(peer)?;
+            let oldest = outbox.entries.front().map(|entry| entry.since.elapsed());
+            let meter = PeerMeter {
+                messages_sent: outbox.sent_until,
+                messages_received: outbox.meter.received.load(Ordering::Relaxed),
+                queue_messages: outbox.entries.len(),
+                queue_bytes: outbox.bytes,
+                queue_age: oldest,
+                ..outbox.meter.before
+            };
+            (meter, outbox.meter.link.clone())
+        };
+        if let Some(link) = link {
+            let stats = link.stats();
+            meter.add_link(&stats);
+            meter.path_mtu = stats.path.current_mtu;
+            meter.congestion_window = stats.path.cwnd;
+        }
+        Some(meter)
+    }
+}
