@@ -136,7 +136,7 @@ int main(void) {
     int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
-    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader};
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsMdnsActive, IsLeader};
     int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;

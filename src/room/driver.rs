@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
-use crate::config::ManualOverrideRecovery;
+use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::raft::Recovery;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::introductions::is_dialable;
@@ -24,6 +24,7 @@ use crate::dispatch::{ConnectionResult, Event as HostEvent};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate};
+use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket::{self, Bound};
@@ -49,6 +50,8 @@ const LATE: Duration = Duration::from_millis(100);
 const CATCH_UP: Duration = Duration::from_millis(20);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
+/// Addresses found by discovery of which the host is still to be told.
+const FOUND_QUEUE: usize = 64;
 
 /// The body of the network thread. Tells through `started` what is bound, or why nothing is.
 pub(super) fn run(
@@ -106,6 +109,8 @@ pub(super) struct Driver {
     link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     dials: mpsc::UnboundedReceiver<DialDone>,
     dial_done: mpsc::UnboundedSender<DialDone>,
+    discovery: Option<Discovery>,
+    discovered: mpsc::Receiver<SocketAddr>,
     host_dials: usize,
     leave_asked: bool,
     departed: bool,
@@ -195,6 +200,8 @@ impl Driver {
             dials: DialLocks::default(),
         });
         tokio::spawn(Arc::clone(&gate).accept_all());
+        let (found, discovered) = mpsc::channel(FOUND_QUEUE);
+        let discovery = start_discovery(&shared, bound, &gate, found);
         let surroundings = Surroundings {
             outboxes: Arc::clone(&shared.outboxes),
             dispatch: Arc::clone(&shared.dispatch),
@@ -217,6 +224,8 @@ impl Driver {
             link_events,
             dials,
             dial_done,
+            discovery,
+            discovered,
             host_dials: 0,
             leave_asked: false,
             departed: false,
@@ -239,6 +248,7 @@ impl Driver {
             Some(ask) = self.asks.recv() => self.asked(ask),
             Some(command) = self.commands.recv() => self.commanded(command),
             Some(done) = self.dials.recv() => self.dialled(done),
+            Some(address) = self.discovered.recv() => self.found(address),
             () = sleep_until(deadline) => self.timer(deadline),
         }
     }
@@ -447,6 +457,11 @@ impl Driver {
         }
     }
 
+    /// Discovery has found a member, and the host wants to know.
+    fn found(&self, address: SocketAddr) {
+        tracing::info!(%address, "discovered");
+    }
+
     /// What this node says of itself to the holder of a key.
     pub(super) fn hello(&self, generation: u32, by_hand: bool) -> Hello {
         Hello {
@@ -474,6 +489,10 @@ impl Driver {
     async fn leave(mut self) {
         let limit = Instant::now() + LEAVE_LIMIT;
         self.gate.endpoint.set_server_config(None);
+        let mut discovery = None;
+        if let Some(running) = self.discovery.take() {
+            discovery = running.say_goodbye().await;
+        }
         let flushed = self.flush(Instant::now() + FLUSH_LIMIT).await;
         self.sessions.end_lanes(flushed);
         let slowest = self
@@ -495,6 +514,9 @@ impl Driver {
             .min(CLOSE_LIMIT);
         // Connections that do not close in time are forgotten with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
+        if let Some(discovery) = discovery {
+            discovery.wait();
+        }
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.
@@ -538,6 +560,30 @@ fn node_config(
         key: identity.fingerprint(),
         addresses: bound.addresses(),
     }
+}
+
+/// Discovery as the configuration has it. A room works without it.
+fn start_discovery(
+    shared: &Shared,
+    bound: Bound,
+    gate: &Arc<Gate>,
+    found: mpsc::Sender<SocketAddr>,
+) -> Option<Discovery> {
+    let mdns_port = shared.config.mdns_port?;
+    if shared.config.discovery == DiscoveryMode::Off {
+        return None;
+    }
+    let config = DiscoveryConfig {
+        session: &shared.session_id,
+        bound,
+        mdns_port,
+        mode: shared.config.discovery,
+        found,
+        announced: Arc::clone(&shared.announced),
+    };
+    Discovery::start(config, Arc::clone(gate))
+        .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
+        .ok()
 }
 
 /// Resolves and dials, within the handshake's time for all addresses together.

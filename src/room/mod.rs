@@ -9,7 +9,7 @@ mod hostile;
 mod sessions;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -53,6 +53,8 @@ struct Shared {
     /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
     commands: mpsc::UnboundedSender<HostCommand>,
     connects_running: AtomicUsize,
+    /// Whether discovery has announced this node.
+    announced: Arc<AtomicBool>,
 }
 
 /// What a host thread asks of the network thread.
@@ -97,6 +99,7 @@ impl Room {
             dispatch: Arc::new(dispatch),
             commands,
             connects_running: AtomicUsize::new(0),
+            announced: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);
         let network = thread::Builder::new()
@@ -158,6 +161,11 @@ impl Room {
     /// An address that another peer can dial.
     pub fn local_address(&self) -> SocketAddr {
         self.bound.best_address()
+    }
+
+    /// Whether discovery announces this node in the local network.
+    pub fn is_announced(&self) -> bool {
+        self.shared.announced.load(Ordering::Relaxed)
     }
 
     /// Longest message that may be sent, in bytes; a peer may take less.

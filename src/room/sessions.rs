@@ -263,6 +263,14 @@ impl Driver {
                 };
                 let _ = answer.send((ack, admitted.ok()));
             }
+            Ask::Linked { addresses, answer } => {
+                let mut known = self
+                    .node
+                    .membership()
+                    .iter()
+                    .flat_map(|(_, member)| &member.addresses);
+                let _ = answer.send(known.any(|address| addresses.contains(address)));
+            }
             Ask::Attach(attach, answer) => self.attach(*attach, answer),
         }
     }
