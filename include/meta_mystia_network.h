@@ -689,6 +689,13 @@ int32_t ShutdownNetwork(void);
 uint8_t IsNetworkInitialized(void);
 
 /**
+ * Whether this member is announced in the local network: 1 or 0. It becomes 1 as soon as the announcement went out
+ * on a network interface, which takes milliseconds after the room is opened; it is 0 where discovery is off (mdns_port
+ * 0, or discovery_mode MMN_DISCOVERY_OFF), no interface can be used, or no room is open.
+ */
+uint8_t IsMdnsActive(void);
+
+/**
  * The code of the calling thread's last failure: MMN_OK where no call has failed on this thread.
  * A call that succeeds leaves it alone.
  */

@@ -111,6 +111,7 @@ fn every_function_has_its_answer_without_a_room() {
         }
         assert_eq!(ShutdownNetwork(), -1);
         assert_eq!(IsLeader(), 0);
+        assert_eq!(IsMdnsActive(), 0);
         assert_eq!(IsNetworkInitialized(), 0);
         for text in [
             GetLocalAddr(),

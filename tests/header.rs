@@ -148,6 +148,8 @@ int main(void) {
         ForwardMessage;
     int32_t (*threshold)(uint32_t) = SetCompressionThreshold;
     int32_t (*stats)(const char *, PeerStats *) = GetPeerStats;
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsMdnsActive, IsLeader};
+    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;

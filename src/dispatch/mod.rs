@@ -206,22 +206,12 @@ impl Dispatch {
 
     /// Whether the host is still to be told that `peer` left: it is not admitted again before that.
     pub fn has_undelivered_left(&self, peer: &PeerId) -> bool {
-        self.shared.lock().has_undelivered_left(peer)
+        self.undelivered(|event| matches!(event, Event::Left(left) if left.peer == *peer)) > 0
     }
 
-    /// How often the host is still to be told that `peer` was lost.
-    pub fn undelivered_losses(&self, peer: &PeerId) -> usize {
-        self.shared.lock().undelivered_losses(peer)
-    }
-
-    /// How many join requests the host is still to be told.
-    pub fn undelivered_join_requests(&self) -> usize {
-        self.shared.lock().undelivered_join_requests()
-    }
-
-    /// How many connection results the host is still to be told.
-    pub fn undelivered_connection_results(&self) -> usize {
-        self.shared.lock().undelivered_connection_results()
+    /// How many events of that kind the host is still to be told.
+    pub fn undelivered(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+        self.shared.lock().undelivered(is_it)
     }
 
     /// Sets or removes the handler for messages. The old one is not running when this returns, unless the

@@ -646,25 +646,10 @@ impl Queue {
         self.hold_until.filter(|_| !self.stopped)
     }
 
-    pub(super) fn has_undelivered_left(&self, peer: &PeerId) -> bool {
-        self.entries
-            .iter()
-            .any(|entry| matches!(entry, Entry::Event(Event::Left(left)) if left.peer == *peer))
-    }
-
-    pub(super) fn undelivered_losses(&self, peer: &PeerId) -> usize {
-        let is_loss = |entry: &&Entry| matches!(entry, Entry::Event(Event::Reconnecting(lost)) if lost == peer);
-        self.entries.iter().filter(is_loss).count()
-    }
-
-    pub(super) fn undelivered_join_requests(&self) -> usize {
-        let is_request = |entry: &&Entry| matches!(entry, Entry::Event(Event::JoinRequest(_)));
-        self.entries.iter().filter(is_request).count()
-    }
-
-    pub(super) fn undelivered_connection_results(&self) -> usize {
-        let is_result = |entry: &&Entry| matches!(entry, Entry::Event(Event::ConnectionResult(_)));
-        self.entries.iter().filter(is_result).count()
+    /// How many queued events are of that kind.
+    pub(super) fn undelivered(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+        let is_it = |entry: &&Entry| matches!(entry, Entry::Event(event) if is_it(event));
+        self.entries.iter().filter(is_it).count()
     }
 
     /// Whether the dispatcher thread sleeps and must be woken; it counts as woken from here.

@@ -101,3 +101,13 @@ pub extern "C" fn IsNetworkInitialized() -> u8 {
         u8::from(runtime::is_initialized())
     })
 }
+
+/// Whether this member is announced in the local network: 1 or 0. It becomes 1 as soon as the announcement went out
+/// on a network interface, which takes milliseconds after the room is opened; it is 0 where discovery is off (mdns_port
+/// 0, or discovery_mode MMN_DISCOVERY_OFF), no interface can be used, or no room is open.
+#[unsafe(no_mangle)]
+pub extern "C" fn IsMdnsActive() -> u8 {
+    guard("IsMdnsActive", || {
+        u8::from(runtime::room().is_some_and(|room| room.is_announced()))
+    })
+}

@@ -78,6 +78,13 @@ pub(crate) enum Ask {
         /// What we say, and a place for it unless that is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
     },
+    /// Whether a member is linked that takes links at one of these addresses.
+    Linked {
+        /// The addresses.
+        addresses: Vec<SocketAddr>,
+        /// Whether there is one.
+        answer: oneshot::Sender<bool>,
+    },
     /// Both ends take the link; told when it is part of the room, or the code that says why it is not.
     Attach(Box<Attach>, oneshot::Sender<Result<(), Code>>),
 }

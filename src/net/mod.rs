@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod dial;
+pub(crate) mod discovery;
 pub(crate) mod frame;
 pub(crate) mod identity;
 pub(crate) mod lane;

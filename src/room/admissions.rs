@@ -14,6 +14,7 @@ use super::sessions::Session;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
 use crate::core::wire::{Candidate, Hello, HelloAck, HostMode, PeerEntry, Verdict};
+use crate::dispatch::Event as HostEvent;
 use crate::error::Code;
 use crate::net::dial::{Ask, Attach, Refused, Reservation};
 use crate::net::identity::close_code;
@@ -139,6 +140,14 @@ impl Driver {
                 from,
                 answer,
             } => self.consider(hello, key, from, false, Asker::Acceptor(answer)),
+            Ask::Linked { addresses, answer } => {
+                let mut known = self
+                    .node
+                    .membership()
+                    .iter()
+                    .flat_map(|(_, member)| &member.addresses);
+                let _ = answer.send(known.any(|address| addresses.contains(address)));
+            }
             Ask::Attach(attach, answer) => self.attach(*attach, answer),
         }
     }
@@ -389,7 +398,9 @@ impl Driver {
                     || (generation == least_generation && losses < least_losses);
                 let dispatch = &self.shared.dispatch;
                 let untold = dispatch.has_undelivered_left(&peer)
-                    || dispatch.undelivered_losses(&peer) >= MAX_UNTOLD_LOSSES;
+                    || dispatch
+                        .undelivered(|event| *event == HostEvent::Reconnecting(peer.clone()))
+                        >= MAX_UNTOLD_LOSSES;
                 if outlived || untold || self.sessions.is_departing(&peer) {
                     Err(Code::ConnectionFailed)
                 } else {

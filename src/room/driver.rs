@@ -16,7 +16,7 @@ use super::admissions::Admissions;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
-use crate::config::ManualOverrideRecovery;
+use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::raft::Recovery;
 use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
@@ -28,6 +28,7 @@ use crate::dispatch::{self, ConnectionResult, Event as HostEvent, JoinRequest, L
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate, Refused};
+use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket::{self, Bound};
@@ -51,14 +52,17 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 const LATE: Duration = Duration::from_millis(100);
 /// What it takes to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// Join requests that the host is still to be told of, at most; to whom comes then the room is full.
-const MAX_UNTOLD_REQUESTS: usize = 64;
+/// Join requests that the host is still to be told of, at most: to whom comes then the room is full. And members
+/// found by discovery, at most: more are not told.
+const MAX_UNTOLD: usize = 64;
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
+/// Addresses found by discovery of which the host is still to be told.
+const FOUND_QUEUE: usize = 64;
 
 /// The body of the network thread. Tells through `started` what is bound, or why nothing is.
 pub(super) fn run(
@@ -121,6 +125,8 @@ pub(super) struct Driver {
     /// Peers to disconnect that have taken what was queued for them.
     disconnects: mpsc::UnboundedReceiver<PeerId>,
     flushed: mpsc::UnboundedSender<PeerId>,
+    discovery: Option<Discovery>,
+    discovered: mpsc::Receiver<SocketAddr>,
     host_dials: usize,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
@@ -213,6 +219,8 @@ impl Driver {
             dials: DialLocks::default(),
         });
         tokio::spawn(Arc::clone(&gate).accept_all());
+        let (found, discovered) = mpsc::channel(FOUND_QUEUE);
+        let discovery = start_discovery(&shared, bound, &gate, found);
         let surroundings = Surroundings {
             outboxes: Arc::clone(&shared.outboxes),
             dispatch: Arc::clone(&shared.dispatch),
@@ -240,6 +248,8 @@ impl Driver {
             dial_done,
             disconnects,
             flushed,
+            discovery,
+            discovered,
             host_dials: 0,
             join_payload: Vec::new(),
             leave_asked: false,
@@ -266,6 +276,7 @@ impl Driver {
             Some(peer) = self.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
+            Some(address) = self.discovered.recv() => self.found(address),
             () = sleep_until(deadline) => self.timer(deadline),
         }
     }
@@ -406,7 +417,7 @@ impl Driver {
                 HostEvent::SetLeaderResult { target, code }
             }
             Event::JoinRequest { request, .. }
-                if self.shared.dispatch.undelivered_join_requests() >= MAX_UNTOLD_REQUESTS =>
+                if self.untold(|event| matches!(event, HostEvent::JoinRequest(_))) =>
             {
                 let verdict = Verdict::Full;
                 self.feed(Input::Command(Command::AnswerJoin { request, verdict }));
@@ -575,6 +586,20 @@ impl Driver {
         }
     }
 
+    /// Discovery has found a member, and the host wants to know.
+    fn found(&self, address: SocketAddr) {
+        tracing::info!(%address, "discovered");
+        if !self.untold(|event| matches!(event, HostEvent::Discovered { .. })) {
+            let address = address.to_string();
+            self.shared.dispatch.push(HostEvent::Discovered { address });
+        }
+    }
+
+    /// Whether the host looks away and is not to be told more events of that kind.
+    fn untold(&self, is_it: impl Fn(&HostEvent) -> bool) -> bool {
+        self.shared.dispatch.undelivered(is_it) >= MAX_UNTOLD
+    }
+
     /// What this node says of itself to the holder of a key.
     pub(super) fn hello(&self, key: Fingerprint, by_hand: bool) -> Hello {
         let (generation, losses) = self.sessions.numbers(key);
@@ -605,6 +630,10 @@ impl Driver {
     async fn leave(mut self) {
         let limit = Instant::now() + LEAVE_LIMIT;
         self.gate.endpoint.set_server_config(None);
+        let mut discovery = None;
+        if let Some(running) = self.discovery.take() {
+            discovery = running.say_goodbye().await;
+        }
         let flushed = self.flush(Instant::now() + FLUSH_LIMIT).await;
         self.sessions.end_lanes(flushed);
         let slowest = self
@@ -627,6 +656,9 @@ impl Driver {
         // Connections that do not close in time are forgotten with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
         self.shared.outboxes.close_all();
+        if let Some(discovery) = discovery {
+            discovery.wait();
+        }
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.
@@ -706,6 +738,30 @@ async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
         }
     }
     result
+}
+
+/// Discovery as the configuration has it. A room works without it.
+fn start_discovery(
+    shared: &Shared,
+    bound: Bound,
+    gate: &Arc<Gate>,
+    found: mpsc::Sender<SocketAddr>,
+) -> Option<Discovery> {
+    let mdns_port = shared.config.mdns_port?;
+    if shared.config.discovery == DiscoveryMode::Off {
+        return None;
+    }
+    let config = DiscoveryConfig {
+        session: &shared.session_id,
+        bound,
+        mdns_port,
+        mode: shared.config.discovery,
+        found,
+        announced: Arc::clone(&shared.announced),
+    };
+    Discovery::start(config, Arc::clone(gate))
+        .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
+        .ok()
 }
 
 /// Resolves and dials, within the handshake's time for all addresses together.

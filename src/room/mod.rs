@@ -24,7 +24,7 @@ use crate::config::Config;
 use crate::core::election::ElectionError;
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
-use crate::dispatch::{Dispatch, FIRST_RECEIVE_HOLD, Incoming, Limits};
+use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
 };
@@ -58,6 +58,8 @@ struct Shared {
     commands: mpsc::UnboundedSender<HostCommand>,
     connects_running: AtomicUsize,
     auto_reconnect: AtomicBool,
+    /// Whether discovery has announced this node.
+    announced: Arc<AtomicBool>,
 }
 
 /// What a host thread asks of the network thread.
@@ -126,6 +128,7 @@ impl Room {
             dispatch,
             commands,
             connects_running: AtomicUsize::new(0),
+            announced: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);
         let network = thread::Builder::new()
@@ -189,6 +192,11 @@ impl Room {
         self.bound.best_address()
     }
 
+    /// Whether discovery announces this node in the local network.
+    pub fn is_announced(&self) -> bool {
+        self.shared.announced.load(Ordering::Relaxed)
+    }
+
     /// Longest message that may be sent, in bytes; a peer may take less.
     pub fn max_message_size(&self) -> usize {
         self.shared.config.max_message_size
@@ -210,7 +218,10 @@ impl Room {
             return Err(ConnectError::OwnAddress { address });
         }
         let running = self.shared.connects_running.load(Ordering::Relaxed);
-        let undelivered = self.shared.dispatch.undelivered_connection_results();
+        let undelivered = self
+            .shared
+            .dispatch
+            .undelivered(|event| matches!(event, Event::ConnectionResult(_)));
         if running + undelivered >= MAX_PENDING_CONNECTS {
             return Err(ConnectError::TooManyPending {
                 limit: MAX_PENDING_CONNECTS,

@@ -1,0 +1,441 @@
+//! Members of one room find each other in the local network, by multicast DNS (RFC 6762, RFC 6763).
+//!
+//! What is announced says that somebody here is in some room, where it takes links, and 16 bits of a keyed hash
+//! of the room's name, by which its members pick each other out. Everybody in the network can read that and say
+//! the same; who belongs to the room is decided where a link is admitted, as for every other link.
+//!
+//! The crate `mdns-sd` has a thread of its own for each responder; [`ending`] tells how it is seen to its end.
+
+mod ending;
+mod finds;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use hmac::{Hmac, Mac};
+use mdns_sd::{DaemonEvent, IfKind, Receiver, ResolvedService, ScopedIp, ServiceDaemon};
+use mdns_sd::{ServiceEvent, ServiceInfo};
+use ring::rand::{SecureRandom, SystemRandom};
+use sha2::Sha256;
+use thiserror::Error;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+
+use super::dial::{Ask, Gate};
+use super::socket::Bound;
+use crate::config::DiscoveryMode;
+use crate::core::id::PeerId;
+use crate::core::id::SessionId;
+use crate::core::introductions::is_dialable;
+use crate::error::Code;
+pub(crate) use ending::Ending;
+use finds::{Dial, Finds, Outcome};
+
+/// What is announced and looked for.
+const SERVICE: &str = "_meta-mystia._udp.local.";
+/// The TXT key of the protocol's version.
+const VERSION_KEY: &str = "v";
+/// The protocol's version, as in [`super::identity::ALPN`].
+const VERSION: &str = "1";
+/// The TXT key of the room's tag.
+const TAG_KEY: &str = "t";
+/// What the tag is the hash of, keyed with the room's name.
+const TAG_TEXT: &[u8] = b"mmn mdns";
+/// Records of others that the responder may remember. One who fills it floods the network: discovery ends.
+const MAX_CACHED_RECORDS: i64 = 8192;
+/// How often that is looked at.
+const CACHE_CHECK: Duration = Duration::from_secs(10);
+/// Wait before looking anew, when the responder has given up telling what it finds because it was too much.
+const BROWSE_PAUSE: Duration = Duration::from_secs(10);
+
+/// Why there is no discovery. The room works without it.
+#[derive(Debug, Error)]
+pub(crate) enum DiscoveryError {
+    /// The system gave no randomness.
+    #[error("the system's random generator failed")]
+    NoRandomness,
+    /// The responder could not be started.
+    #[error(transparent)]
+    Mdns(#[from] mdns_sd::Error),
+}
+
+/// What is announced, and what is done about what is found.
+pub(crate) struct DiscoveryConfig<'a> {
+    /// The room.
+    pub(crate) session: &'a SessionId,
+    /// Where links are taken.
+    pub(crate) bound: Bound,
+    /// The UDP port of the multicast group.
+    pub(crate) mdns_port: u16,
+    /// What to do.
+    pub(crate) mode: DiscoveryMode,
+    /// Told each address of each member that is found, where the mode is to report.
+    pub(crate) found: mpsc::Sender<SocketAddr>,
+    /// Set as soon as something was announced.
+    pub(crate) announced: Arc<AtomicBool>,
+}
+
+/// Discovery that runs. To be ended with [`Discovery::say_goodbye`].
+pub(crate) struct Discovery {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Ending>,
+}
+
+impl Discovery {
+    /// Announces and looks, in a task of the present runtime and a thread of the responder.
+    ///
+    /// Where no interface can multicast nothing is announced and nothing found, until one can.
+    ///
+    /// # Errors
+    /// [`DiscoveryError`]; nothing is left running then.
+    pub(crate) fn start(
+        config: DiscoveryConfig<'_>,
+        gate: Arc<Gate>,
+    ) -> Result<Self, DiscoveryError> {
+        let instance = random_name()?;
+        let tag = tag(config.session);
+        let service = announcement(&instance, &tag, config.bound)?;
+        let own_name = service.get_fullname().to_owned();
+        let daemon = ServiceDaemon::new_with_port(config.mdns_port)?;
+        let begun = (|| {
+            let monitor = daemon.monitor()?;
+            let events = daemon.browse(SERVICE)?;
+            daemon.register(service)?;
+            Ok::<_, mdns_sd::Error>((monitor, events))
+        })();
+        let (monitor, events) = match begun {
+            Ok(begun) => begun,
+            Err(error) => {
+                Ending::of(daemon, None).wait();
+                return Err(error.into());
+            }
+        };
+        let (stop, stopped) = oneshot::channel();
+        let runner = Runner {
+            daemon,
+            gate,
+            tag,
+            bound: config.bound,
+            mode: config.mode,
+            found: config.found,
+            announced: config.announced,
+            finds: Finds::new(own_name),
+            dials: JoinSet::new(),
+        };
+        let task = tokio::spawn(runner.run(monitor, events, stopped));
+        Ok(Self { stop, task })
+    }
+
+    /// Takes the announcement back and begins the end; what is given is to be waited for.
+    pub(crate) async fn say_goodbye(self) -> Option<Ending> {
+        // It may have ended already.
+        let _ = self.stop.send(());
+        self.task.await.ok()
+    }
+}
+
+/// The task.
+struct Runner {
+    daemon: ServiceDaemon,
+    gate: Arc<Gate>,
+    tag: String,
+    bound: Bound,
+    mode: DiscoveryMode,
+    found: mpsc::Sender<SocketAddr>,
+    announced: Arc<AtomicBool>,
+    finds: Finds,
+    dials: JoinSet<(Dial, Outcome)>,
+}
+
+impl Runner {
+    async fn run(
+        mut self,
+        monitor: Receiver<DaemonEvent>,
+        mut events: Receiver<ServiceEvent>,
+        mut stopped: oneshot::Receiver<()>,
+    ) -> Ending {
+        let mut check = interval(CACHE_CHECK);
+        check.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let dial_at = self.finds.next_dial();
+            let far = || Instant::now() + Duration::from_secs(3600);
+            tokio::select! {
+                _ = &mut stopped => break,
+                event = events.recv_async() => match event {
+                    Ok(event) => self.heard(event).await,
+                    Err(_) => {
+                        tracing::warn!("discovery has found more than it could follow");
+                        let Some(again) = self.browse_again(&mut stopped).await else {
+                            break;
+                        };
+                        events = again;
+                    }
+                },
+                Ok(event) = monitor.recv_async() => {
+                    if matches!(event, DaemonEvent::Announce(..))
+                        && !self.announced.swap(true, Ordering::Relaxed)
+                    {
+                        tracing::info!("announced in the local network");
+                    }
+                }
+                Some(done) = self.dials.join_next() => {
+                    if let Ok((dial, outcome)) = done {
+                        self.finds.dialled(Instant::now(), &dial, outcome);
+                    }
+                }
+                () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
+                _ = check.tick() => {
+                    if self.is_flooded().await {
+                        tracing::warn!(
+                            limit = MAX_CACHED_RECORDS,
+                            "discovery ends: the local network floods it with records"
+                        );
+                        break;
+                    }
+                }
+            }
+        }
+        self.announced.store(false, Ordering::Relaxed);
+        Ending::of(self.daemon, Some(events))
+    }
+
+    /// `None` when the end came meanwhile.
+    async fn browse_again(
+        &self,
+        stopped: &mut oneshot::Receiver<()>,
+    ) -> Option<Receiver<ServiceEvent>> {
+        tokio::select! {
+            _ = stopped => None,
+            () = sleep(BROWSE_PAUSE) => self.daemon.browse(SERVICE).ok(),
+        }
+    }
+
+    async fn is_flooded(&self) -> bool {
+        let Ok(answer) = self.daemon.get_metrics() else {
+            return false;
+        };
+        let Ok(Ok(metrics)) = timeout(Duration::from_secs(1), answer.recv_async()).await else {
+            return false;
+        };
+        let cached = metrics
+            .iter()
+            .filter(|(name, _)| name.starts_with("cached-"))
+            .map(|(_, count)| count)
+            .sum::<i64>();
+        cached > MAX_CACHED_RECORDS
+    }
+
+    async fn heard(&mut self, event: ServiceEvent) {
+        match event {
+            ServiceEvent::ServiceResolved(service) => {
+                let addresses = match self.is_of_the_room(&service) {
+                    true => self.addresses(&service),
+                    // It may have said another thing before.
+                    false => Vec::new(),
+                };
+                let new = self
+                    .finds
+                    .heard(Instant::now(), &service.fullname, addresses);
+                for address in new {
+                    tracing::info!(%address, "found a member in the local network");
+                    if self.mode == DiscoveryMode::Report {
+                        // The room goes away where nobody listens.
+                        let _ = self.found.send(address).await;
+                    }
+                }
+            }
+            ServiceEvent::ServiceRemoved(_, name) => self.finds.gone(&name),
+            _ => {}
+        }
+    }
+
+    fn is_of_the_room(&self, service: &ResolvedService) -> bool {
+        let says = |key| service.txt_properties.get_property_val_str(key);
+        says(VERSION_KEY) == Some(VERSION) && says(TAG_KEY) == Some(&self.tag)
+    }
+
+    /// Where the service may be dialled, the best first.
+    fn addresses(&self, service: &ResolvedService) -> Vec<SocketAddr> {
+        let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+        let is_loopback = |index: u32| {
+            interfaces
+                .iter()
+                .any(|own| own.index == Some(index) && own.is_loopback())
+        };
+        let mut addresses: Vec<_> = service
+            .addresses
+            .iter()
+            .filter(|scoped| {
+                // A neighbour must not send us to services of this machine.
+                !scoped.is_loopback()
+                    || match scoped {
+                        ScopedIp::V4(v4) => {
+                            v4.interface_ids().iter().any(|id| is_loopback(id.index))
+                        }
+                        ScopedIp::V6(v6) => is_loopback(v6.scope_id().index),
+                        _ => false,
+                    }
+            })
+            .map(|scoped| SocketAddr::new(scoped.to_ip_addr(), service.port))
+            .filter(|address| is_dialable(*address) && self.bound.reaches(*address))
+            // It would need the interface's number on its further way.
+            .filter(|address| !matches!(address.ip(), IpAddr::V6(v6) if v6.is_unicast_link_local()))
+            .collect();
+        let is_on_link = |ip: IpAddr| {
+            interfaces.iter().any(|own| match (&own.addr, ip) {
+                (if_addrs::IfAddr::V4(own), IpAddr::V4(ip)) => {
+                    let mask = u32::from(own.netmask);
+                    u32::from(own.ip) & mask == u32::from(ip) & mask
+                }
+                (if_addrs::IfAddr::V6(own), IpAddr::V6(ip)) => {
+                    let mask = u128::from(own.netmask);
+                    u128::from(own.ip) & mask == u128::from(ip) & mask
+                }
+                _ => false,
+            })
+        };
+        addresses.sort_by_key(|address| {
+            let ip = address.ip();
+            (!is_on_link(ip), ip.is_loopback(), ip.is_ipv6(), *address)
+        });
+        addresses
+    }
+
+    fn dial_those_due(&mut self) {
+        if self.mode != DiscoveryMode::Connect {
+            return self.finds.dial_nobody();
+        }
+        for dial in self.finds.due(Instant::now()) {
+            let gate = Arc::clone(&self.gate);
+            self.dials.spawn(async move {
+                let outcome = match is_linked(&gate, &dial).await {
+                    true => Outcome::Linked,
+                    false => {
+                        let limit = gate.handshake_timeout;
+                        let result = tokio::select! {
+                            result = gate.dial(dial.address, None, false, limit) => result,
+                            () = super::socket::refused(dial.address) => Err(Code::ConnectionFailed.into()),
+                        };
+                        tracing::debug!(address = %dial.address, ?result, "dialled what was found");
+                        outcome_of(result.map_err(|refused| refused.code))
+                    }
+                };
+                (dial, outcome)
+            });
+        }
+    }
+}
+
+/// Whether a member is linked that takes links at one of these addresses.
+async fn is_linked(gate: &Gate, dial: &Dial) -> bool {
+    let (answer, answered) = oneshot::channel();
+    let ask = Ask::Linked {
+        addresses: dial.all_addresses.clone(),
+        answer,
+    };
+    // Without a room nobody is linked, and the dial fails.
+    gate.asks.send(ask).await.is_ok() && answered.await == Ok(true)
+}
+
+fn outcome_of(result: Result<PeerId, Code>) -> Outcome {
+    match result {
+        Ok(_) => Outcome::Linked,
+        Err(Code::AlreadyConnected) => Outcome::LinkedElsewhere,
+        // Another room with the same tag, a member that is not wanted, or ourselves: no dial ends better.
+        Err(
+            Code::SessionMismatch
+            | Code::AuthenticationFailed
+            | Code::VersionMismatch
+            | Code::PolicyMismatch
+            | Code::Rejected
+            | Code::InvalidArgument,
+        ) => Outcome::Hopeless,
+        Err(_) => Outcome::Failed,
+    }
+}
+
+fn announcement(instance: &str, tag: &str, bound: Bound) -> Result<ServiceInfo, mdns_sd::Error> {
+    let host = format!("{instance}.local.");
+    let properties = [(VERSION_KEY, VERSION), (TAG_KEY, tag)];
+    let service = |addresses: &[IpAddr]| {
+        let port = bound.port;
+        ServiceInfo::new(
+            SERVICE,
+            instance,
+            &host,
+            addresses,
+            port,
+            properties.as_slice(),
+        )
+    };
+    let mut service = match bound.address {
+        Some(ip) if !ip.is_unspecified() => service(&[ip])?,
+        Some(IpAddr::V4(_)) => {
+            let mut service = service(&[])?.enable_addr_auto();
+            service.set_interfaces(vec![IfKind::IPv4]);
+            service
+        }
+        _ => service(&[])?.enable_addr_auto(),
+    };
+    // The names are 64 random bits: asking first whether they are taken would only take time.
+    service.set_requires_probe(false);
+    Ok(service)
+}
+
+/// By what members of one room pick each other out: it says next to nothing about the room's name, and less
+/// about its secret.
+fn tag(session: &SessionId) -> String {
+    // HMAC takes keys of any length.
+    let Ok(mac) = Hmac::<Sha256>::new_from_slice(session.as_str().as_bytes()) else {
+        return String::new();
+    };
+    let hash = mac.chain_update(TAG_TEXT).finalize().into_bytes();
+    format!("{:02x}{:02x}", hash[0], hash[1])
+}
+
+/// A name that says nothing and is nobody else's.
+fn random_name() -> Result<String, DiscoveryError> {
+    let mut bytes = [0; 8];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| DiscoveryError::NoRandomness)?;
+    Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::identity::ALPN;
+
+    #[test]
+    fn the_announced_version_is_the_protocols() {
+        assert_eq!(ALPN, format!("mmn/{VERSION}").as_bytes());
+    }
+
+    #[test]
+    fn the_tag_is_16_bits_of_the_keyed_hash_of_the_rooms_name() {
+        let session = |name: &str| SessionId::new(name).expect("valid");
+        // echo -n "mmn mdns" | openssl dgst -sha256 -hmac tea
+        assert_eq!(tag(&session("tea")), "db87");
+        assert_ne!(tag(&session("tea")), tag(&session("coffee")));
+    }
+
+    #[test]
+    fn what_is_announced_names_neither_the_room_nor_the_member() {
+        let bound = Bound {
+            address: Some(IpAddr::from([127, 0, 0, 1])),
+            port: 4433,
+        };
+        let instance = random_name().expect("randomness");
+        let service = announcement(&instance, "00ff", bound).expect("a service");
+        assert_eq!(service.get_fullname(), format!("{instance}.{SERVICE}"));
+        assert_eq!(service.get_port(), 4433);
+        assert_eq!(service.get_property_val_str("v"), Some(VERSION));
+        assert_eq!(service.get_property_val_str("t"), Some("00ff"));
+        assert_eq!(service.get_properties().iter().count(), 2);
+        assert_ne!(random_name().expect("randomness"), instance);
+    }
+}

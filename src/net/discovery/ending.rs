@@ -1,0 +1,204 @@
+//! The end of the responder's thread.
+//!
+//! After the room is closed the host may unload the library, so that no thread may be left in it. The crate
+//! gives no handle of its thread to join; it only says when the thread is about to return. But before that the
+//! thread tells every search that it has stopped, and that wakes whoever waits for the search, on the
+//! responder's own thread. So our waker runs there once, and leaves a value in the thread's local storage. It is
+//! dropped after everything else that the thread runs of this library, and the drop is seen here. On Linux we
+//! then also wait until the system shows no such thread any more; elsewhere what is left then is the system's
+//! own code.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mdns_sd::{DaemonStatus, Error, Receiver, ServiceDaemon, ServiceEvent};
+
+/// How long the thread may take to its end. It takes milliseconds, unless the machine stands still.
+const LIMIT: Duration = Duration::from_secs(1);
+/// How often the system is asked whether the thread is gone, and a full queue whether it has room.
+const GLANCE: Duration = Duration::from_micros(500);
+/// What a thread gets that has said that it ends, but in which nothing could be left.
+const UNSEEN_END: Duration = Duration::from_millis(20);
+
+/// A responder that has been told to end.
+#[must_use = "its thread may still run"]
+pub(crate) struct Ending {
+    began: Instant,
+    /// The thread's word that it is about to return.
+    returns: Option<Receiver<DaemonStatus>>,
+    /// What keeps the waker registered.
+    waits: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Closed when the thread's local values are dropped.
+    ended: mpsc::Receiver<()>,
+    /// Where Linux shows the thread.
+    shown_at: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl Ending {
+    /// Takes announcements back and ends the responder's thread; does not wait for that. `events` are of a search
+    /// that goes on.
+    pub(super) fn of(daemon: ServiceDaemon, events: Option<Receiver<ServiceEvent>>) -> Self {
+        let (alive, ended) = mpsc::channel();
+        let shown_at = Arc::default();
+        let planter = Planter {
+            alive: Mutex::new(Some(alive)),
+            shown_at: Arc::clone(&shown_at),
+        };
+        let waits = events.and_then(|events| register(events, &Waker::from(Arc::new(planter))));
+        Self {
+            began: Instant::now(),
+            returns: tell_to_end(&daemon),
+            waits,
+            ended,
+            shown_at,
+        }
+    }
+
+    /// Waits until the thread is gone; longer than [`LIMIT`] from the beginning only where the machine
+    /// stands still, and then it says so.
+    pub(crate) fn wait(self) {
+        let until = self.began + LIMIT;
+        let left = || until.saturating_duration_since(Instant::now());
+        if self.waits.is_none() {
+            let said = self.returns.map(|returns| returns.recv_timeout(left()));
+            // Without a queue it had ended before.
+            tracing::debug!(?said, "the end of the discovery thread cannot be seen");
+            thread::sleep(UNSEEN_END);
+            return;
+        }
+        if self.ended.recv_timeout(left()) == Err(mpsc::RecvTimeoutError::Timeout) {
+            tracing::error!("the discovery thread does not end");
+            return;
+        }
+        let shown_at = self
+            .shown_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(shown_at) = shown_at {
+            while shown_at.exists() && !left().is_zero() {
+                thread::sleep(GLANCE);
+            }
+        }
+    }
+}
+
+/// Has `waker` called by the next event, on the thread that sends it. `None` when there will be none.
+fn register(
+    events: Receiver<ServiceEvent>,
+    waker: &Waker,
+) -> Option<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    loop {
+        let next = events.clone();
+        let mut waits: Pin<Box<dyn Future<Output = _> + Send>> =
+            Box::pin(async move { next.recv_async().await });
+        match waits.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Pending => {
+                return Some(Box::pin(async move {
+                    // It is never polled again.
+                    let _ = waits.await;
+                }));
+            }
+            Poll::Ready(Ok(_)) => {} // what was told before
+            Poll::Ready(Err(_)) => return None,
+        }
+    }
+}
+
+/// Asks until there is room in the responder's queue; `None` when it has ended already.
+fn tell_to_end(daemon: &ServiceDaemon) -> Option<Receiver<DaemonStatus>> {
+    let until = Instant::now() + LIMIT;
+    loop {
+        match daemon.shutdown() {
+            Ok(returns) => return Some(returns),
+            Err(Error::Again) if Instant::now() < until => thread::sleep(GLANCE),
+            Err(error) => {
+                tracing::debug!(%error, "the discovery thread takes no order");
+                return None;
+            }
+        }
+    }
+}
+
+thread_local! {
+    static PLANTED: RefCell<Vec<mpsc::Sender<()>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Leaves `alive` with the thread that wakes it.
+struct Planter {
+    alive: Mutex<Option<mpsc::Sender<()>>>,
+    shown_at: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl Wake for Planter {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let alive = self
+            .alive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(alive) = alive else {
+            return;
+        };
+        if cfg!(target_os = "linux") {
+            // "<process>/task/<thread>"
+            *self.shown_at.lock().unwrap_or_else(PoisonError::into_inner) =
+                std::fs::read_link("/proc/thread-self")
+                    .ok()
+                    .map(|link| PathBuf::from("/proc").join(link));
+        }
+        // Where the thread's values are gone already, so is the rest of it.
+        let _ = PLANTED.try_with(|planted| planted.borrow_mut().push(alive));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn daemon() -> (ServiceDaemon, Receiver<ServiceEvent>) {
+        let daemon = ServiceDaemon::new_with_port(0).expect("a daemon");
+        let events = daemon.browse("_test._udp.local.").expect("a search");
+        (daemon, events)
+    }
+
+    #[test]
+    fn a_value_left_with_the_thread_is_dropped_at_its_end() {
+        for _ in 0..20 {
+            let (daemon, events) = daemon();
+            let ending = Ending::of(daemon, Some(events));
+            assert!(ending.waits.is_some());
+            let (shown_at, began) = (Arc::clone(&ending.shown_at), ending.began);
+            // `wait` takes it; a copy shows that it was there.
+            ending
+                .ended
+                .recv_timeout(Duration::from_secs(30))
+                .expect_err("closed");
+            let shown = shown_at.lock().expect("not poisoned").clone();
+            ending.wait();
+            if cfg!(target_os = "linux") {
+                let shown = shown.expect("the waker ran on the thread");
+                assert!(!shown.exists(), "{} is still there", shown.display());
+            }
+            assert!(began.elapsed() < Duration::from_secs(30));
+        }
+    }
+
+    #[test]
+    fn a_search_that_nobody_hears_of_any_more_is_ended_all_the_same() {
+        let (daemon, events) = daemon();
+        drop(events);
+        Ending::of(daemon.clone(), None).wait();
+        assert!(daemon.shutdown().is_err(), "it has ended");
+    }
+}
