@@ -27,7 +27,8 @@ compile bindings/c/tests/survive.c survive
 
 export MMN_LIBRARY=$library
 # Reports go to files: hosts may have closed standard error, and the partners' reports count, too.
-export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=0:log_path=$reports/report
+options=detect_stack_use_after_return=1:log_path=$reports/report
+export ASAN_OPTIONS=detect_leaks=1:$options
 export MALLOC_ARENA_MAX=1
 
 # proves WORD ARGUMENT...: `fault ARGUMENT...` must fail, and the report name WORD
@@ -57,8 +58,11 @@ run() {
     echo "$*"
     scripts/isolated.py "$@" || failed=1
 }
-run "$programs/survive" --rounds 30 unregister shutdown restart reload reentry
+run "$programs/survive" --rounds 30 unregister shutdown restart reentry
 run "$programs/chaos"
+# Without the search for leaks: an unloaded library's static variables are gone, and with them what they pointed to (the
+# nodes that arc-swap keeps for reuse, 128 bytes per thread that there was at a time). survive.c measures that growth.
+ASAN_OPTIONS=detect_leaks=0:$options run "$programs/survive" reload
 if [ -n "$(ls "$reports")" ]; then
     cat "$reports"/*
     failed=1
