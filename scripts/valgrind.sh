@@ -4,10 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Not optimized: an optimizer may look at a value before it looks at whether there is one, which is right (the value does
-# not count then) and which valgrind cannot know.
-cargo build --lib
-library=$PWD/target/debug/libmeta_mystia_network.so
+# Hardly optimized: a good optimizer looks at a value before it looks at whether there is one, which is right (the value does
+# not count then) and which valgrind takes for a fault.
+CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_DEV_DEBUG=line-tables-only cargo build --lib --target-dir target/valgrind
+library=$PWD/target/valgrind/debug/libmeta_mystia_network.so
 programs=target/valgrind
 mkdir -p "$programs"
 gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -pthread -Iinclude bindings/c/tests/survive.c -o "$programs/survive" -ldl
