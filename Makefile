@@ -3,7 +3,7 @@
 
 LIBRARY := target/release/libmeta_mystia_network.so
 
-.PHONY: help build dist demo test lint figures header clean
+.PHONY: help build dist demo test asan valgrind soak lint figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -17,8 +17,19 @@ dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
 demo: tools build ## one room of three hosts in three languages; the leader is killed
 	@python3 scripts/demo.py
 
-test: tools ## what CI runs: every outcome, with generous time limits
+test: ## what CI runs: every outcome, with generous time limits
+	@scripts/install-tools.sh coreclr
 	@scripts/test.sh
+
+asan: tools ## the C hosts and the library under AddressSanitizer and LeakSanitizer
+	@scripts/asan.sh
+
+valgrind: ## the C hosts and the library under valgrind
+	@scripts/install-tools.sh valgrind
+	@scripts/valgrind.sh
+
+soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=900) of joins, crashes and pauses
+	@scripts/soak.sh
 
 lint: ## formatting and lints, warnings as errors
 	cargo fmt --check

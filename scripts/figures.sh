@@ -31,5 +31,8 @@ awk -v ours="$ours" -v plain="$plain" 'BEGIN {
     printf "round trip of 32 bytes: %.1f us; plain UDP: %.1f us; ratio %.1f\n", ours, plain, ours / plain
 }'
 
+echo
+scripts/isolated.py python3 tests/hosts/member/sixteen.py build 60 2>/dev/null
+
 bench idle 8 20
 bench ffi 1000000

@@ -1,10 +1,13 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
-# it. Says nothing and takes milliseconds when nothing is missing.
+# it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
+# valgrind.
 set -eu
+cd "$(dirname "$0")/.."
 
 missing=""  # the tools, for people
 packages="" # the Debian packages that bring them
+more="$*"   # the further tools
 
 lacks() {
     missing="$missing $1"
@@ -28,7 +31,49 @@ look() {
     has mcs || lacks mcs "mono-mcs"
     has mono || lacks mono "mono-runtime"
     has python3 || lacks python3 "python3"
+    for tool in $more; do
+        case $tool in
+            coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
+            *) has "$tool" || lacks "$tool" "$tool" ;;
+        esac
+    done
 }
+
+# .NET Core 3.1's runtime, which a package of Python carries: one file to download, nothing to install. The program that it
+# brings to get system libraries is never called.
+coreclr=target/tools/dotnetcore2
+coreclr_version=3.1.23
+coreclr_sha256=5f076ddc39da0c685e7de20ecb91ee81185928918ec86fbeb3bffc55dd867ab5
+
+has_coreclr() {
+    [ -x "$coreclr/bin/dotnet" ]
+}
+
+has_pip() {
+    python3 -m pip --version >/dev/null 2>&1
+}
+
+wants_coreclr() {
+    case " $more " in *" coreclr "*) ! has_coreclr ;; *) false ;; esac
+}
+
+get_coreclr() {
+    folder=$(mktemp -d)
+    mkdir -p target/tools
+    # Moved to its place at the end, so that nothing half done is ever taken for it.
+    if python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux1_x86_64 \
+        -d "$folder" "dotnetcore2==$coreclr_version" >"$folder/log" 2>&1 &&
+        echo "$coreclr_sha256  $(echo "$folder"/*.whl)" | sha256sum -c --quiet >>"$folder/log" 2>&1 &&
+        python3 -m zipfile -e "$folder"/*.whl "$folder/files" &&
+        chmod +x "$folder/files/dotnetcore2/bin/dotnet" &&
+        rm -rf "$coreclr" && mv "$folder/files/dotnetcore2" "$coreclr"; then
+        echo "installed: .NET Core $coreclr_version, in $coreclr"
+    else
+        cat "$folder/log" >&2
+    fi
+    rm -rf "$folder"
+}
+
 
 look
 if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
@@ -44,6 +89,10 @@ if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
     look
 fi
 
+if wants_coreclr && has_pip; then
+    get_coreclr
+fi
+
 if ! has cargo; then
     echo "missing: cargo (Rust 1.88 or newer); see https://rustup.rs" >&2
     failed=1
@@ -55,9 +104,14 @@ for tool in $missing; do
         g++) line="g++" ;;
         mcs) line="mono-mcs" ;;
         mono) line="mono-runtime" ;;
+        pip) line="python3-pip" ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2
     failed=1
 done
+if wants_coreclr; then
+    echo "missing: .NET Core 3.1 in $coreclr; the package dotnetcore2==$coreclr_version of Python's package index has it (its folder dotnetcore2)" >&2
+    failed=1
+fi
 [ -z "${failed:-}" ]

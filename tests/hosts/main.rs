@@ -5,6 +5,9 @@
 
 mod bad_input;
 mod bench;
+mod chaos;
+mod classic;
 mod demo;
+mod rooms;
 mod survive;
 mod tools;

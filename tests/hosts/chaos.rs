@@ -1,0 +1,37 @@
+//! Everything at once, at random.
+
+use std::process::Command;
+
+use crate::tools::{compile_c, library, root, run};
+
+fn program() -> std::path::PathBuf {
+    compile_c("tests/hosts/chaos/chaos.c", "chaos", &[])
+}
+
+/// `MMN_SEED` repeats the choices of a run, though not the scheduler's.
+#[test]
+fn eight_threads_that_call_everything_at_random_break_nothing() {
+    let mut command = Command::new(program());
+    command.env("MMN_LIBRARY", library());
+    if let Ok(seed) = std::env::var("MMN_SEED") {
+        command.args(["--seed", &seed]);
+    }
+    let printed = run(&mut command);
+    print!("{printed}");
+    assert_eq!(printed.lines().last(), Some("ok"), "{printed}");
+}
+
+#[test]
+fn the_program_of_chaos_calls_every_exported_function() {
+    let called = run(Command::new(program()).arg("--list"));
+    let exports =
+        std::fs::read_to_string(root().join("tests/abi/exports.txt")).expect("it is there");
+    let missing: Vec<&str> = exports
+        .lines()
+        .filter(|line| !line.starts_with('#') && !called.lines().any(|name| name == *line))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "tests/hosts/chaos/chaos.c does not call {missing:?}: add them to its CALLS"
+    );
+}
