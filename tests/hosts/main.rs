@@ -6,5 +6,6 @@
 mod bad_input;
 mod bench;
 mod demo;
+mod promises;
 mod survive;
 mod tools;
