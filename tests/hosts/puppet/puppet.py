@@ -1,10 +1,10 @@
 """A host on strings: one room over the C ABI, moved by JSON lines on standard input. `room.py` holds the strings.
 
 A command is one line, {"id": 1, "call": "SendToPeer", "args": ["bob", "hello", 256, 0]} or {"id": 2, "do": "inflow", ...}
-(the methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name. Each is answered by one line with
-its id, its result and, where a call failed, the thread's last error. Every callback becomes a line too: {"event":
-"PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}. What must happen inside a callback is
-said before (`do_react`).
+(the methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name, and "at" to start at that moment of
+CLOCK_MONOTONIC. Each is answered by one line with its id, its result and, where a call failed, the thread's last error. Every
+callback becomes a line too: {"event": "PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}.
+What must happen inside a callback is said before (`do_react`).
 
 Messages of a type from STREAM_TYPES on are numbered streams: sent, counted and digested in here, so that JSON is never what a
 test measures. The end of standard input ends the process without a farewell. MMN_LIBRARY names the library.
@@ -162,6 +162,8 @@ class Puppet:
         return self.threads[name]
 
     def answer(self, command):
+        while time.monotonic() < command.get("at", 0):
+            pass  # a sleep would end a little later in one process than in another
         began = time.monotonic()
         try:
             said = self.carry_out(command)
@@ -172,7 +174,7 @@ class Puppet:
     def carry_out(self, command):
         if "call" in command:
             return self.call(command["call"], *command.get("args", ()))
-        options = {key: value for key, value in command.items() if key not in ("id", "do", "thread")}
+        options = {key: value for key, value in command.items() if key not in ("id", "do", "thread", "at")}
         return {"result": getattr(self, "do_" + command["do"])(**options)}
 
     def call(self, name, *arguments):

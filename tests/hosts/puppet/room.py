@@ -37,8 +37,8 @@ class Room:
 
     def __exit__(self, kind, *_):
         if kind is not None:
-            for puppet in self.puppets:
-                puppet.show()
+            # In one piece: other rooms may fail beside it.
+            print("\n".join([f"=== {self.session}", *(puppet.story() for puppet in self.puppets)]), file=sys.stderr)
         for puppet in self.puppets:
             puppet.kill()
 
@@ -156,12 +156,16 @@ class Puppet:
         said = self.finish(self.begin(name, *arguments))
         assert said["result"] == 0, f"{self.peer}: {name}{arguments} gave {said}"
 
-    def begin(self, name, *arguments, thread=None):
-        """Starts a call without waiting for it; `finish` takes what this gives."""
-        return self._send({"call": name, "args": arguments, "thread": thread})
+    def begin(self, name, *arguments, thread=None, at=0):
+        """Starts a call without waiting for it, at that time.monotonic(); `finish` takes what this gives."""
+        return self._send({"call": name, "args": arguments, "thread": thread, "at": at})
+
+    def begin_to(self, action, **options):
+        """As `begin`, for what a puppet itself can do."""
+        return self._send({"do": action, **options})
 
     def do(self, action, *, thread=None, seconds=PATIENCE_SECONDS, **options):
-        return self.finish(self._send({"do": action, "thread": thread, **options}), seconds)["result"]
+        return self.finish(self.begin_to(action, thread=thread, **options), seconds)["result"]
 
     def finish(self, number, seconds=PATIENCE_SECONDS):
         """All that was said to that command: result, began, and error and sentence of a failed call."""
@@ -245,10 +249,13 @@ class Puppet:
     def resume(self):
         os.kill(self.process.pid, signal.SIGCONT)
 
-    def show(self):
+    def story(self):
+        """What it was told, for people."""
         lines = [f"--- {self.peer} (process {self.process.pid})"]
-        lines += [f"{event.get('at', 0):12.3f} {event['event']} {event['args']}" for event in self.events]
-        print("\n".join(lines), file=sys.stderr)
+        for event in self.events:
+            more = {key: value for key, value in event.items() if key not in ("event", "args", "at", "thread")}
+            lines.append(f"{event['at']:12.3f} {event['event']} {event['args']} {more or ''}".rstrip())
+        return "\n".join(lines)
 
     # -- inside
 
