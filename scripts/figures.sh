@@ -36,3 +36,9 @@ scripts/isolated.py python3 tests/hosts/member/sixteen.py build 60 2>/dev/null
 
 bench idle 8 20
 bench ffi 1000000
+
+# Outcomes that take too long for `make test`: 50 concurrent SetLeader calls, on time to the millisecond; 30 s of sleep.
+export MMN_LIBRARY=$library
+echo
+scripts/isolated.py python3 tests/hosts/promises.py concurrent_set_leaders_agree rounds=50 slack_ms=0
+scripts/isolated.py python3 tests/hosts/life.py a_paused_process_is_back_by_itself seconds=30

