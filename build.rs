@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "version",
     "codes",
     "config",
     "callbacks",
+    "events",
     "lifecycle",
     "errors",
     "peers",

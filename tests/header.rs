@@ -45,6 +45,38 @@ AT(tcp_nodelay, 41);
 AT(auto_reconnect_enabled, 42);
 AT(reconnect_max_retries, 43);
 
+/* No padding anywhere: 64-bit numbers first, then pointers, then what is smaller. */
+#define EVENT(field, offset) CHECK(offsetof(NetworkEvent, field) == offset)
+EVENT(struct_size, 0);
+EVENT(kind, 4);
+EVENT(term, 8);
+EVENT(epoch, 16);
+EVENT(request, 24);
+EVENT(count, 32);
+EVENT(peer, 40);
+EVENT(other, 40 + sizeof(void *));
+EVENT(data, 40 + 2 * sizeof(void *));
+EVENT(length, 40 + 3 * sizeof(void *));
+EVENT(reason, 44 + 3 * sizeof(void *));
+EVENT(code, 48 + 3 * sizeof(void *));
+EVENT(msg_type, 52 + 3 * sizeof(void *));
+EVENT(flags, 54 + 3 * sizeof(void *));
+EVENT(success, 55 + 3 * sizeof(void *));
+CHECK(sizeof(void *) != 8 || sizeof(NetworkEvent) == 80);
+
+CHECK(MMN_EVENT_JOINED == 1 && MMN_EVENT_RECONNECTING == 2 && MMN_EVENT_RETURNED == 3);
+CHECK(MMN_EVENT_LEFT == 4 && MMN_EVENT_MESSAGE == 5 && MMN_EVENT_SET_LEADER_RESULT == 6);
+CHECK(MMN_EVENT_ROOM_ENDED == 7 && MMN_EVENT_LEADER_CHANGED == 8);
+CHECK(MMN_EVENT_LEADERSHIP_GAINED == 9 && MMN_EVENT_LEADERSHIP_LOST == 10);
+CHECK(MMN_EVENT_JOIN_REQUEST == 11 && MMN_EVENT_DISCOVERED == 12);
+CHECK(MMN_EVENT_CONNECTION_RESULT == 13);
+CHECK(MMN_LEFT_LEFT == 0 && MMN_LEFT_LOST == 1 && MMN_LEFT_DISCONNECTED == 2);
+CHECK(MMN_LEFT_REPLACED == 3 && MMN_LEFT_KICKED == 4 && MMN_LEFT_VIOLATION == 5);
+CHECK(MMN_LEFT_GAVE_UP == 6 && MMN_END_KICKED == 0 && MMN_END_HOST_LEFT == 1);
+CHECK(MMN_RECONNECT_RETRYING == 0 && MMN_RECONNECT_RETURNED == 1 && MMN_RECONNECT_GAVE_UP == 2);
+CHECK(MMN_LOG_OFF == 0 && MMN_LOG_ERROR == 1 && MMN_LOG_WARN == 2);
+CHECK(MMN_LOG_INFO == 3 && MMN_LOG_DEBUG == 4 && MMN_LOG_TRACE == 5);
+
 CHECK(MMN_OK == 0);
 CHECK(MMN_NOT_INITIALIZED == -1);
 CHECK(MMN_ALREADY_INITIALIZED == -2);
@@ -84,12 +116,22 @@ static void on_status(const char *peer, int32_t status) { (void)peer; (void)stat
 static void on_result(const char *addr, uint8_t success, int32_t code) {
     (void)addr; (void)success; (void)code;
 }
+static void on_reconnect(const char *peer, uint8_t status) { (void)peer; (void)status; }
+static void on_event(void *user_data, const NetworkEvent *event) { (void)user_data; (void)event; }
+static void on_log(void *user_data, int32_t level, const char *message) {
+    (void)user_data; (void)level; (void)message;
+}
+static void on_drop(void *user_data) { (void)user_data; }
 
 int main(void) {
     ReceiveCallback receive = on_receive;
     LeaderChangedCallback leader = on_leader;
     PeerStatusCallback status = on_status;
     ConnectionResultCallback result = on_result;
+    ReconnectCallback reconnect = on_reconnect;
+    EventCallback event = on_event;
+    LogCallback log = on_log;
+    DropCallback drop = on_drop;
 
     uint32_t (*abi_version)(void) = GetAbiVersion;
     const char *(*library_version)(void) = GetLibraryVersion;
@@ -105,16 +147,21 @@ int main(void) {
     int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
+    int32_t (*of_number[])(int32_t) = {PollEvents, SetLogLevel};
     uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader};
     int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
-    (void)switches;
+    (void)switches; (void)of_number;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)
-        + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL);
+        + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL)
+        + RegisterReconnectCallback(reconnect) + RegisterReconnectCallback(NULL)
+        + RegisterEventHandler(event, NULL, drop) + RegisterEventHandler(NULL, NULL, NULL)
+        + RegisterLogCallback(MMN_LOG_INFO, log, NULL, drop)
+        + RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL);
 }
 "#;
 
