@@ -454,10 +454,8 @@ fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself(
     assert_eq!(register(4, Some(on_log), sender.clone()), 0);
     assert_eq!(DROPPED.load(Ordering::SeqCst), 1);
     // SAFETY: it has a NUL.
-    assert_eq!(
-        unsafe { ConnectToPeer(c"no-such-name.invalid:1".as_ptr()) },
-        0
-    );
+    let dialled = unsafe { ConnectToPeer(c"no-such-name.invalid:1".as_ptr()) };
+    assert_eq!(dialled, 0);
     loop {
         let (level, line, _, id) = logged.recv_timeout(PATIENCE).expect("a record");
         if line.contains("a name was not resolved") {
