@@ -6,12 +6,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 13] = [
+const SOURCES: [&str; 14] = [
     "version",
     "codes",
     "config",
     "options",
     "callbacks",
+    "events",
     "lifecycle",
     "errors",
     "peers",

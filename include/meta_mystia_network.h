@@ -12,8 +12,9 @@
  * - A call that fails sets the calling thread's last error (GetLastErrorCode, GetLastErrorMessage); one that
  *   succeeds leaves it alone. Arguments are checked first: pointers, lengths, UTF-8 and ids, then whether a room
  *   is open, then the values.
- * - Any function may be called from any thread and from inside a callback, but for ShutdownNetwork, which is
- *   refused inside a callback. None waits for the network, except that ShutdownNetwork takes up to 2 seconds.
+ * - Any function may be called from any thread and from inside a callback, but for ShutdownNetwork and PollEvents,
+ *   which are refused inside a callback. A log callback may call less; see LogCallback. None waits for the network,
+ *   except that ShutdownNetwork takes up to 2 seconds.
  * - Unregistering a callback, and ShutdownNetwork, wait for a callback that is running: it must not wait for
  *   the thread that does so.
  * - A fault inside the library is MMN_INTERNAL_ERROR, or the answer that means "nothing": NULL or 0.
@@ -184,6 +185,51 @@
 #define MMN_PEER_HANDSHAKING 3
 
 /**
+ * ReconnectCallback: the peer is lost and being dialled again.
+ */
+#define MMN_RECONNECT_RETRYING 0
+
+/**
+ * ReconnectCallback: the peer is back.
+ */
+#define MMN_RECONNECT_RETURNED 1
+
+/**
+ * ReconnectCallback: the peer has been given up.
+ */
+#define MMN_RECONNECT_GAVE_UP 2
+
+/**
+ * Log levels: nothing.
+ */
+#define MMN_LOG_OFF 0
+
+/**
+ * Log levels: faults.
+ */
+#define MMN_LOG_ERROR 1
+
+/**
+ * Log levels: and what may be wrong.
+ */
+#define MMN_LOG_WARN 2
+
+/**
+ * Log levels: and what happens in the room.
+ */
+#define MMN_LOG_INFO 3
+
+/**
+ * Log levels: and how it comes about.
+ */
+#define MMN_LOG_DEBUG 4
+
+/**
+ * Log levels: and every detail.
+ */
+#define MMN_LOG_TRACE 5
+
+/**
  * manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
  * EnableAutoLeaderElection is called.
  */
@@ -263,6 +309,125 @@
  * Longest room secret of NetworkOptions, in bytes.
  */
 #define MMN_MAX_SECRET_BYTES 1024
+
+/**
+ * NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
+ */
+#define MMN_EVENT_JOINED 1
+
+/**
+ * NetworkEvent.kind: the link to `peer` is lost and being dialled again; accepted messages wait.
+ */
+#define MMN_EVENT_RECONNECTING 2
+
+/**
+ * NetworkEvent.kind: `peer` is back after MMN_EVENT_RECONNECTING, and nothing was lost.
+ */
+#define MMN_EVENT_RETURNED 3
+
+/**
+ * NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_...; `code` and `data` are what the application
+ * said that removed it; `count` is how many messages to it were accepted and are not known to be delivered.
+ * It comes after the peer's last message.
+ */
+#define MMN_EVENT_LEFT 4
+
+/**
+ * NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
+ */
+#define MMN_EVENT_MESSAGE 5
+
+/**
+ * NetworkEvent.kind: a SetLeader of this node that made `peer` the leader has ended. `success` is 1 when the peer
+ * leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, or says otherwise why not.
+ */
+#define MMN_EVENT_SET_LEADER_RESULT 6
+
+/**
+ * NetworkEvent.kind: this node is in the room no more. `reason` is one of MMN_END_...; `code` and `data` are what
+ * the application of the leader said. ShutdownNetwork is still to be called.
+ */
+#define MMN_EVENT_ROOM_ENDED 7
+
+/**
+ * NetworkEvent.kind: `peer` leads, "" when nobody does; `other` is who led as far as this handler was told.
+ * With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason` (0 is "not told").
+ */
+#define MMN_EVENT_LEADER_CHANGED 8
+
+/**
+ * NetworkEvent.kind: this node leads from here on. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+ */
+#define MMN_EVENT_LEADERSHIP_GAINED 9
+
+/**
+ * NetworkEvent.kind: this node leads no longer. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+ */
+#define MMN_EVENT_LEADERSHIP_LOST 10
+
+/**
+ * NetworkEvent.kind: `peer`, at the address `other`, asks to be let in and says `data`. `request` names the
+ * request in the answer.
+ */
+#define MMN_EVENT_JOIN_REQUEST 11
+
+/**
+ * NetworkEvent.kind: a member of the room announces itself in the local network; `other` is an address for
+ * ConnectToPeer.
+ */
+#define MMN_EVENT_DISCOVERED 12
+
+/**
+ * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
+ * ("" when not known); `success` and `code` as in ConnectionResultCallback; `data` is what the application of
+ * the room said that rejected.
+ */
+#define MMN_EVENT_CONNECTION_RESULT 13
+
+/**
+ * MMN_EVENT_LEFT: the peer left by itself.
+ */
+#define MMN_LEFT_LEFT 0
+
+/**
+ * MMN_EVENT_LEFT: the peer was lost and did not come back in time, or lost peers are not dialled again.
+ */
+#define MMN_LEFT_LOST 1
+
+/**
+ * MMN_EVENT_LEFT: one of both hosts called DisconnectPeer.
+ */
+#define MMN_LEFT_DISCONNECTED 2
+
+/**
+ * MMN_EVENT_LEFT: the peer was started anew, or another process took its id.
+ */
+#define MMN_LEFT_REPLACED 3
+
+/**
+ * MMN_EVENT_LEFT: the leader removed the peer from the room.
+ */
+#define MMN_LEFT_KICKED 4
+
+/**
+ * MMN_EVENT_LEFT: the peer broke the protocol.
+ */
+#define MMN_LEFT_VIOLATION 5
+
+/**
+ * MMN_EVENT_LEFT: dialling the peer again was given up.
+ */
+#define MMN_LEFT_GAVE_UP 6
+
+/**
+ * MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
+ */
+#define MMN_END_KICKED 0
+
+/**
+ * MMN_EVENT_ROOM_ENDED: the room lived as long as its host, who has left.
+ */
+#define MMN_END_HOST_LEFT 1
 
 /**
  * Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
@@ -464,8 +629,9 @@ typedef struct NetworkOptions {
 
 /**
  * Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
- * All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
- * the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+ * All callbacks run one at a time and in order, on a thread of the library or, in poll mode, on the one that
+ * calls PollEvents; their arguments are valid during the call only. A callback may call every function but
+ * ShutdownNetwork and PollEvents, and must not throw.
  */
 typedef void (*ReceiveCallback)(const char *peer,
                                 const uint8_t *data,
@@ -488,6 +654,93 @@ typedef void (*PeerStatusCallback)(const char *peer, int32_t status);
  * connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
  */
 typedef void (*ConnectionResultCallback)(const char *addr, uint8_t success, int32_t code);
+
+/**
+ * Takes what becomes of lost peers, where lost peers are dialled again. `status` is MMN_RECONNECT_RETRYING,
+ * MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback of the same event comes first.
+ */
+typedef void (*ReconnectCallback)(const char *peer, uint8_t status);
+
+/**
+ * Something that happened. Which fields say something depends on `kind`; the others are 0 or "". The struct and
+ * everything that it points to is valid during the call only.
+ *
+ * Fields are only ever appended: read those that lie within `struct_size`, and ignore kinds that you do not
+ * know.
+ */
+typedef struct NetworkEvent {
+  /**
+   * How many bytes of this struct the library has filled in.
+   */
+  uint32_t struct_size;
+  /**
+   * One of MMN_EVENT_...
+   */
+  uint32_t kind;
+  /**
+   * The leader's term.
+   */
+  uint64_t term;
+  /**
+   * How many SetLeader calls the leader's term builds on.
+   */
+  uint64_t epoch;
+  /**
+   * Names a request to join.
+   */
+  uint64_t request;
+  /**
+   * How many, of what `kind` says.
+   */
+  uint64_t count;
+  /**
+   * A peer id, or "". Never NULL.
+   */
+  const char *peer;
+  /**
+   * Another peer id, or an address, or "". Never NULL.
+   */
+  const char *other;
+  /**
+   * `length` bytes. Never NULL.
+   */
+  const uint8_t *data;
+  /**
+   * How many bytes `data` has.
+   */
+  int32_t length;
+  /**
+   * One of the numbers that `kind` says.
+   */
+  int32_t reason;
+  /**
+   * MMN_OK, an error, or an application's own number.
+   */
+  int32_t code;
+  /**
+   * The sender's message type.
+   */
+  uint16_t msg_type;
+  /**
+   * The sender's flags.
+   */
+  uint8_t flags;
+  /**
+   * 1 or 0.
+   */
+  uint8_t success;
+} NetworkEvent;
+
+/**
+ * Takes events. `user_data` is what was registered with it. Threads, order and what may be called inside are the
+ * same as for the other callbacks.
+ */
+typedef void (*EventCallback)(void *user_data, const struct NetworkEvent *event);
+
+/**
+ * Releases what was registered with a callback.
+ */
+typedef void (*DropCallback)(void *user_data);
 
 /**
  * Figures of a peer, from GetPeerStats. Counts of bytes, packets and messages begin with 0 when the peer joins
@@ -556,6 +809,17 @@ typedef struct PeerStats {
    */
   uint32_t reconnects;
 } PeerStats;
+
+/**
+ * Takes a record of the log: `level` is MMN_LOG_ERROR to MMN_LOG_TRACE, `message` one line without its end, valid
+ * during the call.
+ *
+ * It is called on whatever thread the record is made, threads of the library and of the host alike, on several at
+ * a time; it should be quick, because what it interrupts waits. Inside it, queries (Is..., Get...) and the
+ * functions of the log may be called; all others are refused with MMN_WOULD_DEADLOCK. Records that are made
+ * inside it are not passed to it. It must not throw.
+ */
+typedef void (*LogCallback)(void *user_data, int32_t level, const char *message);
 
 #ifdef __cplusplus
 extern "C" {
@@ -640,6 +904,55 @@ int32_t RegisterPeerStatusCallback(PeerStatusCallback callback);
 int32_t RegisterConnectionResultCallback(ConnectionResultCallback callback);
 
 /**
+ * Sets the callback for what becomes of lost peers; NULL removes it. The old one as with
+ * RegisterReceiveCallback.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterReconnectCallback(ReconnectCallback callback);
+
+/**
+ * Sets the one handler for everything that happens, messages included; NULL removes it. At any time: one that
+ * is registered before InitializeNetwork hears the room from its first event on. Where a callback of one kind
+ * is registered, too, that one is called first.
+ *
+ * A handler that is registered in an open room is first told the present: the leader where one is known, then
+ * for every peer MMN_EVENT_JOINED, and MMN_EVENT_RECONNECTING where its link is lost at the time. It counts as a
+ * Receive callback: messages are not held or discarded while it is registered.
+ *
+ * When the call returns, the old handler is not running (unless this is called from inside it) and never runs
+ * again; a running one is waited for. ShutdownNetwork removes the handler, too: register it again before the
+ * next InitializeNetwork. A handler that is registered while ShutdownNetwork runs is for the next room.
+ *
+ * `drop_fn` (NULL for none) is called exactly once with `user_data`, after the handler's last call has ended:
+ * when it is replaced or removed, or by ShutdownNetwork. That is on the thread that did so, or, when it was done
+ * inside the handler, on the handler's thread. Inside `drop_fn` the rules of a callback hold. With a NULL
+ * `callback`, and when this call fails, `user_data` and `drop_fn` are not used.
+ *
+ * Returns MMN_OK, or MMN_WOULD_DEADLOCK inside a log callback.
+ *
+ * # Safety
+ * `callback` and `drop_fn` are functions of these types, and may be called with `user_data` on any thread.
+ */
+int32_t RegisterEventHandler(EventCallback callback,
+                             void *user_data,
+                             DropCallback drop_fn);
+
+/**
+ * In poll mode, runs the callbacks of up to `max` events and messages that wait, in order, on the calling thread.
+ * Returns at once; never waits for the network. Call it once per frame, on the thread that is to run the
+ * callbacks.
+ *
+ * Whatever nobody is registered for is passed over and does not count. An event that is told to several callbacks
+ * counts once.
+ *
+ * Returns how many there were, 0 when nothing waits; or MMN_INVALID_ARGUMENT (`max` is not above 0, or the room
+ * is not in poll mode), MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK (inside a callback, or while another thread
+ * is in this function); nothing has run then.
+ */
+int32_t PollEvents(int32_t max);
+
+/**
  * Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
  * in each queue. Does not wait for other members.
  *
@@ -676,10 +989,11 @@ int32_t InitializeNetworkWithConfig(const char *peer_id,
  * that is running: that callback must not wait for the thread that calls this. A host name that the system is
  * just resolving for ConnectToPeer is waited for, too: the system gives no way to stop that.
  *
- * When it returns, no callback runs or will run, all callbacks are unregistered, and the library may be
- * unloaded.
+ * When it returns, no callback of the room runs or will run, all of them are unregistered, the event handler's
+ * `drop_fn` has run, and, where no log callback is registered, the library may be unloaded.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback (nothing changes).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, those that PollEvents runs
+ * included (nothing changes).
  */
 int32_t ShutdownNetwork(void);
 
@@ -1069,6 +1383,35 @@ int32_t GetPeerStats(const char *peer_id,
  * Returns MMN_OK.
  */
 int32_t EnableLogging(uint8_t enabled);
+
+/**
+ * Sets how much EnableLogging writes on standard error: MMN_LOG_OFF to MMN_LOG_TRACE, MMN_LOG_INFO at first. At any
+ * time, also before initialization. The callback of RegisterLogCallback has its own level.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT.
+ */
+int32_t SetLogLevel(int32_t level);
+
+/**
+ * Sets the callback for the library's log; NULL removes it. It is passed what `level` (MMN_LOG_OFF to
+ * MMN_LOG_TRACE) asks for, whether the log on standard error is on or not. At any time, also before
+ * initialization; ShutdownNetwork leaves it.
+ *
+ * When the call returns, the old callback runs on no thread and never runs again; running ones are waited for,
+ * unless this is called inside one. `drop_fn` (NULL for none) is called exactly once with `user_data`, after the
+ * callback's last call has ended: when it is replaced or removed. With a NULL `callback`, and when this call fails,
+ * `user_data` and `drop_fn` are not used.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (the level is none; nothing has changed).
+ *
+ * # Safety
+ * `callback` and `drop_fn` are functions of these types, and may be called with `user_data` on any thread, the
+ * first on several at a time.
+ */
+int32_t RegisterLogCallback(int32_t level,
+                            LogCallback callback,
+                            void *user_data,
+                            DropCallback drop_fn);
 
 #ifdef __cplusplus
 }  // extern "C"

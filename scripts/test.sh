@@ -15,7 +15,8 @@ else
 fi
 
 failed=0
-run --lib --test sim --test e2e --test reopen --test lifecycle --test header --test abi_exports --test ffi_before_init --test ffi_options || failed=1
+run --lib --test sim --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports \
+    --test ffi_before_init --test ffi_options || failed=1
 # shellcheck disable=SC2086 # two words
 run --test hosts $one_at_a_time || failed=1
 exit "$failed"

@@ -1,95 +1,505 @@
-//! The library's log on standard error, switched on and off at any time.
+//! The library's log: on standard error and to a callback of the host, each on and off at any time.
 //!
-//! One subscriber for the process, installed when logging is first switched on. While logging is off, a log
+//! One subscriber for the process, installed when the first of the two is switched on. While both are off, a log
 //! line costs one atomic load: the switch is `tracing`'s own level.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::cell::Cell;
+use std::ffi::{CStr, CString};
+use std::fmt::{self, Write as _};
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
-use tracing::{Metadata, Subscriber};
-use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing::{Event, Level, Metadata, Subscriber};
 
-/// What is logged while logging is on.
-const LEVEL: LevelFilter = LevelFilter::INFO;
+use crate::dispatch::as_callback;
 
-/// Whether logging is on. Changed under [`INSTALLED`] only.
-static ON: AtomicBool = AtomicBool::new(false);
-/// Whether the subscriber has been installed.
-static INSTALLED: Mutex<bool> = Mutex::new(false);
+/// Longest line, in bytes; what is longer is cut.
+const MAX_LINE_BYTES: usize = 4096;
+
+/// How much is logged, with the numbers of the C ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Verbosity {
+    Off = 0,
+    Error = 1,
+    Warn = 2,
+    Info = 3,
+    Debug = 4,
+    Trace = 5,
+}
+
+impl Verbosity {
+    const ALL: [Self; 6] = [
+        Self::Off,
+        Self::Error,
+        Self::Warn,
+        Self::Info,
+        Self::Debug,
+        Self::Trace,
+    ];
+
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// What it takes to see records of `level`.
+    fn of(level: Level) -> Self {
+        match level {
+            Level::ERROR => Self::Error,
+            Level::WARN => Self::Warn,
+            Level::INFO => Self::Info,
+            Level::DEBUG => Self::Debug,
+            Level::TRACE => Self::Trace,
+        }
+    }
+
+    /// What of the libraries underneath is shown: a step less. Their info and debug is as much as ours in all.
+    fn of_others(self) -> Self {
+        match self {
+            Self::Trace => Self::Debug,
+            Self::Debug => Self::Info,
+            Self::Info | Self::Warn => Self::Warn,
+            Self::Error => Self::Error,
+            Self::Off => Self::Off,
+        }
+    }
+
+    fn filter(self) -> LevelFilter {
+        match self {
+            Self::Off => LevelFilter::OFF,
+            Self::Error => LevelFilter::ERROR,
+            Self::Warn => LevelFilter::WARN,
+            Self::Info => LevelFilter::INFO,
+            Self::Debug => LevelFilter::DEBUG,
+            Self::Trace => LevelFilter::TRACE,
+        }
+    }
+
+    /// Whether a record with that description is shown.
+    fn shows(self, metadata: &Metadata<'_>) -> bool {
+        let ours = metadata.target().starts_with(env!("CARGO_CRATE_NAME"));
+        let limit = if ours { self } else { self.of_others() };
+        Self::of(*metadata.level()) <= limit
+    }
+}
+
+/// A place where records go, as the threads that make them see it.
+struct Switch(AtomicU8);
+
+impl Switch {
+    fn verbosity(&self) -> Verbosity {
+        Verbosity::from_number(self.0.load(Ordering::Relaxed).into()).unwrap_or(Verbosity::Off)
+    }
+}
+
+/// What standard error shows.
+static STDERR: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
+/// What the callback is passed.
+static CALLBACK: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
+
+/// What the host asked for. Changed together with the switches.
+static WISHES: Mutex<Wishes> = Mutex::new(Wishes {
+    installed: false,
+    stderr_on: false,
+    stderr_level: Verbosity::Info,
+});
+
+struct Wishes {
+    /// Whether the subscriber has been installed.
+    installed: bool,
+    stderr_on: bool,
+    stderr_level: Verbosity,
+}
+
+/// Takes a level and a line.
+pub(crate) type LogHandler = Box<dyn Fn(i32, &CStr) + Send + Sync>;
+
+/// The callback, and how many threads are inside it.
+#[derive(Clone)]
+struct Sink {
+    verbosity: Verbosity,
+    handler: Arc<LogHandler>,
+    running: Arc<Running>,
+}
+
+#[derive(Default)]
+struct Running {
+    threads: Mutex<usize>,
+    ended: Condvar,
+}
+
+static SINK: Mutex<Option<Sink>> = Mutex::new(None);
+
+thread_local! {
+    static IN_LOG_CALLBACK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is inside the log callback, or inside what releases it.
+pub(crate) fn in_log_callback() -> bool {
+    IN_LOG_CALLBACK.try_with(Cell::get).unwrap_or(false)
+}
 
 /// Switches the log on standard error on or off.
 ///
-/// A process that has set a `tracing` subscriber of its own keeps it, and this has no effect there.
+/// A process that has set a `tracing` subscriber of its own keeps it, and nothing here has an effect there.
 pub(crate) fn enable(on: bool) {
-    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
-    if on && !*installed {
-        *installed = true;
-        let lines = tracing_subscriber::fmt::layer()
-            .without_time()
-            .with_ansi(false)
-            .with_writer(std::io::stderr)
-            // Else a closed standard error makes it panic while it reports that it is closed.
-            .log_internal_errors(false);
-        let subscriber = tracing_subscriber::registry().with(Switch).with(lines);
-        // Fails only where the process has its own subscriber, which then gets the lines.
-        let _ = tracing::subscriber::set_global_default(subscriber);
-    }
-    if ON.swap(on, Ordering::SeqCst) != on && *installed {
-        tracing::callsite::rebuild_interest_cache();
-    }
+    let mut wishes = lock(&WISHES);
+    wishes.stderr_on = on;
+    wishes.apply();
 }
 
-/// Whether the log is on.
-fn is_enabled() -> bool {
-    ON.load(Ordering::Relaxed)
+/// Sets how much goes to standard error while that is on.
+pub(crate) fn set_level(level: Verbosity) {
+    let mut wishes = lock(&WISHES);
+    wishes.stderr_level = level;
+    wishes.apply();
 }
 
-/// Lets everything up to [`LEVEL`] pass while the log is on, and nothing while it is off.
-struct Switch;
+/// Sets or removes the callback. When this returns, the old one runs on no thread, unless the caller is inside it,
+/// and never runs again.
+pub(crate) fn register(callback: Option<(Verbosity, LogHandler)>) {
+    let mut wishes = lock(&WISHES);
+    let (verbosity, sink) = match callback {
+        Some((verbosity, handler)) => {
+            let handler = Arc::new(handler);
+            let running = Arc::default();
+            let sink = Sink {
+                verbosity,
+                handler,
+                running,
+            };
+            (verbosity, Some(sink))
+        }
+        None => (Verbosity::Off, None),
+    };
+    let old = std::mem::replace(&mut *lock(&SINK), sink);
+    CALLBACK.0.store(verbosity as u8, Ordering::SeqCst);
+    wishes.apply();
+    drop(wishes);
+    let Some(Sink {
+        handler, running, ..
+    }) = old
+    else {
+        return;
+    };
+    // Two callbacks that replace each other must not wait for each other.
+    if !in_log_callback() {
+        let mut threads = lock(&running.threads);
+        while *threads > 0 {
+            threads = running
+                .ended
+                .wait(threads)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+    // Not under a lock: it may run code of the host.
+    drop(handler);
+}
 
-impl Switch {
-    fn level() -> LevelFilter {
-        if is_enabled() {
-            LEVEL
+impl Wishes {
+    fn apply(&mut self) {
+        let stderr = if self.stderr_on {
+            self.stderr_level
         } else {
-            LevelFilter::OFF
+            Verbosity::Off
+        };
+        STDERR.0.store(stderr as u8, Ordering::SeqCst);
+        if self.installed {
+            tracing::callsite::rebuild_interest_cache();
+        } else if most() > Verbosity::Off {
+            self.installed = true;
+            // Fails only where the process has its own subscriber, which then gets the lines.
+            let _ = tracing::subscriber::set_global_default(Log);
         }
     }
 }
 
-impl<S: Subscriber> Layer<S> for Switch {
+/// What at least one of the two places shows.
+fn most() -> Verbosity {
+    STDERR.verbosity().max(CALLBACK.verbosity())
+}
+
+/// Passes events on to where they are wanted. Spans are not shown.
+struct Log;
+
+impl Subscriber for Log {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        if *metadata.level() <= Self::level() {
+        if !metadata.is_span() && most().shows(metadata) {
             Interest::always()
         } else {
             Interest::never()
         }
     }
 
-    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        *metadata.level() <= Self::level()
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        !metadata.is_span() && most().shows(metadata)
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(Self::level())
+        Some(most().filter())
     }
+
+    fn event(&self, event: &Event<'_>) {
+        let metadata = event.metadata();
+        let to_stderr = STDERR.verbosity().shows(metadata);
+        let to_callback = CALLBACK.verbosity().shows(metadata) && !in_log_callback();
+        if !to_stderr && !to_callback {
+            return;
+        }
+        let mut line = Line::default();
+        line.add(format_args!("{}:", metadata.target()));
+        event.record(&mut line);
+        if to_stderr {
+            let line = format!("{:>5} {}\n", metadata.level(), line.text);
+            // A closed standard error is no reason to do anything.
+            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        }
+        if to_callback {
+            pass_on(metadata, line);
+        }
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Calls the callback; a panic of it goes no further.
+fn pass_on(metadata: &Metadata<'_>, line: Line) {
+    let sink = {
+        let sink = lock(&SINK);
+        // It may be another one than a moment ago.
+        let Some(sink) = sink.as_ref().filter(|sink| sink.verbosity.shows(metadata)) else {
+            return;
+        };
+        // Under the lock: whoever replaces the callback finds it running, or it does not run.
+        *lock(&sink.running.threads) += 1;
+        sink.clone()
+    };
+    let Sink {
+        handler, running, ..
+    } = sink;
+    let level = Verbosity::of(*metadata.level());
+    let text = line.into_c();
+    // A thread that is ending can not tell that it is inside, and says no more.
+    let entered = IN_LOG_CALLBACK.try_with(|inside| inside.set(true)).is_ok();
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        if entered {
+            as_callback(|| handler(level as i32, &text));
+        }
+        // Before the call counts as ended, so that a callback that was replaced is gone then.
+        drop(handler);
+    }));
+    let _ = IN_LOG_CALLBACK.try_with(|inside| inside.set(false));
+    *lock(&running.threads) -= 1;
+    running.ended.notify_all();
+}
+
+/// The text of a record, as far as it is not too long.
+#[derive(Default)]
+struct Line {
+    text: String,
+}
+
+impl Line {
+    fn add(&mut self, part: fmt::Arguments<'_>) {
+        // Fails only where it is too long.
+        let _ = self.write_fmt(part);
+    }
+
+    fn into_c(self) -> CString {
+        CString::new(self.text.replace('\0', "?")).unwrap_or_default()
+    }
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        for character in part.chars() {
+            if self.text.len() + character.len_utf8() > MAX_LINE_BYTES {
+                return Err(fmt::Error);
+            }
+            self.text.push(match character {
+                '\n' | '\r' => ' ',
+                other => other,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "message" => self.add(format_args!(" {value:?}")),
+            // What the `log` crate's bridge adds.
+            name if name.starts_with("log.") => {}
+            name => self.add(format_args!(" {name}={value:?}")),
+        }
+    }
+}
+
+/// Nothing panics while it holds one of these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::thread;
+    use std::time::Duration;
+
     use super::*;
 
+    /// The log is the process's: one test at a time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Registers a callback that passes on what it is given, of records that say `mark`.
+    fn listen(verbosity: Verbosity, mark: &'static str) -> Receiver<(i32, String)> {
+        let (sender, receiver) = channel();
+        let handler: LogHandler = Box::new(move |level, line| {
+            let line = line.to_str().expect("UTF-8");
+            if line.contains(mark) {
+                let _ = sender.send((level, line.to_owned()));
+            }
+        });
+        register(Some((verbosity, handler)));
+        receiver
+    }
+
     #[test]
-    fn the_switch_reaches_the_level_that_a_log_line_asks_first() {
+    fn the_switches_reach_the_level_that_a_log_line_asks_first() {
+        let _alone = lock(&ONE_AT_A_TIME);
         for on in [true, false, true, false] {
             enable(on);
-            assert_eq!(is_enabled(), on);
-            assert_eq!(LevelFilter::current(), Switch::level());
-            assert_eq!(tracing::enabled!(tracing::Level::INFO), on);
-            assert!(!tracing::enabled!(tracing::Level::DEBUG));
+            assert_eq!(LevelFilter::current(), most().filter());
+            assert_eq!(tracing::enabled!(Level::INFO), on);
+            assert!(!tracing::enabled!(Level::DEBUG));
+        }
+        set_level(Verbosity::Debug);
+        assert_eq!(LevelFilter::current(), LevelFilter::OFF);
+        enable(true);
+        assert!(tracing::enabled!(Level::DEBUG));
+        set_level(Verbosity::Error);
+        assert!(!tracing::enabled!(Level::WARN));
+        // The callback's level is its own.
+        let _seen = listen(Verbosity::Trace, "nothing");
+        assert_eq!(LevelFilter::current(), LevelFilter::TRACE);
+        register(None);
+        assert_eq!(LevelFilter::current(), LevelFilter::ERROR);
+        enable(false);
+        set_level(Verbosity::Info);
+    }
+
+    #[test]
+    fn a_callback_is_passed_one_line_for_each_record_of_its_level() {
+        let _alone = lock(&ONE_AT_A_TIME);
+        let seen = listen(Verbosity::Info, "mark 1");
+        let peer = "琪露诺";
+        tracing::info!(%peer, count = 3, "two\nlines\0 of mark 1");
+        tracing::debug!("mark 1: too much");
+        tracing::warn!(target: "quinn::endpoint", "mark 1 of others");
+        tracing::info!(target: "quinn::endpoint", "mark 1 of others: too much");
+        tracing::error!("mark 1 {}", "x".repeat(2 * MAX_LINE_BYTES));
+        register(None);
+        tracing::info!("mark 1: too late");
+        let seen: Vec<_> = seen.try_iter().collect();
+        assert_eq!(seen.len(), 3);
+        assert_eq!(
+            seen[0],
+            (
+                3,
+                format!(
+                    "{}: two lines? of mark 1 peer=琪露诺 count=3",
+                    module_path!()
+                )
+            )
+        );
+        assert_eq!(seen[1], (2, "quinn::endpoint: mark 1 of others".to_owned()));
+        assert_eq!((seen[2].0, seen[2].1.len()), (1, MAX_LINE_BYTES));
+    }
+
+    #[test]
+    fn a_callback_that_logs_or_panics_hears_on() {
+        let _alone = lock(&ONE_AT_A_TIME);
+        let (sender, seen) = channel();
+        register(Some((
+            Verbosity::Info,
+            Box::new(move |_, line| {
+                let line = line.to_str().expect("UTF-8").to_owned();
+                if line.contains("mark 2") {
+                    assert!(in_log_callback() && crate::dispatch::in_callback());
+                    tracing::error!("mark 2 nested");
+                    let _ = sender.send(line);
+                    panic!("as intended by the test");
+                }
+            }),
+        )));
+        tracing::info!("mark 2 a");
+        tracing::info!("mark 2 b");
+        assert!(!in_log_callback() && !crate::dispatch::in_callback());
+        register(None);
+        let seen: Vec<_> = seen.try_iter().collect();
+        assert_eq!(seen.len(), 2);
+        assert!(seen[0].ends_with("mark 2 a") && seen[1].ends_with("mark 2 b"));
+    }
+
+    #[test]
+    fn unregistering_waits_for_calls_on_other_threads_but_not_inside_one() {
+        let _alone = lock(&ONE_AT_A_TIME);
+        let (begun, begins) = channel();
+        let (go, may_go) = channel::<()>();
+        let may_go = Mutex::new(may_go);
+        register(Some((
+            Verbosity::Info,
+            Box::new(move |_, line| {
+                if line.to_str().is_ok_and(|line| line.contains("mark 3")) {
+                    let _ = begun.send(());
+                    let _ = lock(&may_go).recv();
+                }
+            }),
+        )));
+        let logging = thread::spawn(|| tracing::info!("mark 3"));
+        begins.recv_timeout(PATIENCE).expect("called");
+        let unregistering = thread::spawn(|| register(None));
+        // It has taken effect once the callback is gone, and goes on waiting.
+        while lock(&SINK).is_some() {
+            thread::yield_now();
+        }
+        assert!(!unregistering.is_finished());
+        drop(go);
+        unregistering.join().expect("no panic");
+        logging.join().expect("no panic");
+        assert!(begins.recv().is_err(), "it is dropped");
+
+        let (sender, seen) = channel();
+        register(Some((
+            Verbosity::Info,
+            Box::new(move |_, _| {
+                register(None);
+                let _ = sender.send(());
+            }),
+        )));
+        tracing::info!("mark 3");
+        tracing::info!("mark 3");
+        seen.recv_timeout(PATIENCE).expect("called");
+        while lock(&SINK).is_some() {
+            thread::yield_now();
         }
     }
 }

@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 use meta_mystia_network::ffi::callbacks::*;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::events::PollEvents;
 use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::logs::*;
@@ -98,6 +99,8 @@ fn every_function_has_its_answer_without_a_room() {
                     "RegisterPeerStatusCallback",
                     RegisterPeerStatusCallback(None),
                 ),
+                ("RegisterReconnectCallback", RegisterReconnectCallback(None)),
+                ("PollEvents", PollEvents(1)),
                 (
                     "RegisterConnectionResultCallback",
                     RegisterConnectionResultCallback(None),

@@ -70,6 +70,37 @@ CHECK(sizeof(PeerStats) == 80);
 CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
 CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
 CHECK(offsetof(PeerStats, path_mtu) == 72 && offsetof(PeerStats, reconnects) == 76);
+/* No padding anywhere: 64-bit numbers first, then pointers, then what is smaller. */
+#define EVENT(field, offset) CHECK(offsetof(NetworkEvent, field) == offset)
+EVENT(struct_size, 0);
+EVENT(kind, 4);
+EVENT(term, 8);
+EVENT(epoch, 16);
+EVENT(request, 24);
+EVENT(count, 32);
+EVENT(peer, 40);
+EVENT(other, 40 + sizeof(void *));
+EVENT(data, 40 + 2 * sizeof(void *));
+EVENT(length, 40 + 3 * sizeof(void *));
+EVENT(reason, 44 + 3 * sizeof(void *));
+EVENT(code, 48 + 3 * sizeof(void *));
+EVENT(msg_type, 52 + 3 * sizeof(void *));
+EVENT(flags, 54 + 3 * sizeof(void *));
+EVENT(success, 55 + 3 * sizeof(void *));
+CHECK(sizeof(void *) != 8 || sizeof(NetworkEvent) == 80);
+
+CHECK(MMN_EVENT_JOINED == 1 && MMN_EVENT_RECONNECTING == 2 && MMN_EVENT_RETURNED == 3);
+CHECK(MMN_EVENT_LEFT == 4 && MMN_EVENT_MESSAGE == 5 && MMN_EVENT_SET_LEADER_RESULT == 6);
+CHECK(MMN_EVENT_ROOM_ENDED == 7 && MMN_EVENT_LEADER_CHANGED == 8);
+CHECK(MMN_EVENT_LEADERSHIP_GAINED == 9 && MMN_EVENT_LEADERSHIP_LOST == 10);
+CHECK(MMN_EVENT_JOIN_REQUEST == 11 && MMN_EVENT_DISCOVERED == 12);
+CHECK(MMN_EVENT_CONNECTION_RESULT == 13);
+CHECK(MMN_LEFT_LEFT == 0 && MMN_LEFT_LOST == 1 && MMN_LEFT_DISCONNECTED == 2);
+CHECK(MMN_LEFT_REPLACED == 3 && MMN_LEFT_KICKED == 4 && MMN_LEFT_VIOLATION == 5);
+CHECK(MMN_LEFT_GAVE_UP == 6 && MMN_END_KICKED == 0 && MMN_END_HOST_LEFT == 1);
+CHECK(MMN_RECONNECT_RETRYING == 0 && MMN_RECONNECT_RETURNED == 1 && MMN_RECONNECT_GAVE_UP == 2);
+CHECK(MMN_LOG_OFF == 0 && MMN_LOG_ERROR == 1 && MMN_LOG_WARN == 2);
+CHECK(MMN_LOG_INFO == 3 && MMN_LOG_DEBUG == 4 && MMN_LOG_TRACE == 5);
 
 CHECK(MMN_OK == 0);
 CHECK(MMN_NOT_INITIALIZED == -1);
@@ -116,12 +147,22 @@ static void on_status(const char *peer, int32_t status) { (void)peer; (void)stat
 static void on_result(const char *addr, uint8_t success, int32_t code) {
     (void)addr; (void)success; (void)code;
 }
+static void on_reconnect(const char *peer, uint8_t status) { (void)peer; (void)status; }
+static void on_event(void *user_data, const NetworkEvent *event) { (void)user_data; (void)event; }
+static void on_log(void *user_data, int32_t level, const char *message) {
+    (void)user_data; (void)level; (void)message;
+}
+static void on_drop(void *user_data) { (void)user_data; }
 
 int main(void) {
     ReceiveCallback receive = on_receive;
     LeaderChangedCallback leader = on_leader;
     PeerStatusCallback status = on_status;
     ConnectionResultCallback result = on_result;
+    ReconnectCallback reconnect = on_reconnect;
+    EventCallback event = on_event;
+    LogCallback log = on_log;
+    DropCallback drop = on_drop;
 
     uint32_t (*abi_version)(void) = GetAbiVersion;
     const char *(*library_version)(void) = GetLibraryVersion;
@@ -140,26 +181,33 @@ int main(void) {
     int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
-    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsLeader, IsCentralizedMode,
-                                IsCentralizedAutoForward};
+    int32_t (*of_number[])(int32_t) = {PollEvents, SetLogLevel};
+    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsMdnsActive, IsLeader, IsCentralizedMode,
+                                IsCentralizedAutoForward, IsAutoReconnectEnabled};
     int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging, SetCentralizedMode,
-                                      SetCentralizedAutoForward};
+                                      SetCentralizedAutoForward, SetAutoReconnect,
+                                      SetLeaderEligible, EnableJoinRequests};
     int32_t (*forward)(const char *, const char *, const uint8_t *, int32_t, uint16_t, uint8_t) =
         ForwardMessage;
-    int32_t (*threshold)(uint32_t) = SetCompressionThreshold;
+    int32_t (*of_count[])(uint32_t) = {SetCompressionThreshold, SetMaxPeers};
     int32_t (*stats)(const char *, PeerStats *) = GetPeerStats;
-    uint8_t (*flags[])(void) = {IsNetworkInitialized, IsMdnsActive, IsLeader};
-    int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging};
+    int32_t (*kick)(const char *, int32_t, const uint8_t *, int32_t) = KickPeer;
+    int32_t (*payload)(const uint8_t *, int32_t) = SetJoinPayload;
+    int32_t (*accept)(uint64_t) = AcceptJoin;
+    int32_t (*reject)(uint64_t, int32_t, const uint8_t *, int32_t) = RejectJoin;
 
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
-    (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
-    (void)switches;
-    (void)send_to_peer; (void)sends; (void)of_string; (void)numbers; (void)strings; (void)flags;
-    (void)switches; (void)forward; (void)threshold; (void)stats;
+    (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends;
+    (void)of_string; (void)numbers; (void)strings; (void)flags; (void)switches; (void)of_number;
+    (void)forward; (void)of_count; (void)stats; (void)kick; (void)payload; (void)accept; (void)reject;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)
-        + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL);
+        + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL)
+        + RegisterReconnectCallback(reconnect) + RegisterReconnectCallback(NULL)
+        + RegisterEventHandler(event, NULL, drop) + RegisterEventHandler(NULL, NULL, NULL)
+        + RegisterLogCallback(MMN_LOG_INFO, log, NULL, drop)
+        + RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL);
 }
 "#;
 

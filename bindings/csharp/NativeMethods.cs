@@ -104,6 +104,21 @@ namespace MetaMystia.Network
         public static extern int EnableLogging(byte enabled);
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLogLevel(int level);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterLogCallback(int level, LogCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterReconnectCallback(ReconnectCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterEventHandler(EventCallback callback, IntPtr userData, DropCallback dropFunction);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int PollEvents(int max);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetAbiVersion();
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -153,6 +168,111 @@ namespace MetaMystia.Network
     /// <summary>What became of one ConnectToPeer; <c>code</c> is an <see cref="ErrorCode"/>.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void ConnectionResultCallback(IntPtr address, byte success, int code);
+
+    /// <summary>What becomes of a lost member: 0 it is being dialled again, 1 it is back, 2 it has been given up.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void ReconnectCallback(IntPtr peerId, byte status);
+
+    /// <summary>Something happened: <c>networkEvent</c> points to a <see cref="NetworkEvent"/>, valid during the call only.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void EventCallback(IntPtr userData, IntPtr networkEvent);
+
+    /// <summary>Releases what was registered with a callback: called exactly once, after the callback's last call.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void DropCallback(IntPtr userData);
+
+    /// <summary>A record of the log, on whatever thread it was made; <c>level</c> is a <see cref="LogLevel"/>.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void LogCallback(IntPtr userData, int level, IntPtr message);
+
+    /// <summary>
+    /// <c>NetworkEvent</c>: something that happened. Which fields say something depends on <see cref="Kind"/>; the header says
+    /// which. The pointers are valid during the callback only and never NULL.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)] // Largest first: aligned as C aligns it, without padding.
+    public struct NetworkEvent
+    {
+        /// <summary>How many bytes the library has filled in: at least those of this struct.</summary>
+        public uint StructSize;
+        /// <summary>An <see cref="EventKind"/>; ignore those that you do not know.</summary>
+        public uint Kind;
+        public ulong Term;
+        public ulong Epoch;
+        /// <summary>Names a request to join.</summary>
+        public ulong Request;
+        public ulong Count;
+        /// <summary>A member's id or the empty string, for <see cref="Utf8.FromNative"/>.</summary>
+        public IntPtr Peer;
+        /// <summary>Another member's id, or an address, or the empty string, for <see cref="Utf8.FromNative"/>.</summary>
+        public IntPtr Other;
+        public IntPtr Data;
+        public int Length;
+        public int Reason;
+        public int Code;
+        public ushort MessageType;
+        public byte Flags;
+        public byte Success;
+
+        /// <summary>The struct at a pointer that an <see cref="EventCallback"/> was given.</summary>
+        public static NetworkEvent At(IntPtr networkEvent)
+        {
+            return (NetworkEvent)Marshal.PtrToStructure(networkEvent, typeof(NetworkEvent));
+        }
+
+        /// <summary>A copy of the event's bytes.</summary>
+        public byte[] Bytes()
+        {
+            return Utf8.Bytes(Data, Length);
+        }
+    }
+
+    /// <summary>What a <see cref="NetworkEvent"/> tells. New ones are only ever appended.</summary>
+    public static class EventKind
+    {
+        public const uint Joined = 1;
+        public const uint Reconnecting = 2;
+        public const uint Returned = 3;
+        public const uint Left = 4;
+        public const uint Message = 5;
+        public const uint SetLeaderResult = 6;
+        public const uint RoomEnded = 7;
+        public const uint LeaderChanged = 8;
+        public const uint LeadershipGained = 9;
+        public const uint LeadershipLost = 10;
+        public const uint JoinRequest = 11;
+        public const uint Discovered = 12;
+        public const uint ConnectionResult = 13;
+    }
+
+    /// <summary>Why a member is gone: <see cref="NetworkEvent.Reason"/> of <see cref="EventKind.Left"/>.</summary>
+    public static class LeftReason
+    {
+        public const int Left = 0;
+        public const int Lost = 1;
+        public const int Disconnected = 2;
+        public const int Replaced = 3;
+        public const int Kicked = 4;
+        public const int Violation = 5;
+        public const int GaveUp = 6;
+    }
+
+    /// <summary>Why this member is in the room no more: <see cref="NetworkEvent.Reason"/> of <see cref="EventKind.RoomEnded"/>.</summary>
+    public static class EndReason
+    {
+        public const int Kicked = 0;
+        public const int HostLeft = 1;
+    }
+
+    /// <summary>How much is logged.</summary>
+    public static class LogLevel
+    {
+        public const int Off = 0;
+        public const int Error = 1;
+        public const int Warn = 2;
+        public const int Info = 3;
+        public const int Debug = 4;
+        public const int Trace = 5;
+    }
 
     /// <summary>
     /// <c>NetworkConfigFFI</c>: 44 bytes, in the library's order. Start from <see cref="Default"/>; a struct of zeros breaks

@@ -56,7 +56,8 @@ namespace MetaMystia.Network
     /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> is refused
     /// inside a handler (-15) unless events are queued.</para>
     /// <para>Handlers run one at a time, in order, on a thread of the library. A host that must handle them on its own thread
-    /// (Unity's main thread) joins with <c>queueEvents: true</c> and calls <see cref="Pump"/> once per frame.</para>
+    /// (Unity's main thread) initializes the room in poll mode (<see cref="Enter"/>) and calls <see cref="Poll"/> once per frame,
+    /// or joins with <c>queueEvents: true</c> and calls <see cref="Pump"/>.</para>
     /// <para>An exception from a handler never reaches native code; it comes out at <see cref="HandlerFailed"/>.</para>
     /// <para>The first subscription to an event tells the present: the leader where one is known, and every connected peer.
     /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join; until then messages are held, afterwards those that
@@ -106,15 +107,26 @@ namespace MetaMystia.Network
         {
             byte[] peer = Utf8.ToNative(peerId);
             byte[] session = Utf8.ToNative(sessionId);
-            if (config.HasValue)
+            return Enter(queueEvents, () =>
             {
+                if (!config.HasValue)
+                {
+                    return NativeMethods.InitializeNetwork(peer, session);
+                }
                 NetworkConfig value = config.Value;
-                Check(NativeMethods.InitializeNetworkWithConfig(peer, session, ref value));
-            }
-            else
-            {
-                Check(NativeMethods.InitializeNetwork(peer, session));
-            }
+                return NativeMethods.InitializeNetworkWithConfig(peer, session, ref value);
+            });
+        }
+
+        /// <summary>
+        /// Enters a room with an initialization of your own: one of the Initialize functions of <see cref="NativeMethods"/>, whose
+        /// code it returns. For settings that <see cref="Join"/> does not have; a room that is initialized in poll mode runs its
+        /// handlers in <see cref="Poll"/>.
+        /// </summary>
+        /// <exception cref="NetworkException">The code, where it is an error.</exception>
+        public static Room Enter(bool queueEvents, Func<int> initialize)
+        {
+            Check(initialize());
             Room room = new Room(queueEvents);
             Volatile.Write(ref current, room);
             HookExit();
@@ -297,6 +309,19 @@ namespace MetaMystia.Network
                 Guarded(next);
                 ran++;
             }
+            return ran;
+        }
+
+        /// <summary>
+        /// In a room that was initialized in poll mode, runs the handlers of the events that wait, on the calling thread, and
+        /// returns of how many. Call it once per frame. There is no second queue, as there is with <see cref="Pump"/>.
+        /// </summary>
+        /// <exception cref="NetworkException">-3 when the room is not in poll mode or <paramref name="max"/> is not above 0, -15
+        /// inside a handler and while another thread polls.</exception>
+        public int Poll(int max = int.MaxValue)
+        {
+            int ran = NativeMethods.PollEvents(max);
+            Check(ran);
             return ran;
         }
 

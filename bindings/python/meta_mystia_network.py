@@ -6,7 +6,7 @@
         room.connect("192.168.1.20:40123")
         room.broadcast(b"hello")
 
-Handlers run one at a time, in order, on a thread of the library. They may call every method of the room except close().
+Handlers run one at a time, in order, on a thread of the library, or, in poll mode, inside Room.poll(). They may call every method of the room except close().
 An exception in a handler is printed and goes no further. The native library is looked for at the path in the environment
 variable MMN_LIBRARY, then beside this file, then in target/release of the source tree, then where the system looks.
 """
@@ -25,6 +25,7 @@ __all__ = [
     "Message",
     "NetworkConfig",
     "NetworkError",
+    "NetworkEvent",
     "Room",
     "describe_error",
     "load_library",
@@ -62,6 +63,38 @@ STATUS_CONNECTED = 0
 STATUS_DISCONNECTED = 1
 STATUS_RECONNECTING = 2
 STATUS_HANDSHAKING = 3
+
+EVENT_JOINED = 1
+EVENT_RECONNECTING = 2
+EVENT_RETURNED = 3
+EVENT_LEFT = 4
+EVENT_MESSAGE = 5
+EVENT_SET_LEADER_RESULT = 6
+EVENT_ROOM_ENDED = 7
+EVENT_LEADER_CHANGED = 8
+EVENT_LEADERSHIP_GAINED = 9
+EVENT_LEADERSHIP_LOST = 10
+EVENT_JOIN_REQUEST = 11
+EVENT_DISCOVERED = 12
+EVENT_CONNECTION_RESULT = 13
+
+LEFT_LEFT = 0
+LEFT_LOST = 1
+LEFT_DISCONNECTED = 2
+LEFT_REPLACED = 3
+LEFT_KICKED = 4
+LEFT_VIOLATION = 5
+LEFT_GAVE_UP = 6
+
+END_KICKED = 0
+END_HOST_LEFT = 1
+
+LOG_OFF = 0
+LOG_ERROR = 1
+LOG_WARN = 2
+LOG_INFO = 3
+LOG_DEBUG = 4
+LOG_TRACE = 5
 
 
 class NetworkError(Exception):
@@ -177,12 +210,42 @@ class PeerStats(ctypes.Structure):
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
 
 
+class NetworkEvent(ctypes.Structure):
+    """`NetworkEvent`, what an EventCallback is given; valid during the call. The header says which fields `kind` uses."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("kind", ctypes.c_uint32),
+        ("term", ctypes.c_uint64),
+        ("epoch", ctypes.c_uint64),
+        ("request", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+        ("peer", ctypes.c_char_p),
+        ("other", ctypes.c_char_p),
+        ("data", ctypes.c_void_p),
+        ("length", ctypes.c_int32),
+        ("reason", ctypes.c_int32),
+        ("code", ctypes.c_int32),
+        ("msg_type", ctypes.c_uint16),
+        ("flags", ctypes.c_uint8),
+        ("success", ctypes.c_uint8),
+    ]
+
+    def payload(self):
+        """A copy of the event's bytes."""
+        return ctypes.string_at(self.data, self.length) if self.length else b""
+
+
 ReceiveCallback = ctypes.CFUNCTYPE(
     None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8
 )
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 PeerStatusCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int32)
 ConnectionResultCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
+ReconnectCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8)
+EventCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(NetworkEvent))
+LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
+DropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 _TEXT = ctypes.c_char_p
 _MESSAGE = (ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
@@ -216,7 +279,12 @@ FUNCTIONS = {
     "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
     "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
     "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
+    "RegisterReconnectCallback": (ctypes.c_int32, (ReconnectCallback,)),
+    "RegisterEventHandler": (ctypes.c_int32, (EventCallback, ctypes.c_void_p, DropCallback)),
+    "PollEvents": (ctypes.c_int32, (ctypes.c_int32,)),
     "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
+    "RegisterLogCallback": (ctypes.c_int32, (ctypes.c_int32, LogCallback, ctypes.c_void_p, DropCallback)),
     "GetAbiVersion": (ctypes.c_uint32, ()),
     "GetLibraryVersion": (_TEXT, ()),
     "DescribeError": (_TEXT, (ctypes.c_int32,)),
@@ -277,11 +345,7 @@ class Room:
         self._callbacks = {}
         self._retired = {}
         self._inside = threading.local()
-        peer, session = _encode(peer_id), _encode(session_id)
-        if config is None:
-            self._check(self._native.InitializeNetwork(peer, session))
-        else:
-            self._check(self._native.InitializeNetworkWithConfig(peer, session, ctypes.byref(config)))
+        self._check(self._initialize(_encode(peer_id), _encode(session_id), config))
         self._open = True
         # A room that is still open when the interpreter ends would call into what is no longer there.
         atexit.register(self._close_at_exit)
@@ -411,7 +475,17 @@ class Room:
         """To standard error."""
         self._check(self._native.EnableLogging(1 if enabled else 0))
 
+    def poll(self, max=0x7FFFFFFF):
+        """In a room that was initialized in poll mode, runs the handlers of up to `max` events that wait, on the calling
+        thread, and returns of how many. Refused inside a handler and while another thread polls (-15)."""
+        return self._check(self._native.PollEvents(max))
+
     # -- inside
+
+    def _initialize(self, peer, session, config):
+        if config is None:
+            return self._native.InitializeNetwork(peer, session)
+        return self._native.InitializeNetworkWithConfig(peer, session, ctypes.byref(config))
 
     def _register(self, function, kind, handler, call):
         def guarded(*arguments):

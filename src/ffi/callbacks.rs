@@ -1,16 +1,17 @@
 //! Registration of the classic callbacks, and their C signatures.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::guard::{command, room};
 use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
-use crate::dispatch::{ConnectionResult, Incoming};
+use crate::dispatch::{ConnectionResult, Incoming, ReconnectStatus};
 use crate::snapshot::PeerStatus;
 
 /// Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
-/// All callbacks run one at a time and in order, on a thread of the library; their arguments are valid during
-/// the call only. A callback may call every function but ShutdownNetwork, and must not throw.
+/// All callbacks run one at a time and in order, on a thread of the library or, in poll mode, on the one that
+/// calls PollEvents; their arguments are valid during the call only. A callback may call every function but
+/// ShutdownNetwork and PollEvents, and must not throw.
 pub type ReceiveCallback = Option<
     extern "C" fn(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, flags: u8),
 >;
@@ -26,6 +27,13 @@ pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: 
 pub type ConnectionResultCallback =
     Option<extern "C" fn(addr: *const c_char, success: u8, code: i32)>;
 
+/// Takes what becomes of lost peers, where lost peers are dialled again. `status` is MMN_RECONNECT_RETRYING,
+/// MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback of the same event comes first.
+pub type ReconnectCallback = Option<extern "C" fn(peer: *const c_char, status: u8)>;
+
+/// Releases what was registered with a callback.
+pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
+
 /// Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
 /// (unless this is called from inside it) and never runs again; a running one is waited for.
 ///
@@ -39,11 +47,7 @@ pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
         let room = room("RegisterReceiveCallback")?;
         room.dispatch().register_receive(callback.map(|callback| {
             let handler = move |message: &Incoming| {
-                let data = match &message.payload[..] {
-                    // C asks for a valid pointer even where it copies nothing.
-                    [] => c"".as_ptr().cast(),
-                    bytes => bytes.as_ptr(),
-                };
+                let data = data_pointer(&message.payload);
                 // Longer ones do not pass the sender's check of a length in 31 bits.
                 let length = i32::try_from(message.payload.len()).unwrap_or(i32::MAX);
                 let peer = IdText::new(&message.from);
@@ -116,18 +120,44 @@ pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCal
     })
 }
 
+/// Sets the callback for what becomes of lost peers; NULL removes it. The old one as with
+/// RegisterReceiveCallback.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterReconnectCallback(callback: ReconnectCallback) -> i32 {
+    command("RegisterReconnectCallback", || {
+        let room = room("RegisterReconnectCallback")?;
+        room.dispatch().register_reconnect(callback.map(|callback| {
+            let handler = move |peer: &PeerId, status: ReconnectStatus| {
+                callback(IdText::new(peer).as_ptr(), status as u8);
+            };
+            Arc::new(handler) as _
+        }));
+        Ok(())
+    })
+}
+
+/// Where `data` begins: C asks for a valid pointer even where it copies nothing.
+pub(super) fn data_pointer(data: &[u8]) -> *const u8 {
+    match data {
+        [] => c"".as_ptr().cast(),
+        bytes => bytes.as_ptr(),
+    }
+}
+
 /// A peer id with the NUL that C wants, without an allocation for every message.
-struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
+pub(super) struct IdText([u8; MAX_PEER_ID_BYTES + 1]);
 
 impl IdText {
-    fn new(id: &PeerId) -> Self {
+    pub(super) fn new(id: &PeerId) -> Self {
         let mut text = [0; MAX_PEER_ID_BYTES + 1];
         let id = id.as_str().as_bytes();
         text[..id.len()].copy_from_slice(id);
         Self(text)
     }
 
-    fn as_ptr(&self) -> *const c_char {
+    pub(super) fn as_ptr(&self) -> *const c_char {
         self.0.as_ptr().cast()
     }
 }

@@ -63,6 +63,26 @@ pub const MMN_PEER_RECONNECTING: i32 = 2;
 /// GetPeerStatus: the peer is being admitted.
 pub const MMN_PEER_HANDSHAKING: i32 = 3;
 
+/// ReconnectCallback: the peer is lost and being dialled again.
+pub const MMN_RECONNECT_RETRYING: u8 = 0;
+/// ReconnectCallback: the peer is back.
+pub const MMN_RECONNECT_RETURNED: u8 = 1;
+/// ReconnectCallback: the peer has been given up.
+pub const MMN_RECONNECT_GAVE_UP: u8 = 2;
+
+/// Log levels: nothing.
+pub const MMN_LOG_OFF: i32 = 0;
+/// Log levels: faults.
+pub const MMN_LOG_ERROR: i32 = 1;
+/// Log levels: and what may be wrong.
+pub const MMN_LOG_WARN: i32 = 2;
+/// Log levels: and what happens in the room.
+pub const MMN_LOG_INFO: i32 = 3;
+/// Log levels: and how it comes about.
+pub const MMN_LOG_DEBUG: i32 = 4;
+/// Log levels: and every detail.
+pub const MMN_LOG_TRACE: i32 = 5;
+
 /// manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
 /// EnableAutoLeaderElection is called.
 pub const MMN_RECOVERY_HOLD: u8 = 0;
@@ -108,6 +128,7 @@ pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
 mod tests {
     use super::*;
     use crate::core::id::{MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES};
+    use crate::dispatch::ReconnectStatus;
     use crate::error::Code;
     use crate::snapshot::PeerStatus;
 
@@ -150,6 +171,9 @@ mod tests {
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);
         assert_eq!(PeerStatus::Handshaking as i32, MMN_PEER_HANDSHAKING);
+        assert_eq!(ReconnectStatus::Retrying as u8, MMN_RECONNECT_RETRYING);
+        assert_eq!(ReconnectStatus::Returned as u8, MMN_RECONNECT_RETURNED);
+        assert_eq!(ReconnectStatus::GaveUp as u8, MMN_RECONNECT_GAVE_UP);
         assert_eq!(MMN_MAX_PEER_ID_BYTES as usize, MAX_PEER_ID_BYTES);
         assert_eq!(MMN_MAX_SESSION_ID_BYTES as usize, MAX_SESSION_ID_BYTES);
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::errors;
 use crate::error::{Code, Coded};
+use crate::logging;
 use crate::room::Room;
 use crate::runtime;
 
@@ -81,15 +82,35 @@ pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// A function that answers with a code.
+/// A function that answers with a code. It is refused inside a log callback: that may run on the network thread,
+/// which would wait for itself.
 pub(super) fn command(function: &str, body: impl FnOnce() -> Result<(), Failure>) -> i32 {
-    guard(function, || match body() {
-        Ok(()) => Code::Ok.value(),
-        Err(failure) => {
+    count(function, || body().map(|()| Code::Ok.value()))
+}
+
+/// A function that answers with a number of things or a code. Refused inside a log callback, as [`command`] is.
+pub(super) fn count(function: &str, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
+    log_command(function, || {
+        if logging::in_log_callback() {
+            return Err(Failure {
+                code: Code::WouldDeadlock,
+                sentence: format!(
+                    "{function} was called inside a log callback, where it could wait for itself; call it from elsewhere"
+                ),
+            });
+        }
+        body()
+    })
+}
+
+/// A function that answers as [`count`] does, and that a log callback may call.
+pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
+    guard(function, || {
+        body().unwrap_or_else(|failure| {
             let code = failure.code.value();
             errors::set(failure);
             code
-        }
+        })
     })
 }
 

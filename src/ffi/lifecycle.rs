@@ -85,10 +85,11 @@ pub(super) fn refuse_second_room() -> Result<(), StartError> {
 /// that is running: that callback must not wait for the thread that calls this. A host name that the system is
 /// just resolving for ConnectToPeer is waited for, too: the system gives no way to stop that.
 ///
-/// When it returns, no callback runs or will run, all callbacks are unregistered, and the library may be
-/// unloaded.
+/// When it returns, no callback of the room runs or will run, all of them are unregistered, the event handler's
+/// `drop_fn` has run, and, where no log callback is registered, the library may be unloaded.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback (nothing changes).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, those that PollEvents runs
+/// included (nothing changes).
 #[unsafe(no_mangle)]
 pub extern "C" fn ShutdownNetwork() -> i32 {
     command("ShutdownNetwork", || Ok(runtime::shutdown()?))

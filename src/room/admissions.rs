@@ -14,7 +14,6 @@ use super::sessions::Session;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
 use crate::core::wire::{Candidate, Hello, HelloAck, HostMode, PeerEntry, Verdict};
-use crate::dispatch::Event as HostEvent;
 use crate::error::Code;
 use crate::net::dial::{Ask, Attach, Refused, Reservation};
 use crate::net::identity::close_code;
@@ -24,8 +23,6 @@ use crate::net::socket;
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
 /// come and go do not fill the memory of a host that looks away.
 const MAX_UNTOLD_DEPARTURES: usize = 256;
-/// Losses of one peer that the host is still to be told of, at most: it does not return before.
-const MAX_UNTOLD_LOSSES: usize = 8;
 
 /// Admissions that are under way.
 #[derive(Default)]
@@ -396,11 +393,7 @@ impl Driver {
                 let (least_generation, least_losses) = self.sessions.numbers(key);
                 let outlived = generation < least_generation
                     || (generation == least_generation && losses < least_losses);
-                let dispatch = &self.shared.dispatch;
-                let untold = dispatch.has_undelivered_left(&peer)
-                    || dispatch
-                        .undelivered(|event| *event == HostEvent::Reconnecting(peer.clone()))
-                        >= MAX_UNTOLD_LOSSES;
+                let untold = self.shared.dispatch.has_undelivered_left(&peer);
                 if outlived || untold || self.sessions.is_departing(&peer) {
                     Err(Code::ConnectionFailed)
                 } else {

@@ -23,7 +23,7 @@ use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::{Dial, Reconnect, is_dialable};
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
-use crate::core::wire::{Hello, RoomPolicy, Verdict};
+use crate::core::wire::{Hello, RoomPolicy};
 use crate::dispatch::{self, ConnectionResult, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
@@ -52,9 +52,6 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 const LATE: Duration = Duration::from_millis(100);
 /// What it takes to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
-/// Join requests that the host is still to be told of, at most: to whom comes then the room is full. And members
-/// found by discovery, at most: more are not told.
-const MAX_UNTOLD: usize = 64;
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
 /// Time between two dials of one member at different addresses.
@@ -416,13 +413,6 @@ impl Driver {
                 let code = code.value();
                 HostEvent::SetLeaderResult { target, code }
             }
-            Event::JoinRequest { request, .. }
-                if self.untold(|event| matches!(event, HostEvent::JoinRequest(_))) =>
-            {
-                let verdict = Verdict::Full;
-                self.feed(Input::Command(Command::AnswerJoin { request, verdict }));
-                return;
-            }
             Event::JoinRequest { request, candidate } => HostEvent::JoinRequest(JoinRequest {
                 request,
                 peer: candidate.entry.id,
@@ -589,15 +579,8 @@ impl Driver {
     /// Discovery has found a member, and the host wants to know.
     fn found(&self, address: SocketAddr) {
         tracing::info!(%address, "discovered");
-        if !self.untold(|event| matches!(event, HostEvent::Discovered { .. })) {
-            let address = address.to_string();
-            self.shared.dispatch.push(HostEvent::Discovered { address });
-        }
-    }
-
-    /// Whether the host looks away and is not to be told more events of that kind.
-    fn untold(&self, is_it: impl Fn(&HostEvent) -> bool) -> bool {
-        self.shared.dispatch.undelivered(is_it) >= MAX_UNTOLD
+        let address = address.to_string();
+        self.shared.dispatch.push(HostEvent::Discovered { address });
     }
 
     /// What this node says of itself to the holder of a key.

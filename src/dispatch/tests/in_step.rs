@@ -7,9 +7,12 @@ enum Step {
     Leader(u8),
     Message,
     Status(u8),
+    /// A link is lost, or comes back.
+    Link(u8),
     Run(u8),
     RegisterLeader,
     RegisterStatus,
+    RegisterEvents,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -17,9 +20,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0..4u8).prop_map(Step::Leader),
         3 => Just(Step::Message),
         3 => (1..4u8).prop_map(Step::Status),
+        2 => (1..4u8).prop_map(Step::Link),
         3 => (0..4u8).prop_map(Step::Run),
         1 => Just(Step::RegisterLeader),
         1 => Just(Step::RegisterStatus),
+        1 => Just(Step::RegisterEvents),
     ];
     proptest::collection::vec(step, 0..60)
 }
@@ -27,7 +32,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     /// Whatever is pushed, run and registered in whatever order, the host ends up knowing the room; and as long
     /// as it keeps its handlers, it knows with every message what was pushed before it, and hears of every
-    /// change once.
+    /// change once. The event handler is in step with every message even where it is replaced.
     #[test]
     fn the_host_is_in_step_with_every_message(steps in steps()) {
         let dispatch = manual(limits(usize::MAX, usize::MAX, FOREVER));
@@ -35,6 +40,8 @@ proptest! {
         dispatch.register_receive(Some(receive(&sender, "")));
         dispatch.register_leader_changed(Some(leader(&sender, "")));
         dispatch.register_peer_status(Some(status(&sender, "")));
+        let (event_sender, events_seen) = channel();
+        dispatch.register_event_handler(Some(events(&event_sender, "")));
         let ids = ["", "a", "b", "c"];
         let mut now = Known::default();
         let mut at_message = Vec::new();
@@ -52,11 +59,21 @@ proptest! {
                 }
                 Step::Status(n) => {
                     let id = ids[usize::from(*n)];
-                    if now.joined.remove(id) {
+                    if now.joined.remove(id) | now.lost.remove(id) {
                         dispatch.push(left(id));
                     } else {
                         now.joined.insert(id.to_owned());
                         dispatch.push(Event::Joined(peer(id)));
+                    }
+                }
+                Step::Link(n) => {
+                    let id = ids[usize::from(*n)];
+                    if now.joined.remove(id) {
+                        now.lost.insert(id.to_owned());
+                        dispatch.push(Event::Reconnecting(peer(id)));
+                    } else if now.lost.remove(id) {
+                        now.joined.insert(id.to_owned());
+                        dispatch.push(Event::Returned(peer(id)));
                     }
                 }
                 Step::Run(times) => {
@@ -67,6 +84,9 @@ proptest! {
                 Step::RegisterLeader => {
                     replaced = true;
                     dispatch.register_leader_changed(Some(leader(&sender, "")));
+                }
+                Step::RegisterEvents => {
+                    dispatch.register_event_handler(Some(events(&event_sender, "")));
                 }
                 Step::RegisterStatus => {
                     replaced = true;
@@ -80,11 +100,24 @@ proptest! {
         for line in seen.try_iter() {
             if let Some(number) = line.strip_prefix("message ") {
                 prop_assert_eq!(number, messages.to_string());
-                prop_assert!(replaced || told == at_message[messages]);
+                prop_assert!(replaced || told == at_message[messages].classic());
                 messages += 1;
             } else {
                 let changed = told.learn(&line);
                 prop_assert!(replaced || changed, "{}", line);
+            }
+        }
+        prop_assert_eq!(messages, at_message.len());
+        prop_assert_eq!(told, now.classic());
+
+        let mut told = Known::default();
+        let mut messages = 0;
+        for line in events_seen.try_iter() {
+            if line.starts_with("message ") {
+                prop_assert_eq!(&told, &at_message[messages]);
+                messages += 1;
+            } else {
+                told.learn_event(&line);
             }
         }
         prop_assert_eq!(messages, at_message.len());
@@ -97,9 +130,43 @@ proptest! {
 struct Known {
     leader: String,
     joined: std::collections::BTreeSet<String>,
+    lost: std::collections::BTreeSet<String>,
 }
 
 impl Known {
+    /// As the classic callbacks tell it.
+    fn classic(&self) -> Self {
+        Self {
+            lost: std::collections::BTreeSet::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Takes in what the event handler was told.
+    fn learn_event(&mut self, line: &str) {
+        let (what, about) = line.split_once(' ').expect("two words");
+        match what {
+            "leader" => {
+                let (_, new) = about.split_once('>').expect("old and new");
+                new.clone_into(&mut self.leader);
+            }
+            "left" => {
+                let (id, _) = about.split_once(' ').expect("id and reason");
+                assert!(self.joined.remove(id) | self.lost.remove(id), "{line}");
+            }
+            "reconnecting" => {
+                assert!(self.joined.remove(about), "{line}");
+                self.lost.insert(about.to_owned());
+            }
+            // A new handler hears the present: that a peer joined, which the one before knew to be lost.
+            "joined" | "returned" => {
+                self.lost.remove(about);
+                self.joined.insert(about.to_owned());
+            }
+            _ => panic!("{line}"),
+        }
+    }
+
     /// Takes in a line of the log, and says whether it was news.
     fn learn(&mut self, line: &str) -> bool {
         if let Some(leader) = line.strip_prefix("leader ") {

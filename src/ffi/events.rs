@@ -1,0 +1,479 @@
+//! One handler for everything that happens, and poll mode.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use super::callbacks::{DropCallback, IdText, data_pointer};
+use super::guard::{Failure, command, count, room};
+use super::user_data::UserData;
+use crate::core::id::PeerId;
+use crate::dispatch::{Event, LeaderChange, Notice};
+use crate::runtime;
+
+/// NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
+pub const MMN_EVENT_JOINED: u32 = 1;
+/// NetworkEvent.kind: the link to `peer` is lost and being dialled again; accepted messages wait.
+pub const MMN_EVENT_RECONNECTING: u32 = 2;
+/// NetworkEvent.kind: `peer` is back after MMN_EVENT_RECONNECTING, and nothing was lost.
+pub const MMN_EVENT_RETURNED: u32 = 3;
+/// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_...; `code` and `data` are what the application
+/// said that removed it; `count` is how many messages to it were accepted and are not known to be delivered.
+/// It comes after the peer's last message.
+pub const MMN_EVENT_LEFT: u32 = 4;
+/// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
+pub const MMN_EVENT_MESSAGE: u32 = 5;
+/// NetworkEvent.kind: a SetLeader of this node that made `peer` the leader has ended. `success` is 1 when the peer
+/// leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, or says otherwise why not.
+pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
+/// NetworkEvent.kind: this node is in the room no more. `reason` is one of MMN_END_...; `code` and `data` are what
+/// the application of the leader said. ShutdownNetwork is still to be called.
+pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
+/// NetworkEvent.kind: `peer` leads, "" when nobody does; `other` is who led as far as this handler was told.
+/// With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason` (0 is "not told").
+pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
+/// NetworkEvent.kind: this node leads from here on. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
+/// NetworkEvent.kind: this node leads no longer. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+pub const MMN_EVENT_LEADERSHIP_LOST: u32 = 10;
+/// NetworkEvent.kind: `peer`, at the address `other`, asks to be let in and says `data`. `request` names the
+/// request in the answer.
+pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
+/// NetworkEvent.kind: a member of the room announces itself in the local network; `other` is an address for
+/// ConnectToPeer.
+pub const MMN_EVENT_DISCOVERED: u32 = 12;
+/// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
+/// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
+/// the application of the room said that rejected.
+pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
+
+/// MMN_EVENT_LEFT: the peer left by itself.
+pub const MMN_LEFT_LEFT: i32 = 0;
+/// MMN_EVENT_LEFT: the peer was lost and did not come back in time, or lost peers are not dialled again.
+pub const MMN_LEFT_LOST: i32 = 1;
+/// MMN_EVENT_LEFT: one of both hosts called DisconnectPeer.
+pub const MMN_LEFT_DISCONNECTED: i32 = 2;
+/// MMN_EVENT_LEFT: the peer was started anew, or another process took its id.
+pub const MMN_LEFT_REPLACED: i32 = 3;
+/// MMN_EVENT_LEFT: the leader removed the peer from the room.
+pub const MMN_LEFT_KICKED: i32 = 4;
+/// MMN_EVENT_LEFT: the peer broke the protocol.
+pub const MMN_LEFT_VIOLATION: i32 = 5;
+/// MMN_EVENT_LEFT: dialling the peer again was given up.
+pub const MMN_LEFT_GAVE_UP: i32 = 6;
+
+/// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
+pub const MMN_END_KICKED: i32 = 0;
+/// MMN_EVENT_ROOM_ENDED: the room lived as long as its host, who has left.
+pub const MMN_END_HOST_LEFT: i32 = 1;
+
+/// Something that happened. Which fields say something depends on `kind`; the others are 0 or "". The struct and
+/// everything that it points to is valid during the call only.
+///
+/// Fields are only ever appended: read those that lie within `struct_size`, and ignore kinds that you do not
+/// know.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct NetworkEvent {
+    /// How many bytes of this struct the library has filled in.
+    pub struct_size: u32,
+    /// One of MMN_EVENT_...
+    pub kind: u32,
+    /// The leader's term.
+    pub term: u64,
+    /// How many SetLeader calls the leader's term builds on.
+    pub epoch: u64,
+    /// Names a request to join.
+    pub request: u64,
+    /// How many, of what `kind` says.
+    pub count: u64,
+    /// A peer id, or "". Never NULL.
+    pub peer: *const c_char,
+    /// Another peer id, or an address, or "". Never NULL.
+    pub other: *const c_char,
+    /// `length` bytes. Never NULL.
+    pub data: *const u8,
+    /// How many bytes `data` has.
+    pub length: i32,
+    /// One of the numbers that `kind` says.
+    pub reason: i32,
+    /// MMN_OK, an error, or an application's own number.
+    pub code: i32,
+    /// The sender's message type.
+    pub msg_type: u16,
+    /// The sender's flags.
+    pub flags: u8,
+    /// 1 or 0.
+    pub success: u8,
+}
+
+/// Takes events. `user_data` is what was registered with it. Threads, order and what may be called inside are the
+/// same as for the other callbacks.
+pub type EventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const NetworkEvent)>;
+
+/// Sets the one handler for everything that happens, messages included; NULL removes it. At any time: one that
+/// is registered before InitializeNetwork hears the room from its first event on. Where a callback of one kind
+/// is registered, too, that one is called first.
+///
+/// A handler that is registered in an open room is first told the present: the leader where one is known, then
+/// for every peer MMN_EVENT_JOINED, and MMN_EVENT_RECONNECTING where its link is lost at the time. It counts as a
+/// Receive callback: messages are not held or discarded while it is registered.
+///
+/// When the call returns, the old handler is not running (unless this is called from inside it) and never runs
+/// again; a running one is waited for. ShutdownNetwork removes the handler, too: register it again before the
+/// next InitializeNetwork. A handler that is registered while ShutdownNetwork runs is for the next room.
+///
+/// `drop_fn` (NULL for none) is called exactly once with `user_data`, after the handler's last call has ended:
+/// when it is replaced or removed, or by ShutdownNetwork. That is on the thread that did so, or, when it was done
+/// inside the handler, on the handler's thread. Inside `drop_fn` the rules of a callback hold. With a NULL
+/// `callback`, and when this call fails, `user_data` and `drop_fn` are not used.
+///
+/// Returns MMN_OK, or MMN_WOULD_DEADLOCK inside a log callback.
+///
+/// # Safety
+/// `callback` and `drop_fn` are functions of these types, and may be called with `user_data` on any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn RegisterEventHandler(
+    callback: EventCallback,
+    user_data: *mut c_void,
+    drop_fn: DropCallback,
+) -> i32 {
+    command("RegisterEventHandler", || {
+        runtime::register_event_handler(callback.map(|callback| {
+            let user_data = UserData::new(user_data, drop_fn);
+            let handler = move |notice: &Notice| {
+                tell(notice, |event| callback(user_data.pointer(), event));
+            };
+            Arc::new(handler) as _
+        }));
+        Ok(())
+    })
+}
+
+/// In poll mode, runs the callbacks of up to `max` events and messages that wait, in order, on the calling thread.
+/// Returns at once; never waits for the network. Call it once per frame, on the thread that is to run the
+/// callbacks.
+///
+/// Whatever nobody is registered for is passed over and does not count. An event that is told to several callbacks
+/// counts once.
+///
+/// Returns how many there were, 0 when nothing waits; or MMN_INVALID_ARGUMENT (`max` is not above 0, or the room
+/// is not in poll mode), MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK (inside a callback, or while another thread
+/// is in this function); nothing has run then.
+#[unsafe(no_mangle)]
+pub extern "C" fn PollEvents(max: i32) -> i32 {
+    count("PollEvents", || {
+        let most = usize::try_from(max)
+            .ok()
+            .filter(|most| *most > 0)
+            .ok_or_else(|| {
+                Failure::invalid(format!("max is {max}; give 1 or more events to run"))
+            })?;
+        let told = room("PollEvents")?.dispatch().poll(most)?;
+        // No more than `max`.
+        Ok(i32::try_from(told).unwrap_or(i32::MAX))
+    })
+}
+
+/// Writes `notice` as the host reads it, and runs `call` on it.
+fn tell(notice: &Notice, call: impl FnOnce(*const NetworkEvent)) {
+    let mut event = NetworkEvent {
+        // The struct has some eighty bytes.
+        struct_size: size_of::<NetworkEvent>() as u32,
+        kind: 0,
+        term: 0,
+        epoch: 0,
+        request: 0,
+        count: 0,
+        peer: c"".as_ptr(),
+        other: c"".as_ptr(),
+        data: data_pointer(&[]),
+        length: 0,
+        reason: 0,
+        code: 0,
+        msg_type: 0,
+        flags: 0,
+        success: 0,
+    };
+    let (peer, other, data) = fill_in(&mut event, notice);
+    let peer = peer.map(IdText::new);
+    if let Some(peer) = &peer {
+        event.peer = peer.as_ptr();
+    }
+    let other = (!other.is_empty()).then(|| [other.as_bytes(), &[0]].concat());
+    if let Some(other) = &other {
+        event.other = other.as_ptr().cast();
+    }
+    event.data = data_pointer(data);
+    // No payload is longer: its sender gave the length in 31 bits.
+    event.length = i32::try_from(data.len()).unwrap_or(i32::MAX);
+    call(&raw const event);
+}
+
+/// Sets the numbers of `event`, and gives its peer, its other text and its bytes.
+fn fill_in<'a>(
+    event: &mut NetworkEvent,
+    notice: &'a Notice,
+) -> (Option<&'a PeerId>, &'a str, &'a [u8]) {
+    let leadership = |event: &mut NetworkEvent, kind, change: &'a LeaderChange| {
+        event.kind = kind;
+        event.term = change.term;
+        event.epoch = change.epoch;
+        event.reason = change.reason;
+        let old = change.old.as_ref().map_or("", PeerId::as_str);
+        (change.new.as_ref(), old, &[][..])
+    };
+    let about_peer = |event: &mut NetworkEvent, kind, peer: &'a PeerId| {
+        event.kind = kind;
+        (Some(peer), "", &[][..])
+    };
+    let told = match notice {
+        Notice::Message(message) => {
+            event.kind = MMN_EVENT_MESSAGE;
+            event.msg_type = message.msg_type;
+            event.flags = message.flags;
+            return (Some(&message.from), "", &message.payload);
+        }
+        Notice::LeadershipGained(change) => {
+            return leadership(event, MMN_EVENT_LEADERSHIP_GAINED, change);
+        }
+        Notice::LeadershipLost(change) => {
+            return leadership(event, MMN_EVENT_LEADERSHIP_LOST, change);
+        }
+        Notice::Event(told) => told,
+    };
+    match told {
+        Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
+        Event::Reconnecting(peer) => about_peer(event, MMN_EVENT_RECONNECTING, peer),
+        Event::Returned(peer) => about_peer(event, MMN_EVENT_RETURNED, peer),
+        Event::Left(left) => {
+            event.kind = MMN_EVENT_LEFT;
+            event.reason = left.reason as i32;
+            event.code = left.code;
+            event.count = left.undelivered;
+            (Some(&left.peer), "", &left.bytes)
+        }
+        Event::LeaderChanged(change) => leadership(event, MMN_EVENT_LEADER_CHANGED, change),
+        Event::ConnectionResult(result) => {
+            event.kind = MMN_EVENT_CONNECTION_RESULT;
+            event.success = result.success.into();
+            event.code = result.code;
+            event.reason = result.reason;
+            (result.peer.as_ref(), &result.target, &result.bytes)
+        }
+        Event::SetLeaderResult { target, code } => {
+            event.success = u8::from(*code == 0);
+            event.code = *code;
+            about_peer(event, MMN_EVENT_SET_LEADER_RESULT, target)
+        }
+        Event::RoomEnded {
+            reason,
+            code,
+            bytes,
+        } => {
+            event.kind = MMN_EVENT_ROOM_ENDED;
+            event.reason = *reason as i32;
+            event.code = *code;
+            (None, "", bytes)
+        }
+        Event::JoinRequest(request) => {
+            event.kind = MMN_EVENT_JOIN_REQUEST;
+            event.request = request.request;
+            (Some(&request.peer), &request.address, &request.payload)
+        }
+        Event::Discovered { address } => {
+            event.kind = MMN_EVENT_DISCOVERED;
+            (None, address, &[])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::mem::offset_of;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::dispatch::{ConnectionResult, EndReason, Incoming, JoinRequest, Left, LeftReason};
+
+    /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
+    type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
+
+    fn seen(notice: &Notice) -> Seen {
+        let mut seen = None;
+        tell(notice, |event| {
+            // SAFETY: it is valid during the call.
+            let event = unsafe { *event };
+            assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
+            let text = |text| {
+                // SAFETY: never NULL, and NUL-terminated.
+                let text = unsafe { CStr::from_ptr(text) };
+                text.to_str().expect("UTF-8").to_owned()
+            };
+            assert!(!event.data.is_null());
+            let length = usize::try_from(event.length).expect("not negative");
+            // SAFETY: never NULL, and `length` bytes long.
+            let data = unsafe { std::slice::from_raw_parts(event.data, length) };
+            seen = Some((
+                event.kind,
+                text(event.peer),
+                text(event.other),
+                data.to_vec(),
+                [
+                    event.term.cast_signed(),
+                    event.epoch.cast_signed(),
+                    event.request.cast_signed(),
+                    event.count.cast_signed(),
+                    event.reason.into(),
+                    event.code.into(),
+                    event.msg_type.into(),
+                    event.flags.into(),
+                    event.success.into(),
+                ],
+            ));
+        });
+        seen.expect("told")
+    }
+
+    fn id(text: &str) -> PeerId {
+        PeerId::new(text).expect("a valid id")
+    }
+
+    fn expected(kind: u32, peer: &str, other: &str, data: &[u8], numbers: [i64; 9]) -> Seen {
+        (kind, peer.into(), other.into(), data.to_vec(), numbers)
+    }
+
+    #[test]
+    fn the_struct_has_no_hidden_padding() {
+        let pointer = size_of::<usize>();
+        assert_eq!(offset_of!(NetworkEvent, kind), 4);
+        assert_eq!(offset_of!(NetworkEvent, term), 8);
+        assert_eq!(offset_of!(NetworkEvent, count), 32);
+        assert_eq!(offset_of!(NetworkEvent, peer), 40);
+        assert_eq!(offset_of!(NetworkEvent, length), 40 + 3 * pointer);
+        assert_eq!(offset_of!(NetworkEvent, success), 55 + 3 * pointer);
+        if pointer == 8 {
+            assert_eq!(size_of::<NetworkEvent>(), 80);
+        }
+    }
+
+    #[test]
+    fn every_kind_carries_what_its_text_says() {
+        let none = [0; 9];
+        let change = LeaderChange {
+            old: Some(id("a")),
+            new: Some(id("b")),
+            term: 4,
+            epoch: 5,
+            reason: 6,
+        };
+        let led = [4, 5, 0, 0, 6, 0, 0, 0, 0];
+        let event = Notice::Event;
+        for (notice, expected) in [
+            (
+                event(Event::Joined(id("琪露诺"))),
+                expected(1, "琪露诺", "", b"", none),
+            ),
+            (
+                event(Event::Reconnecting(id("b"))),
+                expected(2, "b", "", b"", none),
+            ),
+            (
+                event(Event::Returned(id("b"))),
+                expected(3, "b", "", b"", none),
+            ),
+            (
+                event(Event::Left(Left {
+                    peer: id("b"),
+                    reason: LeftReason::Kicked,
+                    code: -7,
+                    bytes: Bytes::from_static(b"bye"),
+                    undelivered: 9,
+                })),
+                expected(4, "b", "", b"bye", [0, 0, 0, 9, 4, -7, 0, 0, 0]),
+            ),
+            (
+                Notice::Message(Incoming {
+                    from: id("b"),
+                    payload: Bytes::from_static(b"hello"),
+                    msg_type: 0x100,
+                    flags: 2,
+                }),
+                expected(5, "b", "", b"hello", [0, 0, 0, 0, 0, 0, 0x100, 2, 0]),
+            ),
+            (
+                event(Event::SetLeaderResult {
+                    target: id("b"),
+                    code: 0,
+                }),
+                expected(6, "b", "", b"", [0, 0, 0, 0, 0, 0, 0, 0, 1]),
+            ),
+            (
+                event(Event::RoomEnded {
+                    reason: EndReason::HostLeft,
+                    code: 3,
+                    bytes: Bytes::from_static(b"over"),
+                }),
+                expected(7, "", "", b"over", [0, 0, 0, 0, 1, 3, 0, 0, 0]),
+            ),
+            (
+                event(Event::LeaderChanged(change.clone())),
+                expected(8, "b", "a", b"", led),
+            ),
+            (
+                Notice::LeadershipGained(change.clone()),
+                expected(9, "b", "a", b"", led),
+            ),
+            (
+                Notice::LeadershipLost(change),
+                expected(10, "b", "a", b"", led),
+            ),
+            (
+                event(Event::JoinRequest(JoinRequest {
+                    request: 8,
+                    peer: id("c"),
+                    address: "host:1".into(),
+                    payload: Bytes::from_static(b"let me in"),
+                })),
+                expected(11, "c", "host:1", b"let me in", [0, 0, 8, 0, 0, 0, 0, 0, 0]),
+            ),
+            (
+                event(Event::Discovered {
+                    address: "host:1".into(),
+                }),
+                expected(12, "", "host:1", b"", none),
+            ),
+            (
+                event(Event::ConnectionResult(ConnectionResult {
+                    target: "host:1".into(),
+                    success: false,
+                    code: -18,
+                    peer: None,
+                    reason: 7,
+                    bytes: Bytes::from_static(b"no"),
+                })),
+                expected(13, "", "host:1", b"no", [0, 0, 0, 0, 7, -18, 0, 0, 0]),
+            ),
+        ] {
+            assert_eq!(seen(&notice), expected);
+        }
+    }
+
+    #[test]
+    fn the_headers_reasons_are_the_librarys() {
+        for (reason, number) in [
+            (LeftReason::Left, MMN_LEFT_LEFT),
+            (LeftReason::Lost, MMN_LEFT_LOST),
+            (LeftReason::Disconnected, MMN_LEFT_DISCONNECTED),
+            (LeftReason::Replaced, MMN_LEFT_REPLACED),
+            (LeftReason::Kicked, MMN_LEFT_KICKED),
+            (LeftReason::Violation, MMN_LEFT_VIOLATION),
+            (LeftReason::GaveUp, MMN_LEFT_GAVE_UP),
+        ] {
+            assert_eq!(reason as i32, number);
+        }
+        assert_eq!(EndReason::Kicked as i32, MMN_END_KICKED);
+        assert_eq!(EndReason::HostLeft as i32, MMN_END_HOST_LEFT);
+    }
+}

@@ -1,0 +1,36 @@
+//! What a host gives along with a function, and how it is released.
+
+use std::ffi::c_void;
+
+use super::callbacks::DropCallback;
+use crate::dispatch::as_callback;
+
+/// A pointer of the host, which it gets with every call. Dropping this releases it.
+pub(super) struct UserData {
+    pointer: *mut c_void,
+    drop_fn: DropCallback,
+}
+
+// SAFETY: the library only hands the pointer back. Functions that take one make the host promise that it may
+// be used on any thread.
+unsafe impl Send for UserData {}
+// SAFETY: the same.
+unsafe impl Sync for UserData {}
+
+impl UserData {
+    pub(super) fn new(pointer: *mut c_void, drop_fn: DropCallback) -> Self {
+        Self { pointer, drop_fn }
+    }
+
+    pub(super) fn pointer(&self) -> *mut c_void {
+        self.pointer
+    }
+}
+
+impl Drop for UserData {
+    fn drop(&mut self) {
+        if let Some(drop_fn) = self.drop_fn {
+            as_callback(|| drop_fn(self.pointer));
+        }
+    }
+}
