@@ -28,6 +28,8 @@ look() {
     has mcs || lacks mcs "mono-mcs"
     has mono || lacks mono "mono-runtime"
     has python3 || lacks python3 "python3"
+    # The discovery tests lay a cable between two network namespaces.
+    has ip || [ "$(uname)" != Linux ] || lacks ip "iproute2"
 }
 
 look
@@ -55,6 +57,7 @@ for tool in $missing; do
         g++) line="g++" ;;
         mcs) line="mono-mcs" ;;
         mono) line="mono-runtime" ;;
+        ip) line="iproute2" ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2

@@ -6,5 +6,6 @@
 mod bad_input;
 mod bench;
 mod demo;
+mod discovery;
 mod survive;
 mod tools;
