@@ -7,7 +7,8 @@
 #[path = "e2e/harness.rs"]
 mod harness;
 
-use harness::{Member, Told, eventually, message};
+use harness::{Member, Told, eventually, message, quick};
+use meta_mystia_network::config::{Config, DiscoveryMode};
 
 /// Threads and files of this process.
 fn held() -> (usize, usize) {
@@ -15,9 +16,17 @@ fn held() -> (usize, usize) {
     (count("/proc/self/task"), count("/proc/self/fd"))
 }
 
+/// With everything that starts threads.
+fn config() -> Config {
+    Config {
+        discovery: DiscoveryMode::Connect,
+        ..quick()
+    }
+}
+
 fn round() {
-    let a = Member::open("a", "rounds");
-    let b = Member::open("b", "rounds");
+    let a = Member::open_with("a", "rounds", config());
+    let b = Member::open_with("b", "rounds", config());
     b.connect_to(&a);
     a.wait_for(&Told::Joined("b".into()));
     b.wait_for(&Told::Joined("a".into()));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use meta_mystia_network::config::Config;
+use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
 use meta_mystia_network::room::{OutMessage, Room};
 use meta_mystia_network::snapshot::PeerStatus;
@@ -61,6 +61,8 @@ pub(crate) fn quick() -> Config {
         election_timeout_min: Duration::from_millis(300),
         election_timeout_max: Duration::from_millis(600),
         heartbeat_timeout_multiplier: 10,
+        // Who links whom is the tests' to say.
+        discovery: DiscoveryMode::Off,
         ..Config::default()
     }
 }

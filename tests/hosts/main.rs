@@ -8,6 +8,7 @@ mod bench;
 mod chaos;
 mod classic;
 mod demo;
+mod discovery;
 mod promises;
 mod rooms;
 mod survive;

@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use super::sessions::Census;
 use super::{HostCommand, OutMessage, Room};
-use crate::config::Config;
+use crate::config::{Config, DiscoveryMode};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId, SessionId};
 use crate::core::wire::{Authority, Envelope, Hello, HelloAck, Message, RoomPolicy, Side};
@@ -57,6 +57,8 @@ fn quick() -> Config {
         election_timeout_min: Duration::from_millis(300),
         election_timeout_max: Duration::from_millis(600),
         heartbeat_timeout_multiplier: 10,
+        // Who links whom is the tests' to say.
+        discovery: DiscoveryMode::Off,
         ..Config::default()
     }
 }

@@ -1,0 +1,384 @@
+"""Members that find each other in the local network, against the built library: each member is a process. Run by
+`tests/hosts` where only loopback exists; MMN_LIBRARY names the library. Arguments name the tests; without any, all run.
+
+A member is driven by lines on its standard input and answers each with one line (see `member`).
+"""
+
+import ctypes
+import hashlib
+import hmac
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+LIMIT_SECONDS = 60
+GROUP, PORT = "224.0.0.251", 15353
+OFF, REPORT, CONNECT = 0, 1, 2
+CLONE_NEWNET = 0x40000000
+
+CLASSIC = [
+    ("reconnect_max_ms", ctypes.c_uint32), ("compression_threshold", ctypes.c_uint32),
+    ("max_message_size", ctypes.c_uint32), ("heartbeat_interval_ms", ctypes.c_uint16),
+    ("election_timeout_min_ms", ctypes.c_uint16), ("election_timeout_max_ms", ctypes.c_uint16),
+    ("reconnect_initial_ms", ctypes.c_uint16), ("handshake_timeout_ms", ctypes.c_uint16),
+    ("write_timeout_ms", ctypes.c_uint16), ("send_queue_capacity", ctypes.c_uint16),
+    ("incoming_queue_capacity", ctypes.c_uint16), ("max_connections", ctypes.c_uint16),
+    ("keepalive_time_secs", ctypes.c_uint16), ("keepalive_interval_secs", ctypes.c_uint16),
+    ("mdns_port", ctypes.c_uint16), ("heartbeat_timeout_multiplier", ctypes.c_uint8),
+    ("keepalive_retries", ctypes.c_uint8), ("centralized_auto_forward", ctypes.c_uint8),
+    ("auto_election_enabled", ctypes.c_uint8), ("manual_override_recovery", ctypes.c_uint8),
+    ("tcp_nodelay", ctypes.c_uint8), ("auto_reconnect_enabled", ctypes.c_uint8),
+    ("reconnect_max_retries", ctypes.c_uint8),
+]
+
+
+class Config(ctypes.Structure):
+    _fields_ = CLASSIC
+
+
+class Options(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32), ("config", Config),
+        ("bind_address", ctypes.c_char_p), ("secret", ctypes.c_char_p), ("identity_key", ctypes.c_char_p),
+        ("secret_length", ctypes.c_uint32), ("identity_key_length", ctypes.c_uint32),
+        ("member_hold_ms", ctypes.c_uint32), ("queue_bytes", ctypes.c_uint32), ("strategy", ctypes.c_uint32),
+        ("priority", ctypes.c_int32), ("bind_port", ctypes.c_uint16), ("discovery_mode", ctypes.c_uint8),
+        ("dispatch_mode", ctypes.c_uint8), ("merge_policy", ctypes.c_uint8),
+        ("set_leader_authority", ctypes.c_uint8), ("host_mode", ctypes.c_uint8), ("eligible", ctypes.c_uint8),
+    ]
+
+
+def check(lib, code):
+    if code != 0:
+        raise SystemExit(f"{code}: {lib.GetLastErrorMessage().decode()}")
+
+
+def initialize(lib, name, session, mode, more):
+    """Without a mode as classic hosts do it."""
+    if mode == "classic":
+        return check(lib, lib.InitializeNetwork(name, session))
+    options = Options(struct_size=ctypes.sizeof(Options))
+    check(lib, lib.GetDefaultNetworkOptions(ctypes.byref(options)))
+    options.discovery_mode = int(mode)
+    for field, value in more.items():
+        setattr(options, field, value.encode() if field in ("bind_address", "secret") else int(value))
+        if field == "secret":
+            options.secret_length = len(value)
+    check(lib, lib.InitializeNetworkWithOptions(name, session, ctypes.byref(options)))
+
+
+def member(name, session, mode, *more):
+    """The member process: reads commands, answers each with a line."""
+    lib = ctypes.CDLL(os.environ["MMN_LIBRARY"])
+    for function in ("GetLastErrorMessage", "GetLocalAddr", "GetPeerList"):
+        getattr(lib, function).restype = ctypes.c_char_p
+    lib.IsMdnsActive.restype = ctypes.c_uint8
+    if "unshare" in more:
+        if lib_c().unshare(CLONE_NEWNET) != 0:
+            raise SystemExit(f"unshare: {os.strerror(ctypes.get_errno())}")
+        subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+        print("unshared", flush=True)
+        for line in iter(sys.stdin.readline, "\n"):
+            subprocess.run(line.split(), check=True)
+    lib.EnableLogging(1)
+    initialize(lib, name.encode(), session.encode(), mode, dict(pair.split("=", 1) for pair in more if "=" in pair))
+    print("open", flush=True)
+    for line in sys.stdin:
+        command, *arguments = line.split()
+        if command == "peers":
+            answer = ",".join(lib.GetPeerList().decode().split())
+        elif command == "active":
+            answer = lib.IsMdnsActive()
+        elif command == "address":
+            answer = lib.GetLocalAddr().decode()
+        elif command == "connect":
+            answer = lib.ConnectToPeer(arguments[0].encode())
+        elif command == "disconnect":
+            answer = lib.DisconnectPeer(arguments[0].encode())
+        elif command == "threads":
+            answer = len(os.listdir("/proc/self/task"))
+        elif command == "close":
+            began = time.monotonic()
+            check(lib, lib.ShutdownNetwork())
+            answer = round((time.monotonic() - began) * 1000)
+        print(answer, flush=True)
+    os._exit(0)
+
+
+def lib_c():
+    return ctypes.CDLL(None, use_errno=True)
+
+
+class Member:
+    """A member process as the test sees it."""
+
+    alive = []
+
+    def __init__(self, name, session, mode="classic", *more):
+        self.name, self.log = name, []
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "member", name, session, str(mode), *more],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        Member.alive.append(self)
+        threading.Thread(target=self._read_log, daemon=True).start()
+        if "unshare" not in more:
+            assert self._answer() == "open", self.log
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            self.log.append(line.rstrip())
+
+    def _answer(self):
+        line = self.process.stdout.readline().strip()
+        if not line and self.process.poll() is not None:
+            raise AssertionError(f"{self.name} ended with {self.process.returncode}: {self.log[-5:]}")
+        return line
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(words) + "\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def peers(self):
+        return set(self.ask("peers").split(",")) - {""}
+
+    def logged(self, text):
+        return [line for line in self.log if text in line]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        Member.alive.remove(self)
+
+    def close(self):
+        took = int(self.ask("close"))
+        self.process.stdin.close()
+        self.process.wait(LIMIT_SECONDS)
+        Member.alive.remove(self)
+        return took
+
+
+def eventually(what, condition):
+    limit = time.monotonic() + LIMIT_SECONDS
+    while not condition():
+        if time.monotonic() > limit:
+            logs = {one.name: one.log[-20:] for one in Member.alive}
+            raise AssertionError(f"it never came about: {what}; {logs}")
+        time.sleep(0.05)
+
+
+def linked(*members):
+    names = {one.name for one in members}
+    eventually(f"a room of {sorted(names)}", lambda: all(one.peers() == names - {one.name} for one in members))
+
+
+def stays_so(seconds, what, condition):
+    """For what must not happen: there is no event to wait for."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        assert condition(), f"{what}; {[(one.name, one.log[-20:]) for one in Member.alive]}"
+        time.sleep(0.1)
+
+
+def tag(session):
+    return hmac.new(session.encode(), b"mmn mdns", hashlib.sha256).hexdigest()[:4]
+
+
+def sessions_of_one_tag():
+    seen = {}
+    for number in range(100_000):
+        session = f"discovery {number}"
+        other = seen.setdefault(tag(session), session)
+        if other != session:
+            return other, session
+    raise AssertionError("no collision of 16 bits in 100,000 names")
+
+
+def test_connect():
+    """Two members of a room find each other without a word from their hosts, and take their leave quickly."""
+    a, b = Member("a", "found"), Member("b", "found")
+    linked(a, b)
+    eventually("both are announced", lambda: a.ask("active") == b.ask("active") == "1")
+    threads = int(a.ask("threads"))
+    assert threads >= 4, threads
+    for one in (a, b):
+        took = one.close()
+        assert took < 2500, f"{one.name} took {took} ms to leave"
+
+
+def test_return():
+    """A member that dies and comes back under its id, with another key and port, is found again."""
+    a, b = Member("a", "returns"), Member("b", "returns")
+    linked(a, b)
+    b.kill()
+    eventually("b is gone", lambda: not a.peers())
+    b = Member("b", "returns")
+    linked(a, b)
+    third = Member("c", "returns")
+    linked(a, b, third)
+    for one in (a, b, third):
+        one.close()
+
+
+def test_rooms():
+    """Rooms on one network do not mix: neither with another tag, nor with the same, nor with another secret."""
+    one, other = sessions_of_one_tag()
+    rooms = [
+        [Member("a", "first room", CONNECT), Member("b", "first room", CONNECT)],
+        [Member("a", one, CONNECT), Member("b", one, CONNECT)],
+        [Member("a", other, CONNECT), Member("b", other, CONNECT)],
+        [Member("a", "secrets", CONNECT, "secret=tea"), Member("b", "secrets", CONNECT, "secret=tea")],
+        [Member("c", "secrets", CONNECT, "secret=coffee"), Member("d", "secrets", CONNECT, "secret=coffee")],
+    ]
+    for room in rooms:
+        linked(*room)
+
+    def apart():
+        return all(len(one.peers()) == 1 for room in rooms for one in room)
+
+    # Those with the same tag have tried each other within seconds.
+    stays_so(5, "every member has its one mate", apart)
+    for room in rooms:
+        linked(*room)
+        for one in room:
+            one.close()
+
+
+def test_report():
+    """Who reports tells every address that it finds, and links nobody; a word of its host does."""
+    a, b = Member("a", "reports", REPORT), Member("b", "reports", REPORT)
+    stranger = Member("x", "another room", REPORT)
+    port = b.ask("address").rsplit(":", 1)[1]
+    found = f"127.0.0.1:{port}"
+    eventually(f"a finds {found}", lambda: [line for line in a.logged("discovered") if found in line])
+    eventually("b finds a", lambda: b.logged("discovered"))
+    stays_so(4, "nobody is linked", lambda: not a.peers() and not b.peers())
+    assert len([line for line in a.logged("discovered") if found in line]) == 1, a.log
+    assert not stranger.logged("discovered"), stranger.log
+    assert a.ask("connect", found) == "0"
+    linked(a, b)
+    for one in (a, b, stranger):
+        one.close()
+
+
+def test_off():
+    """Who has discovery off sends nothing to the group and is not found."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as group:
+        group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        group.bind(("", PORT))
+        membership = socket.inet_aton(GROUP) + socket.inet_aton("127.0.0.1")
+        group.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
+        group.settimeout(3)
+        off = Member("a", "silent", OFF)
+        assert off.ask("active") == "0"
+        try:
+            packet = group.recv(9000)
+        except socket.timeout:
+            packet = b""
+        assert not packet, packet
+        # The ear works, and what it hears names neither the room, nor the member, nor the secret.
+        group.settimeout(LIMIT_SECONDS)
+        loud = Member("loud", "silent", CONNECT, "secret=whisper")
+        until = time.monotonic() + 3
+        heard = group.recv(9000)
+        while time.monotonic() < until:
+            group.settimeout(0.5)
+            try:
+                heard += group.recv(9000)
+            except socket.timeout:
+                pass
+    assert b"_meta-mystia" in heard and f"t={tag('silent')}".encode() in heard, heard
+    for secret in (b"silent", b"loud", b"whisper"):
+        assert secret not in heard, (secret, heard)
+    assert not off.peers() and not loud.peers()
+    off.close()
+    loud.close()
+
+
+def test_disconnect():
+    """Who was disconnected by hand does not come back by discovery, only by hand."""
+    a, b = Member("a", "by hand"), Member("b", "by hand")
+    linked(a, b)
+    assert a.ask("disconnect", "b") == "0"
+    eventually("b is gone", lambda: not a.peers() and not b.peers())
+    stays_so(8, "they stay apart", lambda: not a.peers() and not b.peers())
+    # Nor as another life of itself.
+    b.close()
+    b = Member("b", "by hand")
+    stays_so(5, "they stay apart", lambda: not a.peers() and not b.peers())
+    assert b.ask("connect", a.ask("address")) == "0"
+    linked(a, b)
+    a.close()
+    b.close()
+
+
+def test_lan():
+    """Two machines on one network, by IPv4 and by IPv6: two network namespaces with a cable between them."""
+    a = Member("a", "cable", CONNECT, "unshare")
+    b = Member("b", "cable", CONNECT, "unshare")
+    for one in (a, b):
+        assert one._answer() == "unshared", one.log
+
+    def ip(*arguments):
+        subprocess.run(["ip", *arguments], check=True)
+
+    ip("link", "add", "mmn-a", "type", "veth", "peer", "name", "mmn-b")
+    for one, device, number in ((a, "mmn-a", 1), (b, "mmn-b", 2)):
+        ip("link", "set", device, "netns", str(one.process.pid))
+        for line in (
+            f"ip addr add 10.99.0.{number}/24 dev {device}",
+            f"ip -6 addr add fd00:99::{number}/64 dev {device} nodad",
+            f"ip link set {device} up",
+            "",
+        ):
+            one.process.stdin.write(line + "\n")
+        one.process.stdin.flush()
+    for one in (a, b):
+        assert one._answer() == "open", one.log
+    linked(a, b)
+    assert a.ask("address").startswith("10.99.0.1:"), a.ask("address")
+    found = [line for one in (a, b) for line in one.logged("found a member")]
+    assert not [line for line in found if "127.0.0.1" in line], found
+    eventually("IPv6 was found as well", lambda: a.logged("[fd00:99::2]") and b.logged("[fd00:99::1]"))
+    a.close()
+    b.close()
+
+
+def test_alone():
+    """Where no network interface is up a room opens and closes as everywhere, and nothing is announced."""
+    a = Member("a", "alone", CONNECT, "unshare")
+    assert a._answer() == "unshared"
+    a.process.stdin.write("ip link set lo down\n\n")
+    a.process.stdin.flush()
+    assert a._answer() == "open", a.log
+    stays_so(1, "nothing is announced", lambda: a.ask("active") == "0")
+    threads = int(a.ask("threads"))
+    took = int(a.ask("close"))
+    assert took < 1500, took
+    assert int(a.ask("threads")) == threads - 3, threads
+    a.process.stdin.close()
+    a.process.wait(LIMIT_SECONDS)
+    Member.alive.remove(a)
+
+
+def main():
+    if sys.argv[1:2] == ["member"]:
+        return member(*sys.argv[2:])
+    tests = {name[5:]: test for name, test in globals().items() if name.startswith("test_")}
+    try:
+        for name in sys.argv[1:] or tests:
+            began = time.monotonic()
+            tests[name]()
+            print(f"ok {name} ({time.monotonic() - began:.1f} s)", flush=True)
+    finally:
+        for one in Member.alive:
+            one.process.kill()
+
+
+if __name__ == "__main__":
+    main()
