@@ -379,8 +379,8 @@
 
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
- * ("" when not known); `success` and `code` as in ConnectionResultCallback; `data` is what the application of
- * the room said that rejected.
+ * ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
+ * the application of the room said that rejected.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 

@@ -13,6 +13,7 @@ use meta_mystia_network::ffi::logs::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::send::*;
+use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::version::*;
 
 fn read(text: *const c_char) -> Option<String> {
@@ -75,6 +76,10 @@ fn every_function_has_its_answer_without_a_room() {
     on_fresh_thread(|| {
         let text = c"peer".as_ptr();
         let data = [1_u8, 2, 3].as_ptr();
+        let mut stats = PeerStats {
+            struct_size: 80,
+            ..PeerStats::default()
+        };
         // SAFETY: every string has a NUL, and `data` has three bytes.
         unsafe {
             for (name, answer) in [
@@ -90,6 +95,14 @@ fn every_function_has_its_answer_without_a_room() {
                 ("SendToPeer", SendToPeer(text, data, 3, 1, 0)),
                 ("SendToLeader", SendToLeader(data, 3, 0x100, 0)),
                 ("SendFromLeader", SendFromLeader(null(), 0, 0x100, 0)),
+                (
+                    "ForwardMessage",
+                    ForwardMessage(text, null(), data, 3, 1, 0),
+                ),
+                ("SetCentralizedMode", SetCentralizedMode(1)),
+                ("SetCentralizedAutoForward", SetCentralizedAutoForward(1)),
+                ("SetCompressionThreshold", SetCompressionThreshold(0)),
+                ("GetPeerStats", GetPeerStats(text, &raw mut stats)),
                 ("RegisterReceiveCallback", RegisterReceiveCallback(None)),
                 (
                     "RegisterLeaderChangedCallback",
@@ -115,6 +128,8 @@ fn every_function_has_its_answer_without_a_room() {
         assert_eq!(ShutdownNetwork(), -1);
         assert_eq!(IsLeader(), 0);
         assert_eq!(IsMdnsActive(), 0);
+        assert_eq!(IsCentralizedMode(), 0);
+        assert_eq!(IsCentralizedAutoForward(), 0);
         assert_eq!(IsNetworkInitialized(), 0);
         for text in [
             GetLocalAddr(),
@@ -157,6 +172,22 @@ fn arguments_are_checked_before_the_room() {
             invalid(SendToPeer(null(), null(), 5, 1, 0), -3, "peer_id");
             invalid(SendToLeader(data, -1, 1, 0), -3, "length -1");
             invalid(SendFromLeader(null(), 9, 1, 0), -3, "length is 9");
+            let forward = |from, to| ForwardMessage(from, to, data, 1, 1, 0);
+            invalid(forward(null(), peer), -3, "from is NULL");
+            invalid(forward(peer, c"".as_ptr()), -3, "to \"\" is not allowed");
+            invalid(forward(peer, not_utf8), -3, "to is not UTF-8");
+            let mut stats = PeerStats {
+                struct_size: 7,
+                ..PeerStats::default()
+            };
+            let too_short = &raw mut stats;
+            invalid(GetPeerStats(null(), too_short), -3, "peer_id is NULL");
+            invalid(GetPeerStats(peer, null_mut()), -3, "stats is NULL");
+            invalid(
+                GetPeerStats(peer, too_short),
+                -3,
+                "struct_size 7 is below 8",
+            );
         }
     });
 }

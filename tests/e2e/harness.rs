@@ -1,6 +1,6 @@
 //! A member under test: a room with everything that its host was told.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -121,6 +121,24 @@ impl Member {
         self.room
             .dispatch()
             .register_receive(Some(Arc::new(receive)));
+    }
+
+    /// Registers for messages with a handler that takes the first one and does not return before the answer is
+    /// dropped.
+    pub(crate) fn listen_later(&self) -> mpsc::Sender<()> {
+        let (open, gate) = mpsc::channel();
+        let gate = Mutex::new(gate);
+        let log = Arc::clone(&self.log);
+        let receive = move |message: &meta_mystia_network::dispatch::Incoming| {
+            // Nothing is ever sent: it ends when the other end is dropped.
+            let _ = gate.lock().expect("not poisoned").recv();
+            let payload = message.payload.to_vec();
+            log.push(Told::Message(message.from.to_string(), payload));
+        };
+        self.room
+            .dispatch()
+            .register_receive(Some(Arc::new(receive)));
+        open
     }
 
     pub(crate) fn port(&self) -> u16 {

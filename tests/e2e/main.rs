@@ -1,6 +1,8 @@
 //! Real rooms over loopback: several members in one process, each with its own threads and sockets.
 
+mod centralized;
 mod harness;
 mod membership;
 mod messages;
 mod options;
+mod traffic;

@@ -183,6 +183,13 @@ impl Outboxes {
         self.room.notified()
     }
 
+    /// How many broadcasts of this node no leader has relayed, as far as it knows.
+    #[cfg(test)]
+    pub(crate) fn unrelayed(&self) -> u64 {
+        let log = &self.lock_always().central.log;
+        log.next() - log.first()
+    }
+
     /// Whether the host has closed the room.
     pub(crate) fn is_shut(&self) -> bool {
         self.lock_always().closed

@@ -172,3 +172,381 @@ fn what_was_not_taken_is_counted_when_the_session_ends() {
         Err(SendError::PeerNotFound { id: id("a") })
     );
 }
+
+fn life() -> Incarnation {
+    Incarnation {
+        started_us: 1,
+        random: 1,
+    }
+}
+
+fn led_by(leader: &str, term: u64) -> Arc<Record> {
+    let mut record = Record {
+        leader: Some(id(leader)),
+        ..Record::default()
+    };
+    record.stamp.term = term;
+    Arc::new(record)
+}
+
+fn under(leader: &str, term: u64) -> Lead {
+    Lead::Peer(id(leader), led_by(leader, term))
+}
+
+fn myself() -> Lead {
+    Lead::Myself {
+        me: id("me"),
+        life: life(),
+        record: led_by("me", 9),
+    }
+}
+
+/// What the lane to `peer` carries: number on the lane, role, payload as it goes.
+fn taken(outboxes: &Outboxes, peer: &str) -> Vec<(u64, MessageRole, Bytes, u8)> {
+    let mut buffer = BytesMut::new();
+    let mut messages = Vec::new();
+    while outboxes.take(&id(peer), &mut buffer, 1).expect("encodes") {
+        while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
+            let (header, payload) =
+                postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
+            let payload = Bytes::copy_from_slice(payload);
+            messages.push((header.seq, header.role, payload, header.flags));
+        }
+    }
+    messages
+}
+
+/// The numbers of the broadcasts among them, with what their origin knows to be relayed.
+fn broadcasts(messages: &[(u64, MessageRole, Bytes, u8)]) -> Vec<(u64, u64)> {
+    let number = |(_, role, ..): &(u64, MessageRole, Bytes, u8)| match role {
+        MessageRole::Central {
+            origin_seq,
+            relayed_before,
+            ..
+        } => Some((*origin_seq, *relayed_before)),
+        MessageRole::Relayed { origin_seq, .. } => Some((*origin_seq, 0)),
+        _ => None,
+    };
+    messages.iter().filter_map(number).collect()
+}
+
+fn relay(origin: &str, len: usize) -> Relay {
+    Relay {
+        origin: id(origin),
+        life: life(),
+        number: 0,
+        message: message(len),
+        packed: None,
+    }
+}
+
+#[test]
+fn a_paused_queue_keeps_what_it_has_and_takes_no_more() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes
+        .send(&id("a"), message(1), Voice::Own)
+        .expect("room");
+    assert_eq!(taken_seqs(&outboxes, "a"), [0]);
+    outboxes.pause(&id("a"));
+    let refused = Err(SendError::PeerNotFound { id: id("a") });
+    assert_eq!(outboxes.send(&id("a"), message(1), Voice::Own), refused);
+    assert!(!outboxes.is_linked(&id("a")));
+    assert_eq!(outboxes.broadcast(&message(1), &Voice::Own), Ok(()));
+    assert_eq!(taken_seqs(&outboxes, "b"), [0]);
+    outboxes.resume(&id("a"));
+    outboxes.attach(&id("a"));
+    outboxes
+        .send(&id("a"), message(1), Voice::Own)
+        .expect("room");
+    assert_eq!(taken_seqs(&outboxes, "a"), [0, 1]);
+    assert_eq!(
+        outboxes.meter(&id("a")).map(|meter| meter.reconnects),
+        Some(1)
+    );
+    outboxes.pause(&id("a"));
+    assert_eq!(outboxes.close(&id("a")), 2);
+}
+
+#[tokio::test]
+async fn a_flush_waits_for_one_peer_and_for_no_lost_link() {
+    let outboxes = outboxes(&["a", "b"]);
+    let a = id("a");
+    outboxes
+        .send(&id("a"), message(1), Voice::Own)
+        .expect("room");
+    outboxes.flushed_to(&id("b")).await;
+    outboxes.flushed_to(&id("nobody")).await;
+    taken_seqs(&outboxes, "a");
+    tokio::join!(outboxes.flushed_to(&a), outboxes.flushed(), async {
+        assert!(outboxes.acked(&id("a"), 1));
+    });
+    outboxes
+        .send(&id("a"), message(1), Voice::Own)
+        .expect("room");
+    tokio::join!(outboxes.flushed_to(&a), async {
+        outboxes.pause(&id("a"));
+    });
+}
+
+#[test]
+fn a_broadcast_is_compressed_once_for_all_and_only_above_the_threshold() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 9,
+        bytes: 10_000,
+    });
+    for peer in ["a", "b"] {
+        outboxes.open(&id(peer), 1000);
+    }
+    outboxes.set_compression_threshold(512);
+    for len in [512, 513] {
+        outboxes
+            .broadcast(&message(len), &Voice::Own)
+            .expect("room");
+    }
+    let packed: Vec<_> = {
+        let inner = outboxes.lock_always();
+        let second = |peer| Arc::clone(&inner.open[&id(peer)].entries[1].message);
+        [second("a"), second("b")].into()
+    };
+    assert!(Arc::ptr_eq(&packed[0], &packed[1]));
+    for peer in ["a", "b"] {
+        let messages = taken(&outboxes, peer);
+        let (plain, short) = (&messages[0], &messages[1]);
+        assert_eq!((plain.2.len(), plain.3), (512, 0));
+        assert!(short.2.len() < 40, "513 times the same byte");
+        assert_eq!(short.3, OWN_FLAG);
+    }
+    outboxes.set_compression_threshold(usize::MAX);
+    outboxes.attach(&id("a"));
+    assert_eq!(taken(&outboxes, "a")[1].2.len(), 513, "switched off");
+}
+
+#[test]
+fn the_hosts_bit_0_never_goes_out() {
+    let outboxes = outboxes(&["a"]);
+    let flagged = OutMessage {
+        flags: 0xff,
+        ..message(3)
+    };
+    outboxes.send(&id("a"), flagged, Voice::Own).expect("room");
+    assert_eq!(taken(&outboxes, "a")[0].3, 0xfe);
+}
+
+#[test]
+fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
+    let outboxes = outboxes(&["a", "b"]);
+    assert_eq!(
+        outboxes.broadcast_central(&message(1)),
+        Err(SendError::NoLeader)
+    );
+    outboxes.follow(under("far", 1));
+    let far = Err(SendError::PeerNotFound { id: id("far") });
+    assert_eq!(outboxes.broadcast_central(&message(1)), far);
+    outboxes.follow(under("a", 2));
+    assert_eq!(outboxes.broadcast_central(&message(1)), Ok(()));
+    assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
+    let messages = taken(&outboxes, "a");
+    assert_eq!(
+        messages[0].1,
+        MessageRole::Central {
+            origin_seq: 0,
+            relayed_before: 0,
+            record: Record::clone(&led_by("a", 2)),
+        }
+    );
+    outboxes.follow(myself());
+    assert_eq!(outboxes.broadcast_central(&message(2)), Ok(()));
+    let to_all = taken(&outboxes, "b").pop().expect("one");
+    assert_eq!((to_all.1, to_all.2.len()), (MessageRole::Peer, 2));
+}
+
+#[test]
+fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
+    let outboxes = outboxes(&["a"]);
+    outboxes.follow(under("a", 1));
+    for _ in 0..3 {
+        outboxes.broadcast_central(&message(1)).expect("room");
+    }
+    taken_seqs(&outboxes, "a");
+    assert!(outboxes.acked(&id("a"), 3));
+    let full = Err(SendError::QueueFull {
+        peers: vec![id("a")],
+    });
+    assert_eq!(outboxes.broadcast_central(&message(1)), full);
+    assert!(outboxes.relayed(&id("a"), 1));
+    assert_eq!(outboxes.broadcast_central(&message(1)), Ok(()));
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), [(3, 1)]);
+}
+
+#[test]
+fn nobody_relays_what_it_was_not_sent() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes.follow(under("a", 1));
+    outboxes.broadcast_central(&message(1)).expect("room");
+    assert!(!outboxes.relayed(&id("a"), 1), "it did not go out yet");
+    taken_seqs(&outboxes, "a");
+    assert!(!outboxes.relayed(&id("b"), 1));
+    assert!(!outboxes.relayed(&id("a"), 2));
+    assert!(outboxes.relayed(&id("a"), 1));
+    assert!(outboxes.relayed(&id("a"), 0), "an old word");
+}
+
+#[test]
+fn the_next_leader_gets_what_the_last_did_not_relay() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes.follow(under("a", 1));
+    for _ in 0..2 {
+        outboxes.broadcast_central(&message(1)).expect("room");
+    }
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), [(0, 0), (1, 0)]);
+    outboxes.broadcast_central(&message(1)).expect("room");
+    assert!(outboxes.relayed(&id("a"), 1));
+    outboxes.follow(Lead::Nobody);
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), [], "taken back");
+    outboxes.follow(under("b", 2));
+    assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1), (2, 1)]);
+    // The word of the last leader came late.
+    assert!(outboxes.relayed(&id("a"), 2));
+    assert!(outboxes.relayed(&id("b"), 3));
+    outboxes.follow(under("a", 3));
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), []);
+}
+
+#[test]
+fn a_leader_whose_session_begins_anew_gets_the_log_when_it_is_linked() {
+    let outboxes = outboxes(&["a"]);
+    outboxes.follow(under("a", 1));
+    outboxes.broadcast_central(&message(1)).expect("room");
+    taken_seqs(&outboxes, "a");
+    assert!(outboxes.acked(&id("a"), 1));
+    outboxes.close(&id("a"));
+    outboxes.open(&id("a"), 1000);
+    outboxes.attach(&id("a"));
+    assert_eq!(broadcasts(&taken(&outboxes, "a")), [(0, 0)]);
+}
+
+#[test]
+fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
+    let outboxes = outboxes(&["a"]);
+    outboxes.follow(under("a", 1));
+    outboxes
+        .send(&id("a"), message(7), Voice::Own)
+        .expect("room");
+    for _ in 0..2 {
+        outboxes.broadcast_central(&message(1)).expect("room");
+    }
+    for _ in 0..100 {
+        outboxes.carry_again(&id("a"));
+    }
+    let meter = outboxes.meter(&id("a")).expect("open");
+    assert_eq!((meter.queue_messages, meter.queue_bytes), (3, 9));
+    let messages = taken(&outboxes, "a");
+    assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(broadcasts(&messages), [(0, 0), (1, 0)]);
+    // Only now there is a second one, behind what was sent.
+    outboxes.carry_again(&id("a"));
+    let messages = taken(&outboxes, "a");
+    assert_eq!(messages.iter().map(|m| m.0).collect::<Vec<_>>(), [3, 4]);
+}
+
+#[test]
+fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes.follow(under("a", 1));
+    outboxes.broadcast_central(&message(5)).expect("room");
+    outboxes.follow(myself());
+    for peer in ["a", "b"] {
+        let messages = taken(&outboxes, peer);
+        assert_eq!(messages.len(), 1);
+        assert_eq!(
+            messages[0].1,
+            MessageRole::Relayed {
+                origin: id("me"),
+                incarnation: life(),
+                origin_seq: 0,
+                record: Record::clone(&led_by("me", 9)),
+            }
+        );
+    }
+    outboxes.follow(under("b", 10));
+    assert_eq!(taken(&outboxes, "b").len(), 0, "it is out of the log");
+}
+
+#[test]
+fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
+    let outboxes = outboxes(&["a", "b", "c", "lost"]);
+    outboxes.pause(&id("lost"));
+    for _ in 0..3 {
+        outboxes
+            .send(&id("c"), message(1), Voice::Own)
+            .expect("room");
+    }
+    let record = led_by("me", 1);
+    assert!(!outboxes.relay(&relay("a", 4), &record));
+    assert_eq!(taken(&outboxes, "b").len(), 0);
+    taken_seqs(&outboxes, "c");
+    assert!(outboxes.acked(&id("c"), 1));
+    assert!(outboxes.relay(&relay("a", 4), &record));
+    assert_eq!(taken(&outboxes, "a").len(), 0);
+    assert_eq!(taken(&outboxes, "b").len(), 1);
+    assert_eq!(taken(&outboxes, "c").len(), 1);
+    outboxes.resume(&id("lost"));
+    outboxes.attach(&id("lost"));
+    assert_eq!(taken(&outboxes, "lost").len(), 0);
+}
+
+#[test]
+fn a_peer_that_takes_only_shorter_messages_does_not_stop_a_relay() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes.open(&id("short"), 3);
+    assert!(outboxes.relay(&relay("a", 4), &led_by("me", 1)));
+    assert_eq!(taken(&outboxes, "b").len(), 1);
+    assert_eq!(taken(&outboxes, "short").len(), 0);
+}
+
+#[tokio::test]
+async fn who_waits_for_room_is_told_when_a_peer_takes_something_or_is_gone() {
+    let outboxes = outboxes(&["a", "b"]);
+    outboxes
+        .send(&id("a"), message(1), Voice::Own)
+        .expect("room");
+    taken_seqs(&outboxes, "a");
+    let room = outboxes.more_room();
+    tokio::pin!(room);
+    room.as_mut().enable();
+    assert!(outboxes.acked(&id("a"), 1));
+    room.await;
+    for gone in [
+        |outboxes: &Outboxes| {
+            outboxes.close(&id("a"));
+        },
+        |outboxes: &Outboxes| outboxes.pause(&id("b")),
+        |outboxes: &Outboxes| outboxes.shut(),
+    ] {
+        let room = outboxes.more_room();
+        tokio::pin!(room);
+        room.as_mut().enable();
+        gone(&outboxes);
+        room.await;
+    }
+}
+
+#[test]
+fn the_meter_shows_the_queue_and_what_went_out() {
+    let outboxes = outboxes(&["a"]);
+    assert_eq!(outboxes.meter(&id("b")), None);
+    assert_eq!(outboxes.meter(&id("a")), Some(PeerMeter::default()));
+    for _ in 0..2 {
+        outboxes
+            .send(&id("a"), message(5), Voice::Own)
+            .expect("room");
+    }
+    taken_seqs(&outboxes, "a");
+    outboxes.attach(&id("a"));
+    taken_seqs(&outboxes, "a");
+    assert!(outboxes.acked(&id("a"), 1));
+    let meter = outboxes.meter(&id("a")).expect("open");
+    assert_eq!(meter.messages_sent, 2, "sent again, counted once");
+    assert_eq!((meter.queue_messages, meter.queue_bytes), (1, 5));
+    assert!(meter.queue_age.is_some());
+}

@@ -4,6 +4,7 @@
 pub(super) mod cut;
 mod links;
 mod members;
+mod relays;
 mod strangers;
 
 use std::net::{Ipv4Addr, SocketAddr};

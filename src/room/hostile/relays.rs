@@ -1,0 +1,272 @@
+//! Messages in another's name from who may not send them, and leaders that are lost while they relay.
+
+use super::cut::cut;
+use super::*;
+use crate::config::ManualOverrideRecovery;
+use crate::core::election::record::Epoch;
+use crate::net::frame::MessageRole;
+
+fn record(leader: Option<&str>, term: u64) -> Record {
+    Record {
+        stamp: Stamp {
+            epoch: Epoch::default(),
+            term,
+        },
+        leader: leader.map(id),
+        assigned: false,
+    }
+}
+
+fn relayed(origin: &str, origin_seq: u64, record: Record) -> MessageRole {
+    MessageRole::Relayed {
+        origin: id(origin),
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        origin_seq,
+        record,
+    }
+}
+
+fn forwarded(origin: &str, record: Record) -> MessageRole {
+    MessageRole::Forwarded {
+        origin: id(origin),
+        record,
+    }
+}
+
+fn central(origin_seq: u64, relayed_before: u64) -> MessageRole {
+    MessageRole::Central {
+        origin_seq,
+        relayed_before,
+        record: Record::default(),
+    }
+}
+
+/// A leader that was set by hand is followed by an elected one.
+fn recovering() -> Config {
+    Config {
+        manual_override_recovery: ManualOverrideRecovery::AutoElect,
+        ..quick()
+    }
+}
+
+fn told(from: &str, payload: &[u8]) -> Told {
+    Told::Message(from.to_owned(), payload.to_vec())
+}
+
+fn leader_of(host: &Host) -> Option<String> {
+    let snapshot = host.room.snapshot();
+    snapshot.leader.as_ref().map(ToString::to_string)
+}
+
+#[tokio::test]
+async fn who_does_not_lead_speaks_for_nobody() {
+    let pair = Pair::settled("impostor").await;
+    let mut member = Attacker::new("m", "impostor").join(&pair.a).await;
+    let leader = leader_of(&pair.a).expect("settled");
+    let stamp = pair.a.room.snapshot().leader_stamp.clone();
+    let stamp = stamp.or_else(|| pair.b.room.snapshot().leader_stamp.clone());
+    let stamp = Record::clone(&stamp.expect("one of them leads"));
+    let mut seq = 0;
+    for record in [
+        Record::default(),
+        record(None, 1),
+        record(Some("m"), 0), // below every record
+        record(Some("b"), 1 << 10),
+        record(Some(&leader), 1),
+        stamp,
+    ] {
+        for role in [relayed("b", seq, record.clone()), forwarded("b", record)] {
+            member.send_as(seq, 0x100, role, b"forged").await;
+            seq += 1;
+        }
+    }
+    member.send(seq, b"its own").await;
+    pair.a.wait_for(told("m", b"its own"), 1).await;
+    assert_eq!(pair.a.times(&told("b", b"forged")), 0);
+    assert_eq!(pair.a.room.dropped_relays(), seq);
+    assert_eq!(leader_of(&pair.a), Some(leader), "it is believed no record");
+    pair.undisturbed("an impostor").await;
+}
+
+#[tokio::test]
+async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_counts_once() {
+    let pair = Pair::settled("speaker").await;
+    let mut member = Attacker::new("m", "speaker").join(&pair.a).await;
+    // A newer record in its own name makes it the leader, as far as the receiver knows.
+    let mine = record(Some("m"), 1 << 10);
+    for (seq, role) in (0..).zip([
+        relayed("b", 7, mine.clone()),
+        relayed("b", 7, mine.clone()),
+        relayed("b", 5, mine.clone()),
+        relayed("a", 8, mine.clone()),
+        forwarded("a", mine.clone()),
+        forwarded("b", mine.clone()),
+        forwarded("b", mine.clone()),
+    ]) {
+        let payload = format!("{seq}");
+        member.send_as(seq, 0x100, role, payload.as_bytes()).await;
+    }
+    pair.a.wait_for(told("b", b"6"), 1).await;
+    let numbers = pair.a.messages_from("b");
+    assert_eq!(numbers, [b"0", b"2", b"5", b"6"].map(|n| n.to_vec()));
+    assert!(pair.a.messages_from("a").is_empty());
+    assert_eq!(pair.a.room.dropped_relays(), 2);
+    pair.undisturbed("a speaker").await;
+}
+
+#[tokio::test]
+async fn broadcasts_that_come_twice_or_out_of_turn_are_relayed_once_in_turn() {
+    let pair = Pair::settled("relay").await;
+    let (leader, other) = match leader_of(&pair.a).as_deref() {
+        Some("a") => (&pair.a, &pair.b),
+        _ => (&pair.b, &pair.a),
+    };
+    let mut member = Attacker::new("m", "relay").join(leader).await;
+    for (seq, (number, before)) in (0..).zip([
+        (0, 0),
+        (0, 0),
+        (2, 0), // 1 is missing
+        (1, 0),
+        (9, 0),
+        (2, 0),
+        (1, 1),
+        (5, 5), // 3 and 4 went through another leader
+    ]) {
+        let payload = format!("{number}");
+        let role = central(number, before);
+        member.send_as(seq, 0x100, role, payload.as_bytes()).await;
+    }
+    for host in [leader, other] {
+        host.wait_for(told("m", b"5"), 1).await;
+        let expected = [b"0", b"1", b"2", b"5"].map(|n| n.to_vec());
+        assert_eq!(host.messages_from("m"), expected, "{}", host.name);
+    }
+    // The answers are cumulative, and the last covers everything.
+    let mut relayed = 0;
+    while relayed < 6 {
+        let frame = in_time(read_frame(&mut member.recv, 1 << 16)).await;
+        let frame = frame.expect("the link lives");
+        if let Ok(ControlFrame::Relayed { next }) = postcard::from_bytes(&frame) {
+            assert!(next >= relayed, "it goes back");
+            relayed = next;
+        }
+    }
+    assert_eq!(relayed, 6);
+    pair.undisturbed("repeated broadcasts").await;
+}
+
+#[tokio::test]
+async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothing_grows() {
+    let pair = Pair::settled("greedy").await;
+    let mut member = Attacker::new("m", "greedy").join(&pair.a).await;
+    member
+        .send_as(
+            0,
+            0x100,
+            MessageRole::Leader(record(Some("m"), 1 << 10)),
+            b"I lead",
+        )
+        .await;
+    pair.a.wait_for(told("m", b"I lead"), 1).await;
+    pair.a.room.set_centralized(true);
+    for _ in 0..10 {
+        // The honest member may be back in the lead by now.
+        let _ = pair.a.room.broadcast(message(&[7; 100]));
+    }
+    // It reads nothing.
+    for _ in 0..2000 {
+        member.say(&ControlFrame::BroadcastAgain).await;
+    }
+    pair.a.room.set_centralized(false);
+    pair.undisturbed("a greedy leader").await;
+    let meter = pair.a.room.peer_meter(&id("m")).expect("still a member");
+    // What a stream's window takes, and one more copy of the log.
+    assert!(meter.queue_bytes <= (2 << 20), "{meter:?}");
+}
+
+/// A room of four in which a leads. The leader is cut off from d, which gives it up soon, and does not notice.
+async fn half_cut(session: &str) -> [Host; 4] {
+    let patient = Config {
+        heartbeat_timeout_multiplier: 300,
+        send_queue_capacity: 8,
+        ..recovering()
+    };
+    let configs = [patient, recovering(), recovering(), recovering()];
+    let mut names = ["a", "b", "c", "d"].into_iter();
+    let hosts = configs.map(|config| Host::open_with(names.next().expect("four"), session, config));
+    for host in &hosts[1..] {
+        assert_eq!(host.connect(&hosts[0]).await, (true, 0));
+    }
+    hosts[0].room.set_leader(&id("a")).expect("itself");
+    for host in &hosts {
+        eventually("a full mesh that a leads", || {
+            host.room.snapshot().connected == 3 && leader_of(host).as_deref() == Some("a")
+        })
+        .await;
+        host.room.set_centralized(true);
+    }
+    in_time(hosts[0].room.shared.outboxes.flushed()).await;
+    cut(hosts[0].port(), hosts[3].port());
+    cut(hosts[3].port(), hosts[0].port());
+    hosts
+}
+
+fn numbers_from(host: &Host, origin: &str) -> Vec<u8> {
+    let messages = host.messages_from(origin);
+    messages.iter().map(|payload| payload[0]).collect()
+}
+
+#[tokio::test]
+async fn a_broadcast_that_a_lost_leader_could_not_relay_goes_through_the_next_once() {
+    const COUNT: u8 = 20;
+    let hosts = half_cut("lost leader").await;
+    let [lost, origin, receiver, cut_off] = &hosts;
+    for n in 0..COUNT {
+        origin.room.broadcast(message(&[n])).expect("room");
+    }
+    // Eight fit into the leader's queue to d, and the ninth waits for all.
+    eventually("eight of them", || numbers_from(receiver, "b").len() == 8).await;
+    eventually("eight at the leader", || numbers_from(lost, "b").len() == 8).await;
+    eventually("the origin knows it", || {
+        origin.room.shared.outboxes.unrelayed() == u64::from(COUNT) - 8
+    })
+    .await;
+    for host in [origin, receiver] {
+        cut(lost.port(), host.port());
+        cut(host.port(), lost.port());
+    }
+    let all: Vec<_> = (0..COUNT).collect();
+    receiver.wait_for(told("b", &[COUNT - 1]), 1).await;
+    cut_off.wait_for(told("b", &[COUNT - 1]), 1).await;
+    assert_eq!(numbers_from(receiver, "b"), all, "once, in order");
+    // What the lost leader had queued for d went down with it: that much is promised, and no more.
+    assert_eq!(numbers_from(cut_off, "b"), all[8..]);
+    assert_eq!(numbers_from(lost, "b"), all[..8]);
+    origin.room.broadcast(message(&[COUNT])).expect("room");
+    for host in [receiver, cut_off] {
+        host.wait_for(told("b", &[COUNT]), 1).await;
+    }
+}
+
+#[tokio::test]
+async fn the_leader_is_stopped_for_one_origin_only_and_goes_on_when_the_peer_is_gone() {
+    let hosts = half_cut("stopped leader").await;
+    let [leader, origin, receiver, _] = &hosts;
+    for n in 0..20 {
+        origin.room.broadcast(message(&[n])).expect("room");
+    }
+    eventually("eight of them", || numbers_from(receiver, "b").len() == 8).await;
+    // The origin waits behind its own broadcasts, others do not.
+    origin.send("a", b"behind").await;
+    receiver.send("a", b"beside").await;
+    leader.wait_for(told("c", b"beside"), 1).await;
+    assert_eq!(numbers_from(leader, "b").len(), 8);
+    leader.room.disconnect(&id("d")).expect("another");
+    leader.wait_for(told("b", b"behind"), 1).await;
+    let all: Vec<_> = (0..20).collect();
+    receiver.wait_for(told("b", &[19]), 1).await;
+    assert_eq!(numbers_from(receiver, "b"), all);
+}
