@@ -32,7 +32,7 @@ enum {
     MAX_STARTS = 256,          /* starts of partners */
     WARM_UP_SECONDS = 3,
     KILL_EVERY_MS = 1500,
-    CLOSE_EVERY_MS = 1000,     /* how often the room may be closed: it must also be used */
+    CLOSE_EVERY_MS = 2000,     /* how often the room may be closed: it must also be used */
     STUCK_SECONDS = 30,        /* a call that takes longer hangs */
     EVENT_SECONDS = 20,
     ALLOWED_GROWTH_KIB = 4096, /* what is left behind by each of 100,000 calls would be far more */
