@@ -32,7 +32,7 @@ enum {
     MAX_STARTS = 256,          /* starts of partners */
     WARM_UP_SECONDS = 3,
     KILL_EVERY_MS = 1500,
-    CLOSE_EVERY_MS = 1000,     /* how often the room may be closed: it must also be used */
+    CLOSE_EVERY_MS = 2000,     /* how often the room may be closed: it must also be used */
     STUCK_SECONDS = 30,        /* a call that takes longer hangs */
     EVENT_SECONDS = 20,
     ALLOWED_GROWTH_KIB = 4096, /* what is left behind by each of 100,000 calls would be far more */
@@ -459,17 +459,148 @@ static int to_peer(void) MESSAGE(net.SendToPeer(any_peer(), m.data, m.length, m.
 static int to_leader(void) MESSAGE(net.SendToLeader(m.data, m.length, m.type, m.flags))
 static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type, m.flags))
 
-/* What exists beside the classic functions. A library without one of these is tested without it. */
-#define EXTENDED_FUNCTIONS(X)                          \
-    X(uint32_t, GetAbiVersion, (void))                 \
-    X(const char *, GetLibraryVersion, (void))         \
-    X(const char *, DescribeError, (int32_t code))
+/* What exists beside the classic functions; structs by their first field alone, the size. A library without one of these is
+ * tested without it. */
+#define EXTENDED_FUNCTIONS(X)                                                                                       \
+    X(uint32_t, GetAbiVersion, (void))                                                                              \
+    X(const char *, GetLibraryVersion, (void))                                                                      \
+    X(const char *, DescribeError, (int32_t code))                                                                  \
+    X(int32_t, GetDefaultNetworkOptions, (uint32_t *options))                                                       \
+    X(int32_t, InitializeNetworkWithOptions, (const char *peer, const char *session, const uint32_t *options))      \
+    X(int32_t, GetPeerStats, (const char *peer, uint32_t *stats))                                                   \
+    X(int32_t, KickPeer, (const char *peer, int32_t code, const uint8_t *data, int32_t length))                     \
+    X(int32_t, SetMaxPeers, (uint32_t max_peers))                                                                   \
+    X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length))                                               \
+    X(int32_t, EnableJoinRequests, (uint8_t enabled))                                                               \
+    X(int32_t, AcceptJoin, (uint64_t request))                                                                      \
+    X(int32_t, RejectJoin, (uint64_t request, int32_t code, const uint8_t *data, int32_t length))                   \
+    X(int32_t, SetLeaderEligible, (uint8_t eligible))                                                               \
+    X(int32_t, PollEvents, (int32_t max))                                                                           \
+    X(int32_t, RegisterEventHandler, (event_fn, void *user_data, drop_fn))                                          \
+    X(int32_t, SetLogLevel, (int32_t level))                                                                        \
+    X(int32_t, RegisterLogCallback, (int32_t level, log_fn, void *user_data, drop_fn))
+
+typedef void (*event_fn)(void *user_data, const uint32_t *event);
+typedef void (*log_fn)(void *user_data, int32_t level, const char *message);
+typedef void (*drop_fn)(void *user_data);
 
 static struct {
 #define EXTENDED_MEMBER(type, name, parameters) type (*name) parameters;
     EXTENDED_FUNCTIONS(EXTENDED_MEMBER)
 #undef EXTENDED_MEMBER
 } more;
+
+enum { ROOMY = 4096 /* bytes: more than any struct has */ };
+
+static int options_filled(uint32_t *options)
+{
+    static const uint32_t sizes[] = {0, 3, 4, 8, 20, 64, 200, ROOMY};
+    memset(options, 0, ROOMY);
+    options[0] = ANY(sizes);
+    return code(more.GetDefaultNetworkOptions(one_in(32) ? NULL : options));
+}
+
+static int open_with_options(void)
+{
+    uint32_t options[ROOMY / sizeof(uint32_t)] = {ROOMY};
+    if (!one_in(16)) more.GetDefaultNetworkOptions(options);
+    return opened(more.InitializeNetworkWithOptions(one_in(16) ? bad_text() : ANY(OWN), any_session(), one_in(16) ? NULL : options));
+}
+
+static int default_options(void)
+{
+    uint32_t options[ROOMY / sizeof(uint32_t)];
+    return options_filled(options);
+}
+
+static int stats(void)
+{
+    static const uint32_t sizes[] = {0, 4, 8, 12, 64, ROOMY};
+    uint32_t all[ROOMY / sizeof(uint32_t)] = {ANY(sizes)};
+    return code(more.GetPeerStats(any_peer(), one_in(32) ? NULL : all));
+}
+
+/* A peer that was removed stays out for as long as its room lives: seldom. */
+static int kick(void)
+{
+    struct message m = any_message();
+    return code(more.KickPeer(one_in(2000) ? PARTNERS[1] : one_in(2) ? "nobody" : bad_text(), (int32_t)chance(), m.data, m.length));
+}
+
+static int join_payload(void)
+{
+    struct message m = any_message();
+    return code(more.SetJoinPayload(m.data, m.length));
+}
+
+static int reject(void)
+{
+    struct message m = any_message();
+    return code(more.RejectJoin(below(64), (int32_t)chance(), m.data, m.length));
+}
+
+/* Every registration has a block of its own, which is freed when the library says that it is done with it: a use after
+ * that is AddressSanitizer's, a second time is counted. */
+static atomic_llong registered, dropped, events, log_lines;
+
+static void on_drop(void *user_data)
+{
+    free(user_data);
+    atomic_fetch_add(&dropped, 1);
+}
+
+static void on_event(void *user_data, const uint32_t *event)
+{
+    if (*(int *)user_data != TYPE) fail("an event's user data is damaged");
+    if (event[0] < 8 || event[0] > ROOMY) fail("an event of %u bytes", event[0]);
+    unsigned sum = 0;
+    for (uint32_t i = 0; i < event[0]; i++) sum += ((const uint8_t *)event)[i];
+    atomic_fetch_add_explicit(&sink, sum, memory_order_relaxed);
+    atomic_fetch_add(&events, 1);
+    go_on_inside();
+}
+
+static void on_log(void *user_data, int32_t level, const char *message)
+{
+    (void)level;
+    if (*(int *)user_data != TYPE) fail("a log callback's user data is damaged");
+    read_text(message, 1 << 20);
+    atomic_fetch_add(&log_lines, 1);
+}
+
+static int *user_data(void)
+{
+    int *block = malloc(sizeof *block);
+    if (!block) fail("no memory");
+    *block = TYPE;
+    return block;
+}
+
+static int handle_events(void)
+{
+    if (one_in(4)) return code(more.RegisterEventHandler(NULL, NULL, NULL));
+    int *block = user_data(), accepted = code(more.RegisterEventHandler(on_event, block, on_drop));
+    if (accepted) atomic_fetch_add(&registered, 1);
+    else free(block);
+    return accepted;
+}
+
+static int take_log(void)
+{
+    if (one_in(4)) return code(more.RegisterLogCallback(0, NULL, NULL, NULL));
+    int *block = user_data(), accepted = code(more.RegisterLogCallback((int32_t)below(9) - 2, on_log, block, on_drop));
+    if (accepted) atomic_fetch_add(&registered, 1);
+    else free(block);
+    return accepted;
+}
+
+static void drop_all(void)
+{
+    if (more.RegisterEventHandler) more.RegisterEventHandler(NULL, NULL, NULL);
+    if (more.RegisterLogCallback) more.RegisterLogCallback(0, NULL, NULL, NULL);
+    if (atomic_load(&registered) != atomic_load(&dropped))
+        fail("%lld registrations, %lld drops", atomic_load(&registered), atomic_load(&dropped));
+}
 
 /* X(name, weight, expression): the expression calls the function and gives 1 accepted, 0 refused, -1 not called. */
 #define CALLS(X)                                                                                               \
@@ -513,7 +644,21 @@ static struct {
     X(EnableLogging, 1, code(net.EnableLogging((uint8_t)one_in(4))))                                           \
     X(GetAbiVersion, 1, more.GetAbiVersion() > 0)                                                              \
     X(GetLibraryVersion, 1, text(more.GetLibraryVersion(), 64))                                                \
-    X(DescribeError, 1, text(more.DescribeError((int32_t)chance() % 128), 4096))
+    X(DescribeError, 1, text(more.DescribeError((int32_t)chance() % 128), 4096))                               \
+    X(GetDefaultNetworkOptions, 1, default_options())                                                          \
+    X(InitializeNetworkWithOptions, 2, open_with_options())                                                    \
+    X(GetPeerStats, 4, stats())                                                                                \
+    X(KickPeer, 2, kick())                                                                                     \
+    X(SetMaxPeers, 1, code(more.SetMaxPeers(one_in(8) ? below(4) : 64)))                                       \
+    X(SetJoinPayload, 1, join_payload())                                                                       \
+    X(EnableJoinRequests, 2, code(more.EnableJoinRequests((uint8_t)one_in(16))))                               \
+    X(AcceptJoin, 4, code(more.AcceptJoin(below(64))))                                                         \
+    X(RejectJoin, 1, reject())                                                                                 \
+    X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
+    X(PollEvents, 1, at_least(more.PollEvents((int32_t)below(20) - 2), -21))                                   \
+    X(RegisterEventHandler, 2, handle_events())                                                                \
+    X(SetLogLevel, 1, code(more.SetLogLevel((int32_t)below(9) - 2)))                                           \
+    X(RegisterLogCallback, 1, take_log())
 
 #define CALL(name, weight, expression) \
     static int call_##name(void) { return (expression); }
@@ -627,6 +772,7 @@ static void chaos(int seconds)
     int32_t answer = net.ShutdownNetwork();
     if (answer != 0 && answer != -1) fail("the last ShutdownNetwork answered %d", (int)answer);
     net.EnableLogging(0);
+    drop_all();
 }
 
 struct usage {
@@ -688,9 +834,9 @@ static void print_table(void)
         printf("%-34s %10lld %10lld %11lld\n", calls[i].name, atomic_load(&calls[i].calls), atomic_load(&calls[i].accepted),
                atomic_load(&calls[i].longest_ms));
     }
-    printf("callbacks: %lld messages, %lld joins, %lld losses, %lld leaders, %lld dials, %lld reconnects; %lld calls inside\n",
+    printf("callbacks: %lld messages, %lld joins, %lld losses, %lld leaders, %lld dials, %lld reconnects, %lld events, %lld lines of log; %lld calls inside\n",
            atomic_load(&messages), atomic_load(&joins), atomic_load(&losses), atomic_load(&leaders), atomic_load(&results),
-           atomic_load(&reconnects), atomic_load(&inside));
+           atomic_load(&reconnects), atomic_load(&events), atomic_load(&log_lines), atomic_load(&inside));
     fflush(stdout);
 }
 
