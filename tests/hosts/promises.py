@@ -18,6 +18,8 @@ from room import CONNECTED, DISCONNECTED, PATIENCE_SECONDS, Room, side_by_side
 TEXT, STREAM = 0x0100, 0x0200
 WOULD_DEADLOCK, PEER_NOT_FOUND, NOT_LEADER, DUPLICATE, REJECTED, INVALID = -15, -5, -6, -11, -18, -3
 HEARTBEAT_SECONDS = 0.5
+LONG_SECONDS = 180.0
+"""For what takes up to half a minute on an idle machine."""
 LONGEST_ELECTION_SECONDS = 3.0
 """election_timeout_max_ms of the default configuration: who would depose a leader has done so by then."""
 
@@ -67,9 +69,9 @@ def what_was_reported_as_sent_arrives():
 
 def arrived_everywhere(members, kind):
     sender, *receivers = members
-    event = sender.streamed(kind, seconds=60)
+    event = sender.streamed(kind, seconds=LONG_SECONDS)
     for receiver in receivers:
-        receiver.took_all(sender, event, seconds=60)
+        receiver.took_all(sender, event, seconds=LONG_SECONDS)
     return event
 
 
@@ -402,7 +404,7 @@ def heartbeats_do_not_queue_behind_bulk_data():
         leader.do("stream", kind=STREAM, count=15, size=100_000, to=follower.peer)
         follower.do("stream", kind=STREAM, count=15, size=100_000, to=leader.peer)
         for sender, receiver in [(leader, follower), (follower, leader)]:
-            receiver.took_all(sender, sender.streamed(STREAM, seconds=60), seconds=60)
+            receiver.took_all(sender, sender.streamed(STREAM, seconds=LONG_SECONDS), seconds=LONG_SECONDS)
         for member, leaders in zip(members, before):
             assert member.leaders() == leaders, f"{member.peer}: the leader was lost: {member.leaders()}"
             assert all(
