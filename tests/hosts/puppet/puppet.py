@@ -288,11 +288,13 @@ class Puppet:
         def run():
             accepted, tried, refused, failed = 0, 0, {}, None
             digest = hashlib.sha256()
+            noise = os.urandom(size + 1000)  # which no compression makes shorter
             began = time.monotonic()
             while failed is None and accepted != count and tried != attempts and kind not in self.halted:
                 if per_second:
                     time.sleep(max(0.0, began + tried / per_second - time.monotonic()))
-                payload = accepted.to_bytes(8, "little") + bytes([accepted & 255]) * (size - 8)
+                start = accepted % 1000
+                payload = accepted.to_bytes(8, "little") + noise[start : start + size - 8]
                 code = function(*peer, payload, len(payload), kind, 0)
                 tried += 1
                 if code == OK:
@@ -320,7 +322,7 @@ class Puppet:
             inflow = self.inflow(peer, kind)
             inflow.watched = watch
             if watch is not None and inflow.count >= watch:
-                self.event("Inflow", peer, kind, inflow.count)
+                self.event("Inflow", peer, kind, watch)
             return inflow.told()
 
     def do_strings(self, functions, threads, seconds):

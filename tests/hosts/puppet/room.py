@@ -123,7 +123,7 @@ class Puppet:
         self.linked = set()
         self.leader = None
         self.fault = None
-        self.ended = False
+        self.may_end = False
         self._answers = {}
         self._ids = itertools.count(1)
         command = [sys.executable, str(PUPPET)]
@@ -169,8 +169,7 @@ class Puppet:
 
     def finish(self, number, seconds=PATIENCE_SECONDS):
         """All that was said to that command: result, began, and error and sentence of a failed call."""
-        self.room.wait(f"{self.peer} answers", lambda: number in self._answers or self.ended, seconds)
-        assert number in self._answers, f"{self.peer} ended with {self.process.wait()}"
+        self.room.wait(f"{self.peer} answers", lambda: number in self._answers, seconds)
         said = self._answers.pop(number)
         assert "fault" not in said, f"{self.peer}: {said['fault']}"
         return said
@@ -197,6 +196,7 @@ class Puppet:
     def leave(self):
         """ShutdownNetwork, and the end of the process."""
         self.ok("ShutdownNetwork")
+        self.may_end = True
         self.process.stdin.close()
         self.process.wait(PATIENCE_SECONDS)
 
@@ -240,6 +240,7 @@ class Puppet:
 
     def kill(self):
         """SIGKILL, as a crash is."""
+        self.may_end = True
         self.process.kill()
         self.process.wait()
 
@@ -271,8 +272,10 @@ class Puppet:
             with self.room.changed:
                 self._take(said)
                 self.room.changed.notify_all()
+        code = self.process.wait()
         with self.room.changed:
-            self.ended = True
+            if not self.may_end:
+                self.fault = f"ended by itself with {code}"
             self.room.changed.notify_all()
 
     def _take(self, said):
