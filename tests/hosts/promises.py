@@ -97,13 +97,14 @@ def a_newcomer_never_deposes_the_host():
 
     def that_led_alone_under_a_higher_term():
         with Room() as room:
-            host = room.puppet("ann")
+            alone = {"mdns_port": 0}  # they would find each other
+            host = room.puppet("ann", config=alone)
             room.agreed(host)
             # Each takes over from the one before, in a term of its own.
-            newcomer = room.puppet("yan")
+            newcomer = room.puppet("yan", config=alone)
             room.agreed(newcomer)
             for name in ["yul", "zoe"]:
-                before, newcomer = newcomer, room.puppet(name)
+                before, newcomer = newcomer, room.puppet(name, config=alone)
                 newcomer.dial(before)
                 room.wait(f"{name} follows", lambda: newcomer.leader == before.peer)
                 before.leave()

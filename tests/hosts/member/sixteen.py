@@ -15,7 +15,7 @@ SIZE = 16
 
 
 def main():
-    program = build(ROOT / "target" / "hosts") if sys.argv[1:] in ([], ["build"]) else sys.argv[1]
+    program = sys.argv[1] if sys.argv[1:2] not in ([], ["build"]) else build(ROOT / "target" / "hosts")
     limit = float(sys.argv[2]) if len(sys.argv) > 2 else 30.0
     with Room(program, "sixteen") as room:
         contact = room.start("m00")
