@@ -194,16 +194,17 @@ impl Node {
         }
     }
 
-    /// Whether the limits of the room leave no place for one more member. Those that were let in a moment
-    /// ago have theirs. Lost members keep theirs within the leader's limit, but not within the own: they
-    /// would keep everybody out.
+    /// Whether the limits of the room leave no place for one more member. Within the leader's limit lost members
+    /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
+    /// members that come and go could keep everybody out.
     fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
         self.joins.granted.retain(|_, until| now < *until);
         let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
-        let taken = self.membership.len() + granted;
         let lost = self.absent.keys().filter(|id| *id != peer).count();
+        let linked = self.membership.len();
         let max_peers = usize::try_from(self.decrees.max_peers).unwrap_or(usize::MAX);
-        taken >= self.config.max_connections || (max_peers > 0 && taken + lost >= max_peers)
+        linked >= self.config.max_connections
+            || (max_peers > 0 && linked + granted + lost >= max_peers)
     }
 
     /// It is linked: its place is no promise any more.
@@ -242,7 +243,9 @@ impl Node {
         }
         if decided {
             let until = now + self.config.handshake_timeout;
-            self.joins.granted.insert(entry.id.clone(), until);
+            if self.joins.granted.len() < MAX_VOUCHED {
+                self.joins.granted.insert(entry.id.clone(), until);
+            }
             self.vouch(now, &entry);
             for peer in self.membership.ids() {
                 let word = Message::Admitted {
