@@ -228,12 +228,12 @@ impl Node {
         };
         let linked = self.membership.get(peer).is_some();
         match bound {
-            Some((bound_to, incarnation)) if bound_to == key => {
-                if hello.incarnation < incarnation {
-                    return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
-                }
+            Some((bound_to, incarnation)) if bound_to == key && hello.incarnation < incarnation => {
+                return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
             }
-            Some(_) if linked => return Err(AdmissionRefusal::Bound(peer.clone())),
+            Some((bound_to, _)) if bound_to != key && linked => {
+                return Err(AdmissionRefusal::Bound(peer.clone()));
+            }
             _ => {}
         }
         if !linked && self.membership.len() >= self.config.max_connections {

@@ -43,7 +43,7 @@ pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
 /// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
-/// the application of the room said that rejected.
+/// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 
 /// MMN_EVENT_LEFT: the peer left by itself.

@@ -228,6 +228,10 @@ impl Gate {
         let (mut send, mut recv) = dial_pake(connection, &self.proof).await?;
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
+        if ack.code == Code::PolicyMismatch.value() {
+            let why = String::from_utf8_lossy(&ack.bytes);
+            tracing::warn!(?why, "the room has other rules");
+        }
         if ack.code != 0 {
             return Err(Refusal::Said(Refused {
                 code: said(ack.code),
@@ -442,7 +446,7 @@ async fn say_ready(send: &mut SendStream) -> Result<(), Refusal> {
     let mut buffer = BytesMut::new();
     put_value(&mut buffer, &ControlFrame::Ready).map_err(|error| log_internal(&error))?;
     let written = send.write_all(&buffer).await;
-    written.map_err(|error| FrameError::from(error))?;
+    written.map_err(FrameError::from)?;
     Ok(())
 }
 

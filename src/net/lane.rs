@@ -241,6 +241,10 @@ impl Reader {
         buffer: &mut BytesMut,
     ) -> Result<bool, ReadError> {
         let next = self.next_seq.load(Ordering::Relaxed);
+        if self.acks.relayed.is_some() {
+            // At once: an origin that does not know may send it again when the leader changes.
+            self.acks.tell(next).await;
+        }
         let read = recv.read_chunk(READ_CHUNK_BYTES, true);
         tokio::pin!(read);
         let chunk = if next == self.acks.told {

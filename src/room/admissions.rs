@@ -159,7 +159,7 @@ impl Driver {
     ) {
         let place = match self.place_for(&hello, key, true) {
             Ok(place) => place,
-            Err(code) => return self.answer(key, asker, Err(code.into())),
+            Err(refused) => return self.answer(key, asker, Err(refused)),
         };
         self.admissions.asked += 1;
         let ticket = self.admissions.asked;
@@ -288,35 +288,27 @@ impl Driver {
         hello: &Hello,
         key: Fingerprint,
         may_dispute: bool,
-    ) -> Result<Reservation, Code> {
+    ) -> Result<Reservation, Refused> {
         let peer = &hello.peer_id;
         match self.node.check_hello(hello, key) {
             Ok(()) => {}
             Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
             Err(refusal) => {
                 tracing::info!(%peer, %refusal, "not admitted");
-                return Err(match refusal {
-                    AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => {
-                        Code::DuplicatePeerId
-                    }
-                    AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
-                    AdmissionRefusal::Policy { .. } => Code::PolicyMismatch,
-                    AdmissionRefusal::Barred(_)
-                    | AdmissionRefusal::Kicked(_)
-                    | AdmissionRefusal::Ended => Code::Rejected,
-                    AdmissionRefusal::Leaving => Code::ConnectionFailed,
-                });
+                return Err(refused_by(&refusal));
             }
         }
         self.end_outlived_session(hello, key);
         if self.untold_departures() >= MAX_UNTOLD_DEPARTURES {
-            return Err(Code::MaxConnectionsReached);
+            return Err(Code::MaxConnectionsReached.into());
         }
         self.admissions
             .reserved
             .retain(|_, (_, place)| place.strong_count() > 0);
         match self.admissions.reserved.get(peer) {
-            Some((reserved_for, _)) if *reserved_for != key => return Err(Code::DuplicatePeerId),
+            Some((reserved_for, _)) if *reserved_for != key => {
+                return Err(Code::DuplicatePeerId.into());
+            }
             _ => {}
         }
         if self.node.membership().get(peer).is_none() {
@@ -326,7 +318,7 @@ impl Driver {
                 .filter(|id| *id != peer && self.node.membership().get(id).is_none())
                 .count();
             if self.node.membership().len() + newcomers >= self.shared.config.max_connections {
-                return Err(Code::MaxConnectionsReached);
+                return Err(Code::MaxConnectionsReached.into());
             }
         }
         Ok(self.admissions.reserve(peer, key))
@@ -389,17 +381,19 @@ impl Driver {
         let admitted = if answer.is_closed() {
             Err(Code::Timeout) // whoever asked has given up
         } else {
-            self.place_for(&checked, key, false).and_then(|place| {
-                let (least_generation, least_losses) = self.sessions.numbers(key);
-                let outlived = generation < least_generation
-                    || (generation == least_generation && losses < least_losses);
-                let untold = self.shared.dispatch.has_undelivered_left(&peer);
-                if outlived || untold || self.sessions.is_departing(&peer) {
-                    Err(Code::ConnectionFailed)
-                } else {
-                    Ok(place)
-                }
-            })
+            self.place_for(&checked, key, false)
+                .map_err(|refused| refused.code)
+                .and_then(|place| {
+                    let (least_generation, least_losses) = self.sessions.numbers(key);
+                    let outlived = generation < least_generation
+                        || (generation == least_generation && losses < least_losses);
+                    let untold = self.shared.dispatch.has_undelivered_left(&peer);
+                    if outlived || untold || self.sessions.is_departing(&peer) {
+                        Err(Code::ConnectionFailed)
+                    } else {
+                        Ok(place)
+                    }
+                })
         };
         if let Err(code) = admitted {
             // Before the streams are dropped: the other end may have the link, and would take the end of the
@@ -467,6 +461,26 @@ impl Driver {
         let limit = limit.min(self.shared.config.max_message_size);
         self.shared.outboxes.open(peer, limit);
     }
+}
+
+/// What the other end is told. Whose rules differ learns which.
+fn refused_by(refusal: &AdmissionRefusal) -> Refused {
+    let code = match refusal {
+        AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
+        AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
+        AdmissionRefusal::Policy { .. } => {
+            return Refused {
+                code: Code::PolicyMismatch,
+                reason: 0,
+                bytes: Bytes::from(refusal.to_string()),
+            };
+        }
+        AdmissionRefusal::Barred(_) | AdmissionRefusal::Kicked(_) | AdmissionRefusal::Ended => {
+            Code::Rejected
+        }
+        AdmissionRefusal::Leaving => Code::ConnectionFailed,
+    };
+    code.into()
 }
 
 /// Where a peer that was seen at `from` accepts links.

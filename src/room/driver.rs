@@ -539,10 +539,11 @@ impl Driver {
         match done {
             DialDone::Core(peer, Err(refused)) => {
                 tracing::debug!(%peer, code = ?refused.code, "a dial failed");
-                self.feed(Input::DialFailed {
-                    peer,
-                    hopeless: is_hopeless(refused.code),
-                });
+                // Its own dial was faster, and that link is lost again by now.
+                let once_more = refused.code == Code::AlreadyConnected
+                    && self.node.absent().any(|lost| *lost == peer);
+                let hopeless = is_hopeless(refused.code) && !once_more;
+                self.feed(Input::DialFailed { peer, hopeless });
             }
             DialDone::Core(peer, Ok(_)) => {
                 if self.node.membership().get(&peer).is_none() {

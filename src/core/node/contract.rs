@@ -363,7 +363,9 @@ pub enum AdmissionRefusal {
     #[error("there are {0} other members already, which is the limit here")]
     Full(usize),
     /// The rules of the room differ.
-    #[error("{field} is {theirs} there and {ours} here; all members of a room need the same")]
+    #[error(
+        "{field} is {ours} in the room and {theirs} at the peer that wants to enter; all members of a room need the same"
+    )]
     Policy {
         /// Which rule.
         field: &'static str,

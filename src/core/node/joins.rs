@@ -373,15 +373,13 @@ impl Node {
             };
             match open.waits {
                 _ if now >= open.until => self.answer(number, Verdict::Timeout),
-                Waits::Binding { ping_at, until } if now < until => {
-                    if now >= ping_at {
-                        let bearer = open.candidate.entry.id.clone();
-                        let ping_at = now + BINDING_PING_INTERVAL;
-                        self.set_waits(number, Waits::Binding { ping_at, until });
-                        self.ping(&bearer);
-                    }
+                Waits::Binding { ping_at, until } if now >= ping_at && now < until => {
+                    let bearer = open.candidate.entry.id.clone();
+                    let ping_at = now + BINDING_PING_INTERVAL;
+                    self.set_waits(number, Waits::Binding { ping_at, until });
+                    self.ping(&bearer);
                 }
-                Waits::Binding { .. } => {
+                Waits::Binding { until, .. } if now >= until => {
                     let bearer = open.candidate.entry.id.clone();
                     self.close(&bearer, LinkEnd::Replaced);
                     self.remove(now, &bearer, Gone::Closed, LeftReason::Replaced);

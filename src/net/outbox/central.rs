@@ -165,7 +165,7 @@ impl Outboxes {
         };
         let entry = Entry::new(message, voice);
         for (peer, outbox) in &mut inner.open {
-            if outbox.paused || *peer == relay.origin {
+            if !outbox.is_open() || *peer == relay.origin {
                 continue;
             }
             if takes_it(outbox) {
