@@ -252,7 +252,7 @@ pub(crate) fn code_of_close(code: VarInt) -> Option<i32> {
     }
 }
 
-/// The ABI codes that end a dial or an admission (`docs/protocol.md`).
+/// The ABI codes that end a dial or an admission (`docs/entering.md`).
 pub(crate) mod abi {
     pub(crate) const CONNECTION_FAILED: i32 = -4;
     pub(crate) const SERIALIZATION_ERROR: i32 = -9;
