@@ -1,7 +1,8 @@
-// A lobby on the console: members, round-trip times, the leader and a little chat. The samples in the other languages
-// (examples/c, examples/cpp, examples/python) take the same arguments and print the same lines.
+// A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader (SharedState.cs).
+// The samples in the other languages (examples/cpp, examples/python, and, without the shared state, examples/c) take the same
+// arguments and print the same lines. The library is used in poll mode: Frame is what a Unity mod does in Update.
 //
-//   mcs -out:Lobby.exe csharp-sample/Lobby.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
+//   mcs -langversion:7 -out:Lobby.exe csharp-sample/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --session tea
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id bob --session tea --connect ADDRESS_OF_ALICE
 
@@ -16,10 +17,11 @@ using MetaMystia.Network;
 
 internal static class Lobby
 {
-    private const ushort Chat = Room.FirstUserType;
+    private const ushort Hello = Room.FirstUserType;
+    private const int FrameMs = 16;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-        + "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /quit.";
+        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit.";
 
     private static readonly object InputLock = new object();
     private static readonly Queue<string> Input = new Queue<string>();
@@ -41,7 +43,7 @@ internal static class Lobby
         }
         try
         {
-            using (Room room = Room.Join(id, session))
+            using (Room room = Room.Join(id, session, new RoomOptions()))
             {
                 Run(room);
             }
@@ -58,19 +60,12 @@ internal static class Lobby
     private static void Run(Room room)
     {
         Say("listening on " + room.LocalAddress);
+        SharedState state = new SharedState(room, id);
+        state.Chat += (author, text) => Say("chat " + author + ": " + text);
+        state.Confirmed += command => Say("confirmed " + command.Verb + " " + command.Text);
         room.HandlerFailed += Fail;
-        room.LeaderChanged += leader => Say(leader == null ? "no leader" : "leader is " + leader);
-        room.PeerStatusChanged += (peer, status) => Say("peer " + peer + (status == PeerStatus.Connected ? " connected" : " left"));
-        room.MessageReceived += message =>
-        {
-            if (message.Type == Chat)
-            {
-                Say("from " + message.From + ": " + Encoding.UTF8.GetString(message.Data));
-            }
-        };
-        room.ConnectionResult += result =>
-            Say("dialled " + result.Address + ": " + (result.Success ? "ok" : "error " + result.Code + " " + Room.Describe(result.Code)));
-
+        room.Happened += state.OnEvent;
+        room.Happened += OnEvent;
         if (connect != null)
         {
             room.Connect(connect);
@@ -83,44 +78,81 @@ internal static class Lobby
         }
 
         Stopwatch clock = Stopwatch.StartNew();
-        for (int beat = 1; ; beat++)
+        for (int beat = 1; clock.Elapsed.TotalSeconds < seconds; Thread.Sleep(FrameMs))
         {
-            while (true)
-            {
-                double left = Math.Min(beat, seconds) - clock.Elapsed.TotalSeconds;
-                string line;
-                if (left <= 0)
-                {
-                    break;
-                }
-                if (!NextLine(left, out line))
-                {
-                    continue;
-                }
-                if (line == null || line == "/quit")
-                {
-                    return;
-                }
-                Obey(room, line);
-            }
-            if (clock.Elapsed.TotalSeconds >= seconds)
+            if (!Frame(room, state))
             {
                 return;
             }
-            Attempt(() => room.Broadcast(Encoding.UTF8.GetBytes("hello " + beat + " from " + id), Chat));
-            Say(Members(room));
+            if (clock.Elapsed.TotalSeconds >= beat)
+            {
+                Attempt(() => room.Broadcast(Encoding.UTF8.GetBytes("hello " + beat + " from " + id), Hello));
+                Say(Members(room));
+                Say(state.ToString());
+                beat++;
+            }
         }
     }
 
-    private static void Obey(Room room, string line)
+    // What came is handled here, on this thread and at this moment, and nowhere else. False: the player wants to leave.
+    private static bool Frame(Room room, SharedState state)
+    {
+        room.Poll();
+        state.Tick();
+        string line;
+        while (NextLine(out line))
+        {
+            if (line == null || line == "/quit")
+            {
+                return false;
+            }
+            Obey(room, state, line);
+        }
+        return true;
+    }
+
+    private static void OnEvent(RoomEvent e)
+    {
+        switch (e.Kind)
+        {
+            case EventKind.LeaderChanged:
+                Say(e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer);
+                break;
+            case EventKind.Joined:
+                Say("peer " + e.Peer + " connected");
+                break;
+            case EventKind.Reconnecting:
+                Say("peer " + e.Peer + " is lost and dialled again");
+                break;
+            case EventKind.Returned:
+                Say("peer " + e.Peer + " is back");
+                break;
+            case EventKind.Left:
+                Say("peer " + e.Peer + " left");
+                break;
+            case EventKind.Message:
+                if (e.MessageType == Hello)
+                {
+                    Say("from " + e.Peer + ": " + Encoding.UTF8.GetString(e.Data));
+                }
+                break;
+            case EventKind.ConnectionResult:
+                Say("dialled " + e.Other + ": " + (e.Success ? "ok" : "error " + e.Code + " " + Room.Describe(e.Code)));
+                break;
+        }
+    }
+
+    private static void Obey(Room room, SharedState state, string line)
     {
         if (line.StartsWith("/leader ", StringComparison.Ordinal))
         {
             Attempt(() => room.SetLeader(line.Substring("/leader ".Length).Trim()));
+            return;
         }
-        else if (line.Length > 0)
+        bool add = line.StartsWith("/add ", StringComparison.Ordinal);
+        if (line.Length > 0 && !state.Submit(add ? "add" : "say", add ? line.Substring("/add ".Length) : line))
         {
-            Attempt(() => room.Broadcast(Encoding.UTF8.GetBytes(line), Chat));
+            Console.Error.WriteLine("[" + id + "] error: not taken: " + line);
         }
     }
 
@@ -173,32 +205,21 @@ internal static class Lobby
             lock (InputLock)
             {
                 Input.Enqueue(line);
-                Monitor.Pulse(InputLock);
             }
         }
         lock (InputLock)
         {
             inputEnded = true;
-            Monitor.Pulse(InputLock);
         }
     }
 
-    // False when nothing came in time; a null line is the end of the input.
-    private static bool NextLine(double timeoutSeconds, out string line)
+    // False when there is none; a null line is the end of the input.
+    private static bool NextLine(out string line)
     {
-        line = null;
         lock (InputLock)
         {
-            if (Input.Count == 0 && !inputEnded)
-            {
-                Monitor.Wait(InputLock, TimeSpan.FromSeconds(Math.Max(0.001, timeoutSeconds)));
-            }
-            if (Input.Count > 0)
-            {
-                line = Input.Dequeue();
-                return true;
-            }
-            return inputEnded;
+            line = Input.Count > 0 ? Input.Dequeue() : null;
+            return line != null || inputEnded;
         }
     }
 

@@ -99,7 +99,8 @@ def build_hosts(library, include, output):
     cpp, csharp = output / "lobby-cpp", output / "Lobby.exe"
     sources = ROOT / "bindings" / "csharp"
     run_tool(
-        ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}", ROOT / "csharp-sample" / "Lobby.cs"]
+        ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}"]
+        + [ROOT / "csharp-sample" / "Lobby.cs", ROOT / "csharp-sample" / "SharedState.cs"]
         + [sources / "NativeMethods.cs", sources / "Room.cs"]
     )
     run_tool(

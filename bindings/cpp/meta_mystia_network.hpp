@@ -7,8 +7,8 @@
 //
 // or, without linking, `mmn::Library library("./libmeta_mystia_network.so"); mmn::Room room(library.api(), "alice", "tea");`.
 //
-// Handlers run one at a time, in order, on a thread of the library. They may call every function of the room except
-// shutdown(). What a handler throws is given to on_handler_error, or printed, and goes no further.
+// Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options),
+// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll(). What a handler throws is given to on_handler_error, or printed, and goes no further.
 #ifndef META_MYSTIA_NETWORK_HPP
 #define META_MYSTIA_NETWORK_HPP
 
@@ -37,7 +37,7 @@
 #include <dlfcn.h>
 #endif
 
-// Every function of the ABI that this layer needs; X-macro, so that linking and loading cannot get out of step.
+// Every function of the ABI; X-macro, so that linking and loading cannot get out of step.
 #define MMN_FUNCTIONS(X)              \
   X(InitializeNetwork)                \
   X(InitializeNetworkWithConfig)      \
@@ -69,7 +69,31 @@
   X(EnableLogging)                    \
   X(GetAbiVersion)                    \
   X(GetLibraryVersion)                \
-  X(DescribeError)
+  X(DescribeError)                    \
+  X(AcceptJoin)                       \
+  X(EnableJoinRequests)               \
+  X(ForwardMessage)                   \
+  X(GetDefaultNetworkOptions)         \
+  X(GetPeerStats)                     \
+  X(InitializeNetworkWithOptions)     \
+  X(IsAutoReconnectEnabled)           \
+  X(IsCentralizedAutoForward)         \
+  X(IsCentralizedMode)                \
+  X(IsMdnsActive)                     \
+  X(KickPeer)                         \
+  X(PollEvents)                       \
+  X(RegisterEventHandler)             \
+  X(RegisterLogCallback)              \
+  X(RegisterReconnectCallback)        \
+  X(RejectJoin)                       \
+  X(SetAutoReconnect)                 \
+  X(SetCentralizedAutoForward)        \
+  X(SetCentralizedMode)               \
+  X(SetCompressionThreshold)          \
+  X(SetJoinPayload)                   \
+  X(SetLeaderEligible)                \
+  X(SetLogLevel)                      \
+  X(SetMaxPeers)
 
 namespace mmn {
 
@@ -135,7 +159,25 @@ struct ConnectionResult {
   std::int32_t code;
 };
 
+// Something that happened. kind is one of MMN_EVENT_..., and says which of the others mean something (see the header).
+// The views are valid during the handler only.
+struct Event {
+  std::uint32_t kind;
+  std::string_view peer;   // the member that it is about; empty where there is none
+  std::string_view other;  // an address, or, of a change of the leader, who led before
+  std::string_view data;   // the message; what a join request says; what came with a kick or a rejection
+  std::int32_t reason;     // one of MMN_LEFT_..., MMN_END_..., or the number that reject_join() was given
+  std::int32_t code;       // a Code, or the number that kick() was given
+  bool success;
+  std::uint16_t type;
+  std::uint8_t flags;
+  std::uint64_t undelivered;  // MMN_EVENT_LEFT: messages that were accepted and are not known to be delivered
+  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join()
+  std::uint64_t term, epoch;
+};
+
 using Config = NetworkConfigFFI;
+using Stats = PeerStats;
 
 // What a room uses that is given no configuration.
 inline Config default_config() noexcept {
@@ -184,6 +226,20 @@ struct Api {
     }();
     return api;
   }
+};
+
+// How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
+// pointers and lengths are filled in by the room.
+struct Options {
+  explicit Options(const Api& api = Api::linked()) {
+    settings.struct_size = sizeof settings;
+    api.GetDefaultNetworkOptions(&settings);
+    settings.dispatch_mode = MMN_DISPATCH_POLL;
+  }
+  NetworkOptions settings = {};
+  std::string bind_address;  // the one address of this machine to use; "" is all
+  std::string secret;        // what members must know beside the room's name; "" is nothing
+  std::string identity_key;  // an Ed25519 private key in PKCS#8, to be known again by; "" makes a new one
 };
 
 // The library loaded at run time; must outlive every room that uses its functions.
@@ -263,7 +319,9 @@ struct Handlers {
   Slot<void(std::string_view)> leader;
   Slot<void(std::string_view, PeerStatus)> peer;
   Slot<void(const ConnectionResult&)> connection;
+  Slot<void(const Event&)> event;
   Slot<void(std::exception_ptr)> failed;
+  Slot<void(std::int32_t, std::string_view)> log; // of the process, not of a room
 
   // Never destroyed: a room that is still open when the program ends may call until the very end.
   static Handlers& get() {
@@ -312,9 +370,29 @@ inline void mmn_detail_on_peer(const char* peer, std::int32_t status) {
 inline void mmn_detail_on_connection(const char* address, std::uint8_t success, std::int32_t code) {
   call(Handlers::get().connection, ConnectionResult{address, success != 0, code});
 }
+inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
+  const std::string_view data(reinterpret_cast<const char*>(event->data), static_cast<std::size_t>(event->length));
+  call(Handlers::get().event,
+       Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
+             event->msg_type, event->flags, event->count, event->request, event->term, event->epoch});
+}
+inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
+  call(Handlers::get().log, level, std::string_view(message));
+}
 }
 
 } // namespace detail
+
+// Hands the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It is called on any thread,
+// several at a time, and may call nothing but queries.
+inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::string_view)> handler,
+                    const Api& api = Api::linked()) {
+  const bool wanted = static_cast<bool>(handler);
+  if (wanted) detail::Handlers::get().log.set(std::move(handler));
+  const std::int32_t code = api.RegisterLogCallback(level, wanted ? detail::mmn_detail_on_log : nullptr, nullptr, nullptr);
+  if (code < 0) throw Error(code, api.GetLastErrorMessage());
+  if (!wanted) detail::Handlers::get().log.set(nullptr);
+}
 
 // The room that this process is in. Made: entered. Destroyed: left politely, which takes at most about 2 s.
 // Every function may be called from any thread.
@@ -328,6 +406,18 @@ class Room {
   }
   Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Config& config) : api_(&api) {
     check(api.InitializeNetworkWithConfig(text(peer_id), text(session_id), &config));
+  }
+  // In poll mode, unless options.settings.dispatch_mode says otherwise.
+  Room(const std::string& peer_id, const std::string& session_id, const Options& options)
+      : Room(Api::linked(), peer_id, session_id, options) {}
+  Room(const Api& api, const std::string& peer_id, const std::string& session_id, const Options& options) : api_(&api) {
+    NetworkOptions settings = options.settings;
+    settings.bind_address = options.bind_address.empty() ? nullptr : text(options.bind_address);
+    settings.secret = options.secret.empty() ? nullptr : bytes(options.secret);
+    settings.secret_length = static_cast<std::uint32_t>(length(options.secret));
+    settings.identity_key = options.identity_key.empty() ? nullptr : bytes(options.identity_key);
+    settings.identity_key_length = static_cast<std::uint32_t>(length(options.identity_key));
+    check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }
   Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)) {}
   Room& operator=(Room&& other) noexcept {
@@ -376,6 +466,19 @@ class Room {
     check(api_->RegisterConnectionResultCallback(wanted ? detail::mmn_detail_on_connection : nullptr));
     if (!wanted) detail::Handlers::get().connection.set(nullptr);
   }
+  // Everything that happens, messages included, in one order; whoever uses it needs none of the others.
+  void on_event(std::function<void(const Event&)> handler) {
+    const bool wanted = static_cast<bool>(handler);
+    if (wanted) detail::Handlers::get().event.set(std::move(handler));
+    check(api_->RegisterEventHandler(wanted ? detail::mmn_detail_on_event : nullptr, nullptr, nullptr));
+    if (!wanted) detail::Handlers::get().event.set(nullptr);
+  }
+  // In poll mode, runs the handlers of up to `max` events that wait, on this thread, and returns of how many. Never waits.
+  std::int32_t poll(std::int32_t max = INT32_MAX) {
+    const std::int32_t ran = api_->PollEvents(max);
+    check(ran);
+    return ran;
+  }
   // What a handler threw; without this it is printed to standard error.
   void on_handler_error(std::function<void(std::exception_ptr)> handler) {
     detail::Handlers::get().failed.set(std::move(handler));
@@ -409,6 +512,49 @@ class Room {
   void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
   void enable_auto_election(bool enabled) { check(api_->EnableAutoLeaderElection(enabled ? 1 : 0)); }
 
+  // One that may not lead is an observer: it has no vote and counts for no majority.
+  void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
+  // Whether lost members are dialled again, or have left at once.
+  void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
+  bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
+
+  // Leader only: not_leader. Data: at most 3072 bytes.
+  void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
+    check(api_->KickPeer(text(peer), code, bytes(data), length(data)));
+  }
+  // Most other members of each member; 0 is no limit. Leader only.
+  void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
+  // What the leader's program is told when this member asks to be let in; at most 8192 bytes.
+  void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
+  // Whether this program decides, whenever it leads, who may enter: MMN_EVENT_JOIN_REQUEST for every stranger.
+  void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }
+  void accept_join(std::uint64_t request) { check(api_->AcceptJoin(request)); }
+  void reject_join(std::uint64_t request, std::int32_t code = 0, std::string_view data = {}) {
+    check(api_->RejectJoin(request, code, bytes(data), length(data)));
+  }
+
+  // Whether broadcasts of this member go through the leader; and whether it sends on those of others while it leads.
+  void set_centralized(bool enabled) { check(api_->SetCentralizedMode(enabled ? 1 : 0)); }
+  bool centralized() const noexcept { return api_->IsCentralizedMode() != 0; }
+  void set_centralized_auto_forward(bool enabled) { check(api_->SetCentralizedAutoForward(enabled ? 1 : 0)); }
+  bool centralized_auto_forward() const noexcept { return api_->IsCentralizedAutoForward() != 0; }
+  // Payloads of more than so many bytes are sent compressed where that is shorter; UINT32_MAX is never.
+  void set_compression_threshold(std::uint32_t size) { check(api_->SetCompressionThreshold(size)); }
+  // Whether this member announces itself in the local network, or listens there.
+  bool discovering() const noexcept { return api_->IsMdnsActive() != 0; }
+  // Figures of the link and the queue to a member.
+  Stats stats(const std::string& peer) const {
+    Stats figures = {};
+    figures.struct_size = sizeof figures;
+    check(api_->GetPeerStats(text(peer), &figures));
+    return figures;
+  }
+  // In the name of `from` to `to`, or to all others where that is empty. Leader only.
+  void forward(const std::string& from, const std::string& to, std::string_view data, std::uint16_t type = first_user_type,
+               std::uint8_t flags = 0) {
+    check(api_->ForwardMessage(text(from), to.empty() ? nullptr : text(to), bytes(data), length(data), type, flags));
+  }
+
   // To all connected members, or, where one queue is full (send_queue_full), to none.
   void broadcast(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->BroadcastMessage(bytes(data), length(data), type, flags));
@@ -441,6 +587,7 @@ class Room {
       api_->RegisterLeaderChangedCallback(nullptr);
       api_->RegisterPeerStatusCallback(nullptr);
       api_->RegisterConnectionResultCallback(nullptr);
+      api_->RegisterEventHandler(nullptr, nullptr, nullptr);
     }
     api_ = nullptr;
     forget();
@@ -453,6 +600,7 @@ class Room {
     handlers.leader.set(nullptr);
     handlers.peer.set(nullptr);
     handlers.connection.set(nullptr);
+    handlers.event.set(nullptr);
     handlers.failed.set(nullptr);
   }
 

@@ -146,6 +146,43 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ForwardMessage(byte[] from, byte[] to, byte[] data, int length, ushort messageType, byte flags);
 
+        /// <summary><c>StructSize</c> must be set; see <see cref="NetworkOptions.Default"/>.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetDefaultNetworkOptions(ref NetworkOptions options);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int InitializeNetworkWithOptions(byte[] peerId, byte[] sessionId, ref NetworkOptions options);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsMdnsActive();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetAutoReconnect(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern byte IsAutoReconnectEnabled();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetMaxPeers(uint maxPeers);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetJoinPayload(byte[] data, int length);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int EnableJoinRequests(byte enabled);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int AcceptJoin(ulong request);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RejectJoin(ulong request, int code, byte[] data, int length);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeaderEligible(byte eligible);
+
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
     }
@@ -347,6 +384,75 @@ namespace MetaMystia.Network
             config.ReconnectMaxRetries = 0;
             return config;
         }
+    }
+
+    /// <summary>
+    /// <c>NetworkOptions</c>: every setting there is. Start from <see cref="Default"/>. Most programs want
+    /// <see cref="RoomOptions"/>, which takes care of the pointers.
+    /// </summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it, without padding; tests compare it with the header.
+    public struct NetworkOptions
+    {
+        public uint StructSize;
+        public NetworkConfig Config;
+        /// <summary>NUL-terminated text: the one address to use; NULL is all.</summary>
+        public IntPtr BindAddress;
+        /// <summary><see cref="SecretLength"/> bytes; NULL is none.</summary>
+        public IntPtr Secret;
+        /// <summary><see cref="IdentityKeyLength"/> bytes; NULL makes a new key at every start.</summary>
+        public IntPtr IdentityKey;
+        public uint SecretLength;
+        public uint IdentityKeyLength;
+        /// <summary>How long a lost member's place is kept.</summary>
+        public uint MemberHoldMs;
+        public uint QueueBytes;
+        public uint Strategy;
+        /// <summary>Elections prefer the higher one.</summary>
+        public int Priority;
+        /// <summary>0 is any free port.</summary>
+        public ushort BindPort;
+        /// <summary>A <see cref="DiscoveryMode"/>.</summary>
+        public byte DiscoveryMode;
+        /// <summary>1: callbacks run inside <c>PollEvents</c>; 0: on a thread of the library.</summary>
+        public byte DispatchMode;
+        /// <summary>Which leader stays when two parts of a room meet: 0 that of the larger part, 1 that with the higher record.</summary>
+        public byte MergePolicy;
+        /// <summary>Who may call <c>SetLeader</c>: 0 anyone, 1 the leader.</summary>
+        public byte SetLeaderAuthority;
+        /// <summary>A <see cref="HostMode"/>.</summary>
+        public byte HostMode;
+        /// <summary>0: this member never leads, it observes.</summary>
+        public byte Eligible;
+
+        /// <summary>The library's defaults.</summary>
+        public static NetworkOptions Default()
+        {
+            NetworkOptions options = new NetworkOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(NetworkOptions));
+            NativeMethods.GetDefaultNetworkOptions(ref options);
+            return options;
+        }
+    }
+
+    /// <summary>Discovery of members in the local network.</summary>
+    public enum DiscoveryMode : byte
+    {
+        Off = 0,
+        /// <summary>Found members are events.</summary>
+        Report = 1,
+        /// <summary>Found members are dialled.</summary>
+        Connect = 2,
+    }
+
+    /// <summary>Whether one fixed member leads.</summary>
+    public enum HostMode : byte
+    {
+        /// <summary>The room elects its leader.</summary>
+        Off = 0,
+        /// <summary>This member leads, for as long as the room lives.</summary>
+        Host = 1,
+        /// <summary>Another member does.</summary>
+        Guest = 2,
     }
 
     /// <summary>Figures of one peer, as <c>GetPeerStats</c> writes them. Start from <see cref="Empty"/>, which sets the size.</summary>

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Runtime.InteropServices;
 using System.Threading;
 
 namespace MetaMystia.Network
@@ -23,6 +24,81 @@ namespace MetaMystia.Network
         public bool Success;
         /// <summary>An <see cref="ErrorCode"/>; -14 AlreadyConnected comes with success.</summary>
         public int Code;
+    }
+
+    /// <summary>Something that happened in the room: a copy, yours to keep. <see cref="Kind"/> says which fields mean something.</summary>
+    public sealed class RoomEvent
+    {
+        /// <summary>An <see cref="EventKind"/>; ignore those that you do not know.</summary>
+        public uint Kind;
+        /// <summary>The member that it is about; "" where there is none (no leader).</summary>
+        public string Peer;
+        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), or who led before (LeaderChanged).</summary>
+        public string Other;
+        /// <summary>The message; what a join request says; what came with a kick or a rejection. Never null.</summary>
+        public byte[] Data;
+        /// <summary>A <see cref="LeftReason"/>, an <see cref="EndReason"/>, or the number given to <see cref="Room.RejectJoin"/>.</summary>
+        public int Reason;
+        /// <summary>An <see cref="ErrorCode"/>, or the number given to <see cref="Room.Kick"/>.</summary>
+        public int Code;
+        public bool Success;
+        public ushort MessageType;
+        public byte Flags;
+        /// <summary>Left: messages that were accepted for the member and are not known to be delivered.</summary>
+        public ulong Undelivered;
+        /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>.</summary>
+        public ulong Request;
+        public ulong Term;
+        public ulong Epoch;
+    }
+
+    /// <summary>How to enter a room. What is left alone keeps the library's default, except that <see cref="Poll"/> is on.</summary>
+    public sealed class RoomOptions
+    {
+        /// <summary>Every setting that needs no memory of its own; the pointers, lengths and the dispatch mode are filled in by <see cref="Room.Join(string, string, RoomOptions)"/>.</summary>
+        public NetworkOptions Settings = NetworkOptions.Default();
+        /// <summary>true: handlers run inside <see cref="Room.Poll"/>; false: on a thread of the library.</summary>
+        public bool Poll = true;
+        /// <summary>The one address of this machine to use; null is all.</summary>
+        public string BindAddress;
+        /// <summary>What members must know beside the room's name; null is nothing.</summary>
+        public byte[] Secret;
+        /// <summary>An Ed25519 private key in PKCS#8, by which others know this member again; null makes a new one.</summary>
+        public byte[] IdentityKey;
+
+        internal int Initialize(byte[] peer, byte[] session)
+        {
+            NetworkOptions options = Settings;
+            options.DispatchMode = Poll ? (byte)1 : (byte)0;
+            List<GCHandle> pinned = new List<GCHandle>();
+            try
+            {
+                options.BindAddress = Pin(pinned, Utf8.ToNative(BindAddress));
+                options.Secret = Pin(pinned, Secret);
+                options.SecretLength = Secret == null ? 0 : (uint)Secret.Length;
+                options.IdentityKey = Pin(pinned, IdentityKey);
+                options.IdentityKeyLength = IdentityKey == null ? 0 : (uint)IdentityKey.Length;
+                return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
+            }
+            finally
+            {
+                foreach (GCHandle handle in pinned)
+                {
+                    handle.Free();
+                }
+            }
+        }
+
+        private static IntPtr Pin(List<GCHandle> pinned, byte[] bytes)
+        {
+            if (bytes == null || bytes.Length == 0)
+            {
+                return IntPtr.Zero;
+            }
+            GCHandle handle = GCHandle.Alloc(bytes, GCHandleType.Pinned);
+            pinned.Add(handle);
+            return handle.AddrOfPinnedObject();
+        }
     }
 
     /// <summary>The state of the link to one member.</summary>
@@ -56,8 +132,7 @@ namespace MetaMystia.Network
     /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> is refused
     /// inside a handler (-15) unless events are queued.</para>
     /// <para>Handlers run one at a time, in order, on a thread of the library. A host that must handle them on its own thread
-    /// (Unity's main thread) initializes the room in poll mode (<see cref="Enter"/>) and calls <see cref="Poll"/> once per frame,
-    /// or joins with <c>queueEvents: true</c> and calls <see cref="Pump"/>.</para>
+    /// (Unity's main thread) joins with <see cref="RoomOptions"/> and calls <see cref="Poll"/> once per frame.</para>
     /// <para>An exception from a handler never reaches native code; it comes out at <see cref="HandlerFailed"/>.</para>
     /// <para>The first subscription to an event tells the present: the leader where one is known, and every connected peer.
     /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join; until then messages are held, afterwards those that
@@ -78,9 +153,12 @@ namespace MetaMystia.Network
         private static readonly LeaderChangedCallback LeaderChangedThunk = OnLeaderChanged;
         private static readonly PeerStatusCallback PeerStatusThunk = OnPeerStatus;
         private static readonly ConnectionResultCallback ConnectionResultThunk = OnConnectionResult;
+        private static readonly EventCallback EventThunk = OnEvent;
+        private static readonly LogCallback LogThunk = OnLog;
 
         private static Room current;
         private static int exitHooked;
+        private static Action<int, string> log;
 
         private readonly Queue<Action> queue; // null: handlers run on the library's thread
         private bool closing; // guarded by queue
@@ -90,14 +168,17 @@ namespace MetaMystia.Network
         private Action<string> leaderChanged;
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
-        private int receiveRegistered, leaderRegistered, statusRegistered, resultRegistered;
+        private Action<RoomEvent> happened;
+        private int receiveRegistered, leaderRegistered, statusRegistered, resultRegistered, eventRegistered;
 
         private Room(bool queueEvents)
         {
             queue = queueEvents ? new Queue<Action>() : null;
         }
 
-        /// <summary>Enters the room <paramref name="sessionId"/> under the name <paramref name="peerId"/>.</summary>
+        /// <summary>
+        /// Enters the room <paramref name="sessionId"/> under the name <paramref name="peerId"/>; handlers run on a thread of the library.
+        /// </summary>
         /// <param name="peerId">1 to 64 bytes of UTF-8, unique in the room.</param>
         /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
         /// <param name="config">null for the defaults; else start from <see cref="NetworkConfig.Default"/>.</param>
@@ -119,9 +200,21 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
+        /// Enters the room <paramref name="sessionId"/> with settings, by default in poll mode: handlers run on the thread that
+        /// calls <see cref="Poll"/>, and on no other.
+        /// </summary>
+        /// <exception cref="NetworkException">-2 when this process is in a room already, -3 when an argument or a setting breaks a
+        /// rule, -4 when the address or the port cannot be bound.</exception>
+        public static Room Join(string peerId, string sessionId, RoomOptions options)
+        {
+            byte[] peer = Utf8.ToNative(peerId);
+            byte[] session = Utf8.ToNative(sessionId);
+            return Enter(false, () => options.Initialize(peer, session));
+        }
+
+        /// <summary>
         /// Enters a room with an initialization of your own: one of the Initialize functions of <see cref="NativeMethods"/>, whose
-        /// code it returns. For settings that <see cref="Join"/> does not have; a room that is initialized in poll mode runs its
-        /// handlers in <see cref="Poll"/>.
+        /// code it returns.
         /// </summary>
         /// <exception cref="NetworkException">The code, where it is an error.</exception>
         public static Room Enter(bool queueEvents, Func<int> initialize)
@@ -131,6 +224,23 @@ namespace MetaMystia.Network
             Volatile.Write(ref current, room);
             HookExit();
             return room;
+        }
+
+        /// <summary>
+        /// Everything that happens, messages included, in one order. The first subscription tells the present: the leader where
+        /// one is known, and every member. A program that uses it needs none of the events below.
+        /// </summary>
+        public event Action<RoomEvent> Happened
+        {
+            add
+            {
+                Combine(ref happened, value);
+                if (Interlocked.Exchange(ref eventRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterEventHandler(EventThunk, IntPtr.Zero, null));
+                }
+            }
+            remove { Subtract(ref happened, value); }
         }
 
         /// <summary>A message came from another member (or from this one, where it sent to itself).</summary>
@@ -257,7 +367,101 @@ namespace MetaMystia.Network
         /// <summary>Whether this member stands for election when the room has no leader.</summary>
         public void SetAutoElection(bool enabled)
         {
-            Check(NativeMethods.EnableAutoLeaderElection(enabled ? (byte)1 : (byte)0));
+            Check(NativeMethods.EnableAutoLeaderElection(Flag(enabled)));
+        }
+
+        /// <summary>Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority.</summary>
+        public void SetLeaderEligible(bool eligible)
+        {
+            Check(NativeMethods.SetLeaderEligible(Flag(eligible)));
+        }
+
+        /// <summary>Whether lost members are dialled again (the default) or have left at once.</summary>
+        public bool AutoReconnect
+        {
+            get { return NativeMethods.IsAutoReconnectEnabled() != 0; }
+            set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
+        }
+
+        /// <summary>Removes a member for as long as the room lives; it is told the code and up to 3072 bytes. Leader only (-6).</summary>
+        public void Kick(string peerId, int code = 0, byte[] data = null)
+        {
+            Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
+        }
+
+        /// <summary>Most other members of each member; 0 is no limit. Nobody is removed. Leader only (-6).</summary>
+        public void SetMaxPeers(uint maxPeers)
+        {
+            Check(NativeMethods.SetMaxPeers(maxPeers));
+        }
+
+        /// <summary>What the leader's program is told when this member asks to be let in, up to 8192 bytes; null is nothing.</summary>
+        public void SetJoinPayload(byte[] data)
+        {
+            Check(NativeMethods.SetJoinPayload(data, LengthOf(data)));
+        }
+
+        /// <summary>
+        /// Whether this program decides, whenever it leads, who may enter: each stranger is then an <see cref="EventKind.JoinRequest"/>, to
+        /// be answered within the handshake timeout. Set it on every member that may come to lead.
+        /// </summary>
+        public void EnableJoinRequests(bool enabled)
+        {
+            Check(NativeMethods.EnableJoinRequests(Flag(enabled)));
+        }
+
+        /// <summary>-5 when the request was answered already, or its time is over.</summary>
+        public void AcceptJoin(ulong request)
+        {
+            Check(NativeMethods.AcceptJoin(request));
+        }
+
+        /// <summary>The stranger is told the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
+        public void RejectJoin(ulong request, int code = 0, byte[] data = null)
+        {
+            Check(NativeMethods.RejectJoin(request, code, data, LengthOf(data)));
+        }
+
+        /// <summary>Whether broadcasts of this member go through the leader.</summary>
+        public bool Centralized
+        {
+            get { return NativeMethods.IsCentralizedMode() != 0; }
+            set { Check(NativeMethods.SetCentralizedMode(Flag(value))); }
+        }
+
+        /// <summary>Whether this member, while it leads, sends the broadcasts of others on, or leaves that to <see cref="Forward"/>.</summary>
+        public bool CentralizedAutoForward
+        {
+            get { return NativeMethods.IsCentralizedAutoForward() != 0; }
+            set { Check(NativeMethods.SetCentralizedAutoForward(Flag(value))); }
+        }
+
+        /// <summary>Payloads of more than so many bytes are sent compressed where that is shorter; <c>uint.MaxValue</c> is never.</summary>
+        public void SetCompressionThreshold(uint bytes)
+        {
+            Check(NativeMethods.SetCompressionThreshold(bytes));
+        }
+
+        /// <summary>Whether this member announces itself in the local network, or listens there.</summary>
+        public bool IsDiscovering
+        {
+            get { return NativeMethods.IsMdnsActive() != 0; }
+        }
+
+        /// <summary>Figures of the link and the queue to a member; -5 when it is not one.</summary>
+        public PeerStats StatsOf(string peerId)
+        {
+            PeerStats stats = PeerStats.Empty();
+            Check(NativeMethods.GetPeerStats(Utf8.ToNative(peerId), ref stats));
+            return stats;
+        }
+
+        /// <summary>
+        /// In the name of <paramref name="from"/> to <paramref name="to"/>, or to all others where that is null. Leader only (-6).
+        /// </summary>
+        public void Forward(string from, string to, byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeMethods.ForwardMessage(Utf8.ToNative(from), Utf8.ToNative(to), data, LengthOf(data), type, flags));
         }
 
         /// <summary>To all connected members, or, where one queue is full (-7), to none.</summary>
@@ -313,8 +517,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// In a room that was initialized in poll mode, runs the handlers of the events that wait, on the calling thread, and
-        /// returns of how many. Call it once per frame. There is no second queue, as there is with <see cref="Pump"/>.
+        /// In poll mode, runs the handlers of up to <paramref name="max"/> events that wait, on the calling thread, and returns of
+        /// how many. Never waits. Call it once per frame, also during loading screens: who takes nothing holds up the senders.
         /// </summary>
         /// <exception cref="NetworkException">-3 when the room is not in poll mode or <paramref name="max"/> is not above 0, -15
         /// inside a handler and while another thread polls.</exception>
@@ -353,7 +557,21 @@ namespace MetaMystia.Network
         /// <summary>Logs to standard error, on and off at any time.</summary>
         public static void EnableLogging(bool enabled)
         {
-            Check(NativeMethods.EnableLogging(enabled ? (byte)1 : (byte)0));
+            Check(NativeMethods.EnableLogging(Flag(enabled)));
+        }
+
+        /// <summary>
+        /// Hands the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It is called
+        /// on any thread, several at a time, and may call nothing but queries.
+        /// </summary>
+        public static void SetLog(int level, Action<int, string> handler)
+        {
+            if (handler != null)
+            {
+                Volatile.Write(ref log, handler);
+            }
+            Check(NativeMethods.RegisterLogCallback(level, handler == null ? null : LogThunk, IntPtr.Zero, null));
+            Volatile.Write(ref log, handler);
         }
 
         /// <summary>The library's name for a code.</summary>
@@ -449,6 +667,56 @@ namespace MetaMystia.Network
             catch (Exception exception)
             {
                 room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(EventCallback))]
+        private static void OnEvent(IntPtr userData, IntPtr networkEvent)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                NetworkEvent native = NetworkEvent.At(networkEvent);
+                RoomEvent copy = new RoomEvent();
+                copy.Kind = native.Kind;
+                copy.Peer = Utf8.FromNative(native.Peer);
+                copy.Other = Utf8.FromNative(native.Other);
+                copy.Data = native.Bytes();
+                copy.Reason = native.Reason;
+                copy.Code = native.Code;
+                copy.Success = native.Success != 0;
+                copy.MessageType = native.MessageType;
+                copy.Flags = native.Flags;
+                copy.Undelivered = native.Count;
+                copy.Request = native.Request;
+                copy.Term = native.Term;
+                copy.Epoch = native.Epoch;
+                room.Deliver(() => Raise(room.happened, copy));
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(LogCallback))]
+        private static void OnLog(IntPtr userData, int level, IntPtr message)
+        {
+            try
+            {
+                Action<int, string> handler = Volatile.Read(ref log);
+                if (handler != null)
+                {
+                    handler(level, Utf8.FromNative(message));
+                }
+            }
+            catch (Exception)
+            {
+                // A log that cannot be written is no reason to end the game, and there is nowhere to tell it.
             }
         }
 
@@ -568,6 +836,11 @@ namespace MetaMystia.Network
             };
             AppDomain.CurrentDomain.ProcessExit += leave;
             AppDomain.CurrentDomain.DomainUnload += leave;
+        }
+
+        private static byte Flag(bool value)
+        {
+            return value ? (byte)1 : (byte)0;
         }
 
         private static int LengthOf(byte[] data)

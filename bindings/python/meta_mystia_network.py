@@ -6,7 +6,8 @@
         room.connect("192.168.1.20:40123")
         room.broadcast(b"hello")
 
-Handlers run one at a time, in order, on a thread of the library, or, in poll mode, inside Room.poll(). They may call every method of the room except close().
+Handlers run one at a time, in order, on a thread of the library, or, in poll mode (Room(..., options=NetworkOptions())),
+inside Room.poll(), on the thread that calls it. They may call every method of the room except close() and poll().
 An exception in a handler is printed and goes no further. The native library is looked for at the path in the environment
 variable MMN_LIBRARY, then beside this file, then in target/release of the source tree, then where the system looks.
 """
@@ -21,14 +22,18 @@ from typing import NamedTuple
 
 __all__ = [
     "ConnectionResult",
+    "Event",
     "FIRST_USER_TYPE",
     "Message",
     "NetworkConfig",
     "NetworkError",
     "NetworkEvent",
+    "NetworkOptions",
+    "PeerStats",
     "Room",
     "describe_error",
     "load_library",
+    "set_log",
 ]
 
 FIRST_USER_TYPE = 0x0100
@@ -89,6 +94,23 @@ LEFT_GAVE_UP = 6
 END_KICKED = 0
 END_HOST_LEFT = 1
 
+DISCOVERY_OFF = 0
+DISCOVERY_REPORT = 1
+DISCOVERY_CONNECT = 2
+
+DISPATCH_THREAD = 0
+DISPATCH_POLL = 1
+
+MERGE_LARGEST_SIDE = 0
+MERGE_HIGHEST_TERM = 1
+
+AUTHORITY_ANYONE = 0
+AUTHORITY_LEADER_ONLY = 1
+
+HOST_MODE_OFF = 0
+HOST_MODE_HOST = 1
+HOST_MODE_GUEST = 2
+
 LOG_OFF = 0
 LOG_ERROR = 1
 LOG_WARN = 2
@@ -120,6 +142,31 @@ class ConnectionResult(NamedTuple):
     address: str
     success: bool
     code: int
+
+
+class Event(NamedTuple):
+    """Something that happened in the room. `kind` is one of EVENT_..., and says which of the others mean something."""
+
+    kind: int
+    peer: str
+    """The member that it is about; "" where there is none."""
+    other: str
+    """An address, or, of a change of the leader, who led before."""
+    data: bytes
+    """The message; what a join request says; what came with a kick or a rejection."""
+    reason: int
+    """One of LEFT_... or END_..., or the number that reject_join() was given."""
+    code: int
+    """One of the codes above, or the number that kick() was given."""
+    success: bool
+    type: int
+    flags: int
+    undelivered: int
+    """EVENT_LEFT: messages that were accepted for the member and are not known to be delivered."""
+    request: int
+    """EVENT_JOIN_REQUEST: for accept_join() and reject_join()."""
+    term: int
+    epoch: int
 
 
 class NetworkConfig(ctypes.Structure):
@@ -184,6 +231,59 @@ class NetworkConfig(ctypes.Structure):
             raise TypeError("NetworkConfig has no field " + ", ".join(sorted(unknown)))
         values.update(fields)
         super().__init__(**values)
+
+
+class NetworkOptions(ctypes.Structure):
+    """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
+    Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("config", NetworkConfig),
+        ("bind_address", ctypes.c_char_p),
+        ("secret", ctypes.c_void_p),
+        ("identity_key", ctypes.c_void_p),
+        ("secret_length", ctypes.c_uint32),
+        ("identity_key_length", ctypes.c_uint32),
+        ("member_hold_ms", ctypes.c_uint32),
+        ("queue_bytes", ctypes.c_uint32),
+        ("strategy", ctypes.c_uint32),
+        ("priority", ctypes.c_int32),
+        ("bind_port", ctypes.c_uint16),
+        ("discovery_mode", ctypes.c_uint8),
+        ("dispatch_mode", ctypes.c_uint8),
+        ("merge_policy", ctypes.c_uint8),
+        ("set_leader_authority", ctypes.c_uint8),
+        ("host_mode", ctypes.c_uint8),
+        ("eligible", ctypes.c_uint8),
+    ]
+
+    def __init__(self, *, bind_address=None, secret=None, identity_key=None, **fields):
+        super().__init__(struct_size=ctypes.sizeof(NetworkOptions))
+        code = load_library().GetDefaultNetworkOptions(ctypes.byref(self))
+        if code < 0:
+            raise NetworkError(code, describe_error(code))
+        self.dispatch_mode = DISPATCH_POLL
+        unknown = set(fields) - {name for name, _ in self._fields_}
+        if unknown:
+            raise TypeError("NetworkOptions has no field " + ", ".join(sorted(unknown)))
+        for name, value in fields.items():
+            setattr(self, name, value)
+        self.bind_address = _encode(bind_address)
+        # The pointers do not keep alive what they lead to.
+        self._kept = [
+            self._point("secret", secret or b""),
+            self._point("identity_key", identity_key or b""),
+        ]
+
+    def _point(self, name, content):
+        if not content:
+            return None
+        buffer = (ctypes.c_uint8 * len(content)).from_buffer_copy(content)
+        setattr(self, name, ctypes.addressof(buffer))
+        setattr(self, name + "_length", len(content))
+        return buffer
 
 
 class PeerStats(ctypes.Structure):
@@ -295,6 +395,18 @@ FUNCTIONS = {
     "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
     "ForwardMessage": (ctypes.c_int32, (_TEXT, _TEXT) + _MESSAGE),
     "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
+    "GetDefaultNetworkOptions": (ctypes.c_int32, (ctypes.POINTER(NetworkOptions),)),
+    "InitializeNetworkWithOptions": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(NetworkOptions))),
+    "IsMdnsActive": (ctypes.c_uint8, ()),
+    "SetAutoReconnect": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "IsAutoReconnectEnabled": (ctypes.c_uint8, ()),
+    "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32)),
+    "SetMaxPeers": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "SetJoinPayload": (ctypes.c_int32, (ctypes.c_char_p, ctypes.c_int32)),
+    "EnableJoinRequests": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "AcceptJoin": (ctypes.c_int32, (ctypes.c_uint64,)),
+    "RejectJoin": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32)),
+    "SetLeaderEligible": (ctypes.c_int32, (ctypes.c_uint8,)),
 }
 
 _library = None
@@ -321,10 +433,33 @@ def describe_error(code):
     return load_library().DescribeError(code).decode("utf-8")
 
 
+_log_callback = None
+
+
+def set_log(handler, level=LOG_INFO):
+    """Hands the library's log up to `level` to `handler(level, text)`; None removes it. It is called on any thread, and may
+    call nothing but queries."""
+    global _log_callback
+
+    def guarded(_, record_level, message):
+        try:
+            handler(record_level, message.decode("utf-8", "replace"))
+        except BaseException:
+            traceback.print_exc(file=sys.stderr)
+
+    callback = LogCallback() if handler is None else LogCallback(guarded)
+    code = load_library().RegisterLogCallback(level, callback, None, DropCallback())
+    if code < 0:
+        raise NetworkError(code, load_library().GetLastErrorMessage().decode("utf-8", "replace"))
+    # Only now may the old one go: until the library returned, it could still be running.
+    _log_callback = callback
+
+
 class Room:
     """The room that this process is in; a context manager that leaves it politely.
 
-    `on_message(Message)`, `on_leader(str | None)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
+    With `options` (NetworkOptions), handlers run in poll(); with `config` or nothing, on a thread of the library.
+    `on_event(Event)` takes everything that happens; whoever uses it needs none of the others. `on_message(Message)`, `on_leader(str | None)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
     A handler that is registered is told the present first: the leader where one is known, and every connected peer.
     """
 
@@ -334,6 +469,8 @@ class Room:
         session_id,
         config=None,
         *,
+        options=None,
+        on_event=None,
         on_message=None,
         on_leader=None,
         on_peer=None,
@@ -345,11 +482,13 @@ class Room:
         self._callbacks = {}
         self._retired = {}
         self._inside = threading.local()
-        self._check(self._initialize(_encode(peer_id), _encode(session_id), config))
+        self._check(self._initialize(_encode(peer_id), _encode(session_id), config, options))
         self._open = True
         # A room that is still open when the interpreter ends would call into what is no longer there.
         atexit.register(self._close_at_exit)
         try:
+            if on_event is not None:
+                self.on_event(on_event)
             if on_message is not None:
                 self.on_message(on_message)
             if on_leader is not None:
@@ -379,6 +518,31 @@ class Room:
         atexit.unregister(self._close_at_exit)
 
     # -- handlers; None unregisters, and when the call returns the old handler is not running and never runs again
+
+    def on_event(self, handler):
+        """One handler for everything that happens, messages included, in one order."""
+
+        def call(_, pointer):
+            event = pointer.contents
+            handler(
+                Event(
+                    kind=event.kind,
+                    peer=event.peer.decode("utf-8"),
+                    other=event.other.decode("utf-8"),
+                    data=event.payload(),
+                    reason=event.reason,
+                    code=event.code,
+                    success=event.success != 0,
+                    type=event.msg_type,
+                    flags=event.flags,
+                    undelivered=event.count,
+                    request=event.request,
+                    term=event.term,
+                    epoch=event.epoch,
+                )
+            )
+
+        self._register("RegisterEventHandler", EventCallback, handler, call, None, DropCallback())
 
     def on_message(self, handler):
         def call(peer, data, length, message_type, flags):
@@ -456,6 +620,79 @@ class Room:
     def enable_auto_election(self, enabled=True):
         self._check(self._native.EnableAutoLeaderElection(1 if enabled else 0))
 
+    def set_leader_eligible(self, eligible):
+        """Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority."""
+        self._check(self._native.SetLeaderEligible(1 if eligible else 0))
+
+    @property
+    def auto_reconnect(self):
+        """Whether lost members are dialled again, or have left at once."""
+        return self._native.IsAutoReconnectEnabled() != 0
+
+    @auto_reconnect.setter
+    def auto_reconnect(self, enabled):
+        self._check(self._native.SetAutoReconnect(1 if enabled else 0))
+
+    def kick(self, peer_id, code=0, data=b""):
+        """Removes a member for as long as the room lives; it is told `code` and `data` (at most 3072 bytes). Leader only (-6)."""
+        self._check(self._native.KickPeer(_encode(peer_id), code, bytes(data), len(data)))
+
+    def set_max_peers(self, max_peers):
+        """Most other members of each member; 0 is no limit. Leader only (-6)."""
+        self._check(self._native.SetMaxPeers(max_peers))
+
+    def set_join_payload(self, data):
+        """What the leader's program is told when this member asks to be let in; at most 8192 bytes."""
+        self._check(self._native.SetJoinPayload(bytes(data), len(data)))
+
+    def enable_join_requests(self, enabled=True):
+        """Whether this program decides, whenever it leads, who may enter: EVENT_JOIN_REQUEST for every stranger."""
+        self._check(self._native.EnableJoinRequests(1 if enabled else 0))
+
+    def accept_join(self, request):
+        self._check(self._native.AcceptJoin(request))
+
+    def reject_join(self, request, code=0, data=b""):
+        """The stranger is told `code` and `data` (at most 3072 bytes)."""
+        self._check(self._native.RejectJoin(request, code, bytes(data), len(data)))
+
+    @property
+    def centralized(self):
+        """Whether broadcasts of this member go through the leader."""
+        return self._native.IsCentralizedMode() != 0
+
+    @centralized.setter
+    def centralized(self, enabled):
+        self._check(self._native.SetCentralizedMode(1 if enabled else 0))
+
+    @property
+    def centralized_auto_forward(self):
+        """Whether this member, while it leads, sends the broadcasts of others on, or leaves that to forward()."""
+        return self._native.IsCentralizedAutoForward() != 0
+
+    @centralized_auto_forward.setter
+    def centralized_auto_forward(self, enabled):
+        self._check(self._native.SetCentralizedAutoForward(1 if enabled else 0))
+
+    def set_compression_threshold(self, size):
+        """Payloads of more than so many bytes are sent compressed where that is shorter; 0xFFFFFFFF is never."""
+        self._check(self._native.SetCompressionThreshold(size))
+
+    @property
+    def discovering(self):
+        """Whether this member announces itself in the local network, or listens there."""
+        return self._native.IsMdnsActive() != 0
+
+    def stats(self, peer_id):
+        """PeerStats: figures of the link and the queue to a member."""
+        figures = PeerStats()
+        self._check(self._native.GetPeerStats(_encode(peer_id), ctypes.byref(figures)))
+        return figures
+
+    def forward(self, sender, to, data, type=FIRST_USER_TYPE, flags=0):
+        """In the name of `sender` to `to`, or, where that is None, to all others. Leader only (-6)."""
+        self._check(self._native.ForwardMessage(_encode(sender), _encode(to), bytes(data), len(data), type, flags))
+
     def broadcast(self, data, type=FIRST_USER_TYPE, flags=0):
         """To all connected members, or, where one queue is full (-7), to none."""
         self._check(self._native.BroadcastMessage(bytes(data), len(data), type, flags))
@@ -476,18 +713,22 @@ class Room:
         self._check(self._native.EnableLogging(1 if enabled else 0))
 
     def poll(self, max=0x7FFFFFFF):
-        """In a room that was initialized in poll mode, runs the handlers of up to `max` events that wait, on the calling
-        thread, and returns of how many. Refused inside a handler and while another thread polls (-15)."""
+        """In poll mode, runs the handlers of up to `max` events that wait, on the calling thread, and returns of how many.
+        Never waits. Refused inside a handler and while another thread polls (-15), and in thread mode (-3)."""
         return self._check(self._native.PollEvents(max))
 
     # -- inside
 
-    def _initialize(self, peer, session, config):
+    def _initialize(self, peer, session, config, options):
+        if options is not None:
+            if config is not None:
+                raise TypeError("give either config or options, which has a config of its own")
+            return self._native.InitializeNetworkWithOptions(peer, session, ctypes.byref(options))
         if config is None:
             return self._native.InitializeNetwork(peer, session)
         return self._native.InitializeNetworkWithConfig(peer, session, ctypes.byref(config))
 
-    def _register(self, function, kind, handler, call):
+    def _register(self, function, kind, handler, call, *more):
         def guarded(*arguments):
             self._inside.handler = True
             try:
@@ -499,7 +740,7 @@ class Room:
 
         # A NULL function pointer; ctypes does not take None here.
         callback = kind() if handler is None else kind(guarded)
-        self._check(getattr(self._native, function)(callback))
+        self._check(getattr(self._native, function)(callback, *more))
         # Only now may the old one go: until the library returned, it could still be running. A handler that replaces itself
         # is running even now, so that what it replaced is kept until a call from outside has waited for it.
         if getattr(self._inside, "handler", False):

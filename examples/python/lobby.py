@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A lobby on the console: members, round-trip times, the leader and a little chat.
+"""A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader.
 
     python3 examples/python/lobby.py --id alice --session tea
     python3 examples/python/lobby.py --id bob --session tea --connect ADDRESS_OF_ALICE
 
-The samples in the other languages (csharp-sample, examples/c, examples/cpp) take the same arguments and print the same lines.
+The samples in the other languages (csharp-sample, examples/cpp, and, without the shared state, examples/c) take the same
+arguments and print the same lines. The library is used in poll mode, as a game with frames does.
 """
 
 import argparse
@@ -16,14 +17,16 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bindings", "python"))
 import meta_mystia_network as mmn  # noqa: E402  (the path above makes it importable from the source tree)
+from shared_state import SharedState  # noqa: E402
 
-CHAT = mmn.FIRST_USER_TYPE
+HELLO = mmn.FIRST_USER_TYPE
 END_OF_INPUT = None
+FRAME_SECONDS = 1 / 60
 
 
 def main():
     parser = argparse.ArgumentParser(
-        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /quit."
+        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit."
     )
     parser.add_argument("--id", required=True)
     parser.add_argument("--session", required=True)
@@ -39,7 +42,7 @@ def main():
     if arguments.interactive or sys.stdin.isatty():
         threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     try:
-        with mmn.Room(arguments.id, arguments.session) as room:
+        with mmn.Room(arguments.id, arguments.session, options=mmn.NetworkOptions()) as room:
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines)
     except mmn.NetworkError as error:
         fail(arguments.id, error)
@@ -52,50 +55,63 @@ class Lobby:
     def __init__(self, room, own_id):
         self.room = room
         self.id = own_id
+        self.state = SharedState(
+            room,
+            own_id,
+            on_chat=lambda author, text: say(own_id, f"chat {author}: {text}"),
+            on_confirmed=lambda command: say(own_id, f"confirmed {command.verb} {command.text}"),
+        )
 
     def run(self, address, seconds, lines):
         room = self.room
         say(self.id, f"listening on {room.local_address}")
-        room.on_leader(lambda leader: say(self.id, f"leader is {leader}" if leader else "no leader"))
-        room.on_peer(self.peer_changed)
-        room.on_message(self.message)
-        room.on_connection(self.dialled)
+        room.on_event(self.happened)
         if address:
             room.connect(address)
 
         start = time.monotonic()
-        beat = 0
-        while True:
-            beat += 1
-            while (left := min(beat, seconds) - (time.monotonic() - start)) > 0:
-                try:
-                    line = lines.get(timeout=left)
-                except queue.Empty:
-                    continue
+        beat = 1
+        while (now := time.monotonic() - start) < seconds:
+            # A frame of a game: what came is handled here, on this thread and at this moment.
+            room.poll()
+            self.state.tick()
+            while not lines.empty():
+                line = lines.get()
                 if line is END_OF_INPUT or line == "/quit":
                     return
                 self.obey(line)
-            if time.monotonic() - start >= seconds:
-                return
-            self.attempt(lambda: room.broadcast(f"hello {beat} from {self.id}".encode(), CHAT))
-            say(self.id, self.members())
+            if now >= beat:
+                self.attempt(lambda: room.broadcast(f"hello {beat} from {self.id}".encode(), HELLO))
+                say(self.id, self.members())
+                say(self.id, self.state)
+                beat += 1
+            time.sleep(FRAME_SECONDS)
 
-    def peer_changed(self, peer, status):
-        say(self.id, f"peer {peer} " + ("connected" if status == mmn.STATUS_CONNECTED else "left"))
-
-    def message(self, message):
-        if message.type == CHAT:
-            say(self.id, f"from {message.sender}: {message.data.decode('utf-8', 'replace')}")
-
-    def dialled(self, result):
-        outcome = "ok" if result.success else f"error {result.code} {mmn.describe_error(result.code)}"
-        say(self.id, f"dialled {result.address}: {outcome}")
+    def happened(self, event):
+        self.state.on_event(event)
+        if event.kind == mmn.EVENT_LEADER_CHANGED:
+            say(self.id, f"leader is {event.peer}" if event.peer else "no leader")
+        elif event.kind == mmn.EVENT_JOINED:
+            say(self.id, f"peer {event.peer} connected")
+        elif event.kind == mmn.EVENT_RECONNECTING:
+            say(self.id, f"peer {event.peer} is lost and dialled again")
+        elif event.kind == mmn.EVENT_RETURNED:
+            say(self.id, f"peer {event.peer} is back")
+        elif event.kind == mmn.EVENT_LEFT:
+            say(self.id, f"peer {event.peer} left")
+        elif event.kind == mmn.EVENT_MESSAGE and event.type == HELLO:
+            say(self.id, f"from {event.peer}: {event.data.decode('utf-8', 'replace')}")
+        elif event.kind == mmn.EVENT_CONNECTION_RESULT:
+            outcome = "ok" if event.success else f"error {event.code} {mmn.describe_error(event.code)}"
+            say(self.id, f"dialled {event.other}: {outcome}")
 
     def obey(self, line):
         if line.startswith("/leader "):
             self.attempt(lambda: self.room.set_leader(line[len("/leader ") :].strip()))
         elif line:
-            self.attempt(lambda: self.room.broadcast(line.encode(), CHAT))
+            verb, text = ("add", line[len("/add ") :]) if line.startswith("/add ") else ("say", line)
+            if not self.state.submit(verb, text):
+                sys.stderr.write(f"[{self.id}] error: not taken: {verb} {text}\n")
 
     def members(self):
         parts = []
@@ -114,7 +130,6 @@ class Lobby:
 
 
 def say(own_id, text):
-    # One write per line: the library's thread and the main thread both print.
     sys.stdout.write(f"[{own_id}] {text}\n")
     sys.stdout.flush()
 

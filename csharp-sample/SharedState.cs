@@ -1,0 +1,489 @@
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Globalization;
+using System.Text;
+using MetaMystia.Network;
+
+/// <summary>What this member wants done, until it is confirmed.</summary>
+internal sealed class Command
+{
+    public string Verb, Text;
+    /// <summary>Given when it is first sent: one more than this member's last.</summary>
+    public long Number;
+    /// <summary>Of the state that has it.</summary>
+    public long Version;
+    /// <summary>In seconds; negative: not sent.</summary>
+    public double SentAt = -1;
+}
+
+/// <summary>
+/// State that a room shares and that survives its leader: a counter and a chat log. Give it every event of the room, and call
+/// <see cref="Tick"/> once per frame, after <c>Poll</c>. docs/host-migration.md explains it.
+/// </summary>
+/// <remarks>
+/// The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every
+/// member keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it.
+/// examples/python/shared_state.py and examples/cpp/shared_state.hpp are the same in other languages and speak the same
+/// messages, so that the leadership may pass between them.
+/// </remarks>
+internal sealed class SharedState
+{
+    private const ushort CommandType = Room.FirstUserType + 0x10;  // member to leader: number, verb, text
+    private const ushort UpdateType = Room.FirstUserType + 0x11;   // leader to all: version, author, number, verb, text
+    private const ushort SnapshotType = Room.FirstUserType + 0x12; // leader to all: the state
+    private const ushort ReplicaType = Room.FirstUserType + 0x13;  // member to leader: "here is my state; send me yours"
+    private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: reign and version of what it has
+
+    private const int ChatLines = 50;
+    private const int Authors = 256; // of whom the last number is kept; more than a room has members
+    private const int MaxPending = 256;
+    private const int MaxTextBytes = 400;
+    private const double GatherSeconds = 3; // how long a new leader waits for the replicas of connected members
+    private const double AskSeconds = 0.5;
+    private const double ResendSeconds = 1;
+    private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
+
+    public event Action<string, string> Chat;
+    public event Action<Command> Confirmed;
+
+    private readonly Room room;
+    private readonly string id;
+    private readonly Stopwatch clock = Stopwatch.StartNew();
+
+    // The replica. It is fresher than another when its (reign, version) is larger.
+    private long reign, version, counter;
+    private List<KeyValuePair<string, string>> chat = new List<KeyValuePair<string, string>>(); // author, text
+    private List<KeyValuePair<string, long>> numbers = new List<KeyValuePair<string, long>>();  // author, number of its last command
+
+    // Where this member stands.
+    private string leader;
+    private bool leads;
+    private bool synced; // the replica is the present leader's state; at the leader: it has been announced
+    private double askedAt = -1;
+    private long toldReign, toldVersion; // of the last Have
+    private List<Command> pending = new List<Command>();
+    private readonly HashSet<string> lost = new HashSet<string>(); // members that may come back
+
+    // The leader's.
+    private double gatherUntil = -1; // negative: that is over
+    private HashSet<string> awaited = new HashSet<string>(); // members whose replica is still to come
+    private long bestReign, bestVersion;
+    private byte[] best; // the freshest that came; null: our own
+    private bool wanted; // somebody asked for the state
+    private long held;   // the newest version that another member has, too
+
+    public SharedState(Room room, string id)
+    {
+        this.room = room;
+        this.id = id;
+    }
+
+    /// <summary>Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.</summary>
+    public bool Submit(string verb, string text)
+    {
+        text = text.Trim();
+        if (pending.Count >= MaxPending || !IsCommand(verb, text))
+        {
+            return false;
+        }
+        pending.Add(new Command { Verb = verb, Text = text });
+        return true;
+    }
+
+    public void OnEvent(RoomEvent e)
+    {
+        switch (e.Kind)
+        {
+            case EventKind.LeaderChanged:
+                leader = e.Peer.Length == 0 ? null : e.Peer;
+                leads = synced = false;
+                askedAt = gatherUntil = -1;
+                break;
+            case EventKind.LeadershipGained:
+                leads = wanted = true;
+                synced = false;
+                held = 0;
+                gatherUntil = Now + GatherSeconds;
+                awaited = new HashSet<string>(room.Peers);
+                bestReign = reign;
+                bestVersion = version;
+                best = null;
+                break;
+            case EventKind.Reconnecting:
+                lost.Add(e.Peer);
+                awaited.Remove(e.Peer);
+                break;
+            case EventKind.Joined:
+            case EventKind.Returned:
+                lost.Remove(e.Peer);
+                break;
+            case EventKind.Left:
+                lost.Remove(e.Peer);
+                awaited.Remove(e.Peer);
+                synced &= e.Peer != leader;
+                break;
+            case EventKind.Message:
+                try
+                {
+                    OnMessage(e.Peer, e.MessageType, e.Data);
+                }
+                catch (FormatException)
+                {
+                    // Not of this program, or of a newer one.
+                }
+                break;
+        }
+    }
+
+    /// <summary>Once per frame.</summary>
+    public void Tick()
+    {
+        if (leads)
+        {
+            Lead();
+        }
+        else if (leader != null)
+        {
+            Follow();
+        }
+        if (synced)
+        {
+            Settle();
+            SendPending();
+        }
+    }
+
+    // ---------------------------------------------------------------- messages
+
+    private void OnMessage(string peer, ushort type, byte[] data)
+    {
+        // SendFromLeader stamps the first two: those of a leader that was replaced do not get this far.
+        if (peer == leader && !leads)
+        {
+            if (type == SnapshotType)
+            {
+                Adopt(data);
+                Renumber();
+            }
+            else if (type == UpdateType && synced)
+            {
+                string[] update = Fields(Text(data), 5);
+                if (Number(update[0]) != version + 1)
+                {
+                    synced = false; // something is missing: ask again
+                    return;
+                }
+                Apply(update[1], Number(update[2]), update[3], update[4]);
+            }
+        }
+        else if (leads && type == CommandType && synced)
+        {
+            string[] command = Fields(Text(data), 3);
+            Obey(peer, Number(command[0]), command[1], command[2]);
+        }
+        else if (leads && type == ReplicaType)
+        {
+            wanted = true;
+            awaited.Remove(peer);
+            string[] head = Fields(Text(data).Split('\n')[0], 3);
+            long theirReign = Number(head[0]), theirVersion = Number(head[1]);
+            if (gatherUntil >= 0 && (theirReign > bestReign || theirReign == bestReign && theirVersion > bestVersion))
+            {
+                bestReign = theirReign;
+                bestVersion = theirVersion;
+                best = data;
+            }
+        }
+        else if (leads && type == HaveType)
+        {
+            string[] have = Fields(Text(data), 2);
+            if (Number(have[0]) == reign)
+            {
+                held = Math.Max(held, Number(have[1]));
+            }
+        }
+    }
+
+    private void Obey(string author, long number, string verb, string text)
+    {
+        // One that came before is a repetition; one that is too early comes again, behind those that are missing.
+        if (number != LastOf(author) + 1 || !IsCommand(verb, text))
+        {
+            return;
+        }
+        // First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+        if (Sent(room.SendFromLeader, (version + 1) + "\t" + author + "\t" + number + "\t" + verb + "\t" + text, UpdateType))
+        {
+            Apply(author, number, verb, text);
+        }
+    }
+
+    // ---------------------------------------------------------------- once per frame
+
+    private void Lead()
+    {
+        if (gatherUntil >= 0)
+        {
+            if (awaited.Count > 0 && Now < gatherUntil)
+            {
+                return;
+            }
+            if (best != null)
+            {
+                Adopt(best);
+            }
+            reign = bestReign + 1;
+            gatherUntil = -1;
+            best = null;
+            Renumber();
+        }
+        if (wanted && Sent(room.SendFromLeader, Encode(), SnapshotType))
+        {
+            wanted = false;
+            synced = true;
+        }
+    }
+
+    private void Follow()
+    {
+        if (!synced)
+        {
+            if (askedAt < 0 || Now - askedAt >= AskSeconds)
+            {
+                askedAt = Now;
+                Sent(room.SendToLeader, Encode(), ReplicaType);
+            }
+        }
+        else if ((toldReign != reign || toldVersion != version) && Sent(room.SendToLeader, reign + "\t" + version, HaveType))
+        {
+            toldReign = reign;
+            toldVersion = version;
+        }
+    }
+
+    private void SendPending()
+    {
+        long applied = LastOf(id), last = applied;
+        foreach (Command command in pending)
+        {
+            if (command.Number == 0)
+            {
+                command.Number = last + 1;
+            }
+            last = command.Number;
+            if (command.Number > applied && (command.SentAt < 0 || Now - command.SentAt >= ResendSeconds))
+            {
+                if (!Sent(room.SendToLeader, command.Number + "\t" + command.Verb + "\t" + command.Text, CommandType))
+                {
+                    return;
+                }
+                command.SentAt = Now;
+            }
+        }
+    }
+
+    // Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member.
+    private void Settle()
+    {
+        bool alone = lost.Count == 0 && room.Peers.Length == 0;
+        long last = LastOf(id);
+        List<Command> waiting = new List<Command>();
+        foreach (Command command in pending)
+        {
+            bool applied = command.Number > 0 && command.Number <= last;
+            if (applied && command.Version == 0)
+            {
+                command.Version = version;
+            }
+            if (applied && (!leads || alone || command.Version <= held))
+            {
+                Confirmed?.Invoke(command);
+            }
+            else
+            {
+                waiting.Add(command);
+            }
+        }
+        pending = waiting;
+    }
+
+    // ---------------------------------------------------------------- the state
+
+    private void Apply(string author, long number, string verb, string text)
+    {
+        if (verb == "add")
+        {
+            counter += Number(text);
+        }
+        else if (verb == "say")
+        {
+            chat.Add(new KeyValuePair<string, string>(author, text));
+            if (chat.Count > ChatLines)
+            {
+                chat.RemoveAt(0);
+            }
+            Chat?.Invoke(author, text);
+        }
+        // Who spoke last comes last.
+        numbers.RemoveAll(entry => entry.Key == author);
+        numbers.Add(new KeyValuePair<string, long>(author, number));
+        if (numbers.Count > Authors)
+        {
+            numbers.RemoveAt(0);
+        }
+        version++;
+    }
+
+    private void Adopt(byte[] data)
+    {
+        string[] lines = Text(data).Split('\n');
+        string[] head = Fields(lines[0], 3);
+        List<KeyValuePair<string, string>> newChat = new List<KeyValuePair<string, string>>();
+        List<KeyValuePair<string, long>> newNumbers = new List<KeyValuePair<string, long>>();
+        for (int i = 1; i < lines.Length; i++)
+        {
+            string[] row = Fields(lines[i], 3);
+            if (row[0] == "n")
+            {
+                newNumbers.Add(new KeyValuePair<string, long>(row[1], Number(row[2])));
+            }
+            else if (row[0] == "c")
+            {
+                newChat.Add(new KeyValuePair<string, string>(row[1], row[2]));
+            }
+        }
+        reign = Number(head[0]);
+        version = Number(head[1]);
+        counter = Number(head[2]);
+        numbers = newNumbers;
+        chat = newChat;
+        synced = !leads;
+    }
+
+    // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+    private void Renumber()
+    {
+        Settle();
+        long last = LastOf(id);
+        foreach (Command command in pending)
+        {
+            if (command.Number == 0 || command.Number > last)
+            {
+                command.Number = command.Version = 0;
+                command.SentAt = -1;
+            }
+        }
+    }
+
+    private string Encode()
+    {
+        StringBuilder text = new StringBuilder(reign + "\t" + version + "\t" + counter);
+        foreach (KeyValuePair<string, long> entry in numbers)
+        {
+            text.Append("\nn\t").Append(entry.Key).Append('\t').Append(entry.Value);
+        }
+        foreach (KeyValuePair<string, string> line in chat)
+        {
+            text.Append("\nc\t").Append(line.Key).Append('\t').Append(line.Value);
+        }
+        return text.ToString();
+    }
+
+    public override string ToString()
+    {
+        uint digest = 0x811C9DC5; // FNV-1a: the same at every member, in every language
+        foreach (byte part in Strict.GetBytes(Encode()))
+        {
+            digest = unchecked((digest ^ part) * 0x01000193);
+        }
+        return "state: " + counter + ", " + chat.Count + " lines, version " + reign + "." + version + ", digest "
+            + digest.ToString("x8", CultureInfo.InvariantCulture) + ", " + pending.Count + " unconfirmed";
+    }
+
+    // ---------------------------------------------------------------- helpers
+
+    // What the leader takes; the others take what the leader sends.
+    private static bool IsCommand(string verb, string text)
+    {
+        if (verb == "add")
+        {
+            int digits = text.StartsWith("-", StringComparison.Ordinal) ? text.Length - 1 : text.Length;
+            int number;
+            return digits >= 1 && digits <= 9
+                && int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out number) && text[0] != '+';
+        }
+        foreach (char character in text)
+        {
+            if (character < ' ')
+            {
+                return false;
+            }
+        }
+        try
+        {
+            int bytes = Strict.GetByteCount(text);
+            return verb == "say" && bytes > 0 && bytes <= MaxTextBytes;
+        }
+        catch (ArgumentException)
+        {
+            return false; // half a surrogate pair
+        }
+    }
+
+    private double Now
+    {
+        get { return clock.Elapsed.TotalSeconds; }
+    }
+
+    private long LastOf(string author)
+    {
+        return numbers.Find(entry => entry.Key == author).Value; // 0 when there is none
+    }
+
+    // False where the library refused: no leader, a full queue. All of it is tried again.
+    private static bool Sent(Action<byte[], ushort, byte> send, string text, ushort type)
+    {
+        try
+        {
+            send(Strict.GetBytes(text), type, 0);
+            return true;
+        }
+        catch (NetworkException)
+        {
+            return false;
+        }
+    }
+
+    private static string Text(byte[] data)
+    {
+        try
+        {
+            return Strict.GetString(data);
+        }
+        catch (ArgumentException)
+        {
+            throw new FormatException("not UTF-8");
+        }
+    }
+
+    private static string[] Fields(string text, int count)
+    {
+        string[] fields = text.Split('\t');
+        if (fields.Length != count)
+        {
+            throw new FormatException("not " + count + " fields");
+        }
+        return fields;
+    }
+
+    private static long Number(string text)
+    {
+        long number;
+        if (!long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out number))
+        {
+            throw new FormatException("not a number");
+        }
+        return number;
+    }
+}

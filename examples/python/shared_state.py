@@ -1,0 +1,256 @@
+"""State that a room shares and that survives its leader: a counter and a chat log. docs/host-migration.md explains it.
+
+The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every member
+keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it. csharp-sample/SharedState.cs
+and examples/cpp/shared_state.hpp are the same in other languages and speak the same messages, so that the leadership may pass
+between them.
+"""
+
+import collections
+import re
+import time
+
+import meta_mystia_network as mmn
+
+COMMAND = mmn.FIRST_USER_TYPE + 0x10  # member to leader: number, verb, text
+UPDATE = mmn.FIRST_USER_TYPE + 0x11  # leader to all: version, author, number, verb, text
+SNAPSHOT = mmn.FIRST_USER_TYPE + 0x12  # leader to all: the state
+REPLICA = mmn.FIRST_USER_TYPE + 0x13  # member to leader: "here is my state; send me yours"
+HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: reign and version of what it has
+
+CHAT_LINES = 50
+AUTHORS = 256  # of whom the last number is kept; more than a room has members
+MAX_PENDING = 256
+MAX_TEXT_BYTES = 400
+GATHER_SECONDS = 3.0  # how long a new leader waits for the replicas of connected members
+ASK_SECONDS = 0.5
+RESEND_SECONDS = 1.0
+
+
+class Command:
+    """What this member wants done, until it is confirmed."""
+
+    def __init__(self, verb, text):
+        self.verb, self.text = verb, text
+        self.number = 0  # given when it is first sent: one more than this member's last
+        self.version = 0  # of the state that has it
+        self.sent_at = None
+
+
+def is_command(verb, text):
+    """What the leader takes; the others take what the leader sends."""
+    if verb == "add":
+        return re.fullmatch(r"-?[0-9]{1,9}", text) is not None
+    has_controls = any(character < " " for character in text)
+    return verb == "say" and 0 < len(text.encode("utf-8")) <= MAX_TEXT_BYTES and not has_controls
+
+
+class SharedState:
+    """Give it every event of the room, and call tick() once per frame, after poll()."""
+
+    def __init__(self, room, own_id, on_chat, on_confirmed):
+        self.room, self.id = room, own_id
+        self.on_chat, self.on_confirmed = on_chat, on_confirmed
+        # The replica. It is fresher than another when its (reign, version) is larger.
+        self.reign = self.version = self.counter = 0
+        self.chat = collections.deque(maxlen=CHAT_LINES)  # (author, text)
+        self.numbers = {}  # author: number of its last command; who spoke last comes last
+        # Where this member stands.
+        self.leader = None
+        self.leads = False
+        self.synced = False  # the replica is the present leader's state; at the leader: it has been announced
+        self.asked_at = None
+        self.told = None  # (reign, version) of the last HAVE
+        self.pending = []
+        self.lost = set()  # members that may come back
+        # The leader's.
+        self.gathering = None  # when it ends; None when it is over
+        self.awaited = set()  # members whose replica is still to come
+        self.best = None  # the freshest that came
+        self.wanted = False  # somebody asked for the state
+        self.held = 0  # the newest version that another member has, too
+
+    def submit(self, verb, text):
+        """Queues a command ("add" and a number, or "say" and a line); False when it is none, or too many wait."""
+        text = text.strip()
+        if len(self.pending) >= MAX_PENDING or not is_command(verb, text):
+            return False
+        self.pending.append(Command(verb, text))
+        return True
+
+    def on_event(self, event):
+        kind, peer = event.kind, event.peer
+        if kind == mmn.EVENT_LEADER_CHANGED:
+            self.leader = peer or None
+            self.leads = self.synced = False
+            self.asked_at = self.gathering = None
+        elif kind == mmn.EVENT_LEADERSHIP_GAINED:
+            self.leads, self.synced, self.wanted, self.held = True, False, True, 0
+            self.gathering = time.monotonic() + GATHER_SECONDS
+            self.awaited = set(self.room.peers)
+            self.best = (self.reign, self.version), None
+        elif kind == mmn.EVENT_RECONNECTING:
+            self.lost.add(peer)
+            self.awaited.discard(peer)
+        elif kind in (mmn.EVENT_JOINED, mmn.EVENT_RETURNED):
+            self.lost.discard(peer)
+        elif kind == mmn.EVENT_LEFT:
+            self.lost.discard(peer)
+            self.awaited.discard(peer)
+            if peer == self.leader:
+                self.synced = False
+        elif kind == mmn.EVENT_MESSAGE:
+            try:
+                self._message(peer, event.type, event.data)
+            except (ValueError, TypeError):
+                pass  # not of this program, or of a newer one
+
+    def tick(self):
+        now = time.monotonic()
+        if self.leads:
+            self._lead(now)
+        elif self.leader:
+            self._follow(now)
+        if self.synced:
+            self._settle()
+            self._send_pending(now)
+
+    # -- messages
+
+    def _message(self, peer, kind, data):
+        fields = data.decode("utf-8").split("\t")
+        # SendFromLeader stamps these: those of a leader that was replaced do not get this far.
+        if peer == self.leader and not self.leads:
+            if kind == SNAPSHOT:
+                self._adopt(data)
+                self._renumber()
+            elif kind == UPDATE and self.synced:
+                version, author, number, verb, text = fields
+                if int(version) != self.version + 1:
+                    self.synced = False  # something is missing: ask again
+                    return
+                self._apply(author, int(number), verb, text)
+        elif self.leads:
+            if kind == COMMAND and self.synced:
+                self._obey(peer, *fields)
+            elif kind == REPLICA:
+                self.wanted = True
+                self.awaited.discard(peer)
+                reign, version = map(int, fields[:2])
+                if self.gathering and (reign, version) > self.best[0]:
+                    self.best = (reign, version), data
+            elif kind == HAVE and int(fields[0]) == self.reign:
+                self.held = max(self.held, int(fields[1]))
+
+    def _obey(self, author, number, verb, text):
+        # One that came before is a repetition; one that is too early comes again, behind those that are missing.
+        if int(number) != self.numbers.get(author, 0) + 1 or not is_command(verb, text):
+            return
+        update = f"{self.version + 1}\t{author}\t{number}\t{verb}\t{text}"
+        # First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+        if self._sent(self.room.send_from_leader, update, UPDATE):
+            self._apply(author, int(number), verb, text)
+
+    # -- once per frame
+
+    def _lead(self, now):
+        if self.gathering is not None:
+            if self.awaited and now < self.gathering:
+                return
+            if self.best[1] is not None:
+                self._adopt(self.best[1])
+            self.reign = self.best[0][0] + 1
+            self.gathering, self.best = None, None
+            self._renumber()
+        if self.wanted and self._sent(self.room.send_from_leader, self.encode(), SNAPSHOT):
+            self.wanted, self.synced = False, True
+
+    def _follow(self, now):
+        if not self.synced:
+            if self.asked_at is None or now - self.asked_at >= ASK_SECONDS:
+                self.asked_at = now
+                self._sent(self.room.send_to_leader, self.encode(), REPLICA)
+        elif self.told != (self.reign, self.version):
+            if self._sent(self.room.send_to_leader, f"{self.reign}\t{self.version}", HAVE):
+                self.told = (self.reign, self.version)
+
+    def _send_pending(self, now):
+        last = self.numbers.get(self.id, 0)
+        for command in self.pending:
+            command.number = command.number or last + 1
+            if command.number > self.numbers.get(self.id, 0) and (
+                command.sent_at is None or now - command.sent_at >= RESEND_SECONDS
+            ):
+                text = f"{command.number}\t{command.verb}\t{command.text}"
+                if not self._sent(self.room.send_to_leader, text, COMMAND):
+                    return
+                command.sent_at = now
+            last = command.number
+
+    def _settle(self):
+        """Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member."""
+        alone = not self.room.peers and not self.lost
+        last, waiting = self.numbers.get(self.id, 0), []
+        for command in self.pending:
+            applied = 0 < command.number <= last
+            if applied and not command.version:
+                command.version = self.version
+            if applied and (not self.leads or alone or command.version <= self.held):
+                self.on_confirmed(command)
+            else:
+                waiting.append(command)
+        self.pending = waiting
+
+    # -- the state
+
+    def _apply(self, author, number, verb, text):
+        if verb == "add":
+            self.counter += int(text)
+        elif verb == "say":
+            self.chat.append((author, text))
+            self.on_chat(author, text)
+        self.numbers.pop(author, None)
+        self.numbers[author] = number
+        while len(self.numbers) > AUTHORS:
+            del self.numbers[next(iter(self.numbers))]
+        self.version += 1
+
+    def _adopt(self, data):
+        head, *lines = data.decode("utf-8").split("\n")
+        reign, version, counter = map(int, head.split("\t"))
+        rows = [line.split("\t") for line in lines]
+        numbers = {author: int(number) for kind, author, number in rows if kind == "n"}
+        chat = [(author, text) for kind, author, text in rows if kind == "c"]
+        self.reign, self.version, self.counter, self.numbers = reign, version, counter, numbers
+        self.chat = collections.deque(chat, CHAT_LINES)
+        self.synced = not self.leads
+
+    def _renumber(self):
+        """After another state took the place of this one: what it does not have is to be sent (again), without a gap."""
+        self._settle()
+        last = self.numbers.get(self.id, 0)
+        for command in self.pending:
+            if not 0 < command.number <= last:
+                command.number, command.version, command.sent_at = 0, 0, None
+
+    def encode(self):
+        lines = [f"{self.reign}\t{self.version}\t{self.counter}"]
+        lines += [f"n\t{author}\t{number}" for author, number in self.numbers.items()]
+        lines += [f"c\t{author}\t{text}" for author, text in self.chat]
+        return "\n".join(lines)
+
+    def __str__(self):
+        digest = 0x811C9DC5  # FNV-1a: the same at every member, in every language
+        for byte in self.encode().encode("utf-8"):
+            digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
+        waiting = len(self.pending)
+        return f"state: {self.counter}, {len(self.chat)} lines, version {self.reign}.{self.version}, digest {digest:08x}, {waiting} unconfirmed"
+
+    @staticmethod
+    def _sent(send, text, kind):
+        """False where the library refused: no leader, a full queue. All of it is tried again."""
+        try:
+            send(text.encode("utf-8"), kind)
+            return True
+        except mmn.NetworkError:
+            return False
