@@ -215,6 +215,15 @@ impl Node {
                 theirs,
             });
         }
+        if hello.policy.host_mode == HostMode::Host
+            && let Some(host) = self.host_other_than(peer)
+        {
+            return Err(AdmissionRefusal::Policy {
+                field: "host_mode",
+                ours: format!("Guest of {host}"),
+                theirs: "Host".into(),
+            });
+        }
         if *peer == self.me {
             return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
         }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 use meta_mystia_network::config::{Config, Secret};
 use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::core::wire::{Authority, MergePolicy};
+use meta_mystia_network::core::wire::{Authority, HostMode, MergePolicy};
 use meta_mystia_network::error::{Code, Coded, SetLeaderError, StartError};
 use meta_mystia_network::room::Room;
 
@@ -157,6 +157,22 @@ fn rooms_with_other_rules_do_not_link() {
     let code = Code::PolicyMismatch.value();
     let target = format!("127.0.0.1:{}", a.port());
     assert_eq!(dialled(&b, &target), (false, code));
+}
+
+#[test]
+fn a_guest_of_one_fixed_host_takes_no_second() {
+    let mode = |host_mode| Config {
+        host_mode,
+        ..quick()
+    };
+    let host = Member::open_with("host", "fixed", mode(HostMode::Host));
+    let guest = Member::open_with("guest", "fixed", mode(HostMode::Guest));
+    let target = format!("127.0.0.1:{}", host.port());
+    assert_eq!(dialled(&guest, &target), (true, Code::Ok.value()));
+    let second = Member::open_with("second", "fixed", mode(HostMode::Host));
+    let target = format!("127.0.0.1:{}", guest.port());
+    let code = Code::PolicyMismatch.value();
+    assert_eq!(dialled(&second, &target), (false, code));
 }
 
 #[test]

@@ -283,6 +283,14 @@ impl Node {
         }
     }
 
+    /// The fixed host of the room, linked or lost, where that is another peer than `peer`.
+    pub(super) fn host_other_than(&self, peer: &PeerId) -> Option<&PeerId> {
+        let linked = self.membership.iter().filter(|(_, member)| member.is_host);
+        let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
+        let mut hosts = linked.map(|(id, _)| id).chain(lost.map(|(id, _)| id));
+        hosts.find(|id| *id != peer)
+    }
+
     /// Whether this node is the host with which the room ends.
     pub(super) fn is_fixed(&self) -> bool {
         self.config.policy.host_mode != HostMode::Off
