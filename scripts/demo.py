@@ -2,8 +2,9 @@
 """One room, three hosts, three languages; then the leader is killed.
 
 Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows what they print. Waits until all
-three see each other with round-trip times, name the same leader and have received each other's messages. Then ends the
-leader's process with SIGKILL, and waits until the two survivors name the same new leader and still exchange messages.
+three see each other with round-trip times, name the same leader and have received each other's messages, and until a
+counter and a chat log that they share are the same at all three. Then ends the leader's process with SIGKILL, and waits until the
+two survivors name the same new leader and still exchange messages, have all that the three had, and go on from there.
 Exits with 0 only if all of that happened.
 
 The library must have been built (target/release). The parts are importable, for tests: build_hosts, Host, Room, isolate.
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,7 +65,8 @@ def main():
         return 130
     screen.note(
         f"OK: three hosts in three languages met in one room; leader {victim} was killed, "
-        f"and both survivors named {leader} after {failover_seconds:.2f} s ({time.monotonic() - started:.1f} s in all)",
+        f"and both survivors named {leader} after {failover_seconds:.2f} s and carried on with all that the three had "
+        f"({time.monotonic() - started:.1f} s in all)",
         good=True,
     )
     return 0
@@ -75,6 +78,11 @@ def play(commands, screen):
         room.start()
         leader = room.wait_for_agreement(room.hosts, PHASE_SECONDS)
         screen.note(f"all three are in one room, exchange messages and agree on one leader: {leader}", good=True)
+        for number, host in enumerate(room.hosts, 1):
+            host.type(f"/add {number}")
+            host.type(f"{host.name} was here")
+        before = room.wait_for_state(room.hosts, counter=1 + 2 + 3, lines=3)
+        screen.note(f"a counter at {before.counter} and a chat log of {before.lines} lines are the same at all three", good=True)
 
         victim = room.by_name(leader)
         survivors = [host for host in room.hosts if host is not victim]
@@ -83,6 +91,12 @@ def play(commands, screen):
         new_leader = room.wait_for_agreement(survivors, PHASE_SECONDS, since=killed_at)
         failover_seconds = max(host.named_at(new_leader) for host in survivors) - killed_at
         screen.note(f"both survivors agree on the new leader {new_leader} and still exchange messages", good=True)
+        room.wait_for_state(survivors, before.counter, before.lines)
+        for host in survivors:
+            host.type("/add 10")
+            host.type(f"{host.name} carries on without {leader}")
+        after = room.wait_for_state(survivors, before.counter + 20, before.lines + 2)
+        screen.note(f"nothing was lost: counter {before.counter} became {after.counter}, {after.lines} lines of chat", good=True)
 
         room.leave(survivors)
         return failover_seconds, leader, new_leader
@@ -149,6 +163,16 @@ def isolate():
     return "running in a network of its own, where only loopback exists"
 
 
+class State(typing.NamedTuple):
+    """The shared state of a host, as its last line about it says."""
+
+    counter: int
+    lines: int
+    position: tuple  # reign and version
+    digest: str
+    unconfirmed: int
+
+
 class Screen:
     """Prints whole lines from several threads, in colour where a person looks."""
 
@@ -191,6 +215,8 @@ class Host:
         self.members_leader = None  # as the last list of members said it
         self.members_at = 0.0
         self.heard_at = {}  # member: when its last message came
+        self.state = None
+        self.confirmed = []  # commands, in order
         self._reader = None
 
     def start(self, session, contact=None):
@@ -215,8 +241,11 @@ class Host:
         return at
 
     def quit(self):
+        self.type("/quit")
+
+    def type(self, line):
         with contextlib.suppress(OSError):
-            self.process.stdin.write(b"/quit\n")
+            self.process.stdin.write(line.encode("utf-8") + b"\n")
             self.process.stdin.flush()
 
     def exit_code(self, timeout):
@@ -263,6 +292,13 @@ class Host:
             self.leader_times[match[1]] = now
         elif match := re.fullmatch(r"from ([^:]+): .*", text):
             self.heard_at[match[1]] = now
+        elif match := re.fullmatch(
+            r"state: (-?\d+), (\d+) lines, version (\d+)\.(\d+), digest (\w+), (\d+) unconfirmed", text
+        ):
+            position = (int(match[3]), int(match[4]))
+            self.state = State(int(match[1]), int(match[2]), position, match[5], int(match[6]))
+        elif match := re.fullmatch(r"confirmed (.*)", text):
+            self.confirmed.append(match[1])
         elif match := re.fullmatch(r"members: (.*); (?:no leader|leader: (.+))", text):
             found = re.findall(r"(\S+)\((-|\d+) ms\)", match[1])
             self.members = {name: None if rtt == "-" else int(rtt) for name, rtt in found}
@@ -303,6 +339,21 @@ class Room:
         with self.changed:
             self.wait(hosts, timeout, lambda: disagreement(hosts, since))
             return hosts[0].leader
+
+    def wait_for_state(self, hosts, counter, lines, timeout=PHASE_SECONDS):
+        """Waits until all replicas are equal, with this counter and so many lines of chat, and nothing is under way."""
+
+        def difference():
+            for host in hosts:
+                state = host.state
+                if state is None or (state.counter, state.lines, state.unconfirmed) != (counter, lines, 0):
+                    return f"{host.name} has {state}, and not a counter of {counter} and {lines} lines"
+            if len({host.state.digest for host in hosts}) != 1:
+                return f"the replicas differ: {[host.state for host in hosts]}"
+            return None
+
+        self.wait(hosts, timeout, difference)
+        return hosts[0].state
 
     def wait(self, hosts, timeout, missing):
         """Waits until `missing` gives None; what it gives otherwise is the line of the failure."""

@@ -1,6 +1,7 @@
 /*
- * A lobby on the console: members, round-trip times, the leader and a little chat. The samples in the other languages
- * (csharp-sample, examples/c, examples/python) take the same arguments and print the same lines.
+ * A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader
+ * (shared_state.hpp). The samples in the other languages (csharp-sample, examples/python, and, without the shared state,
+ * examples/c) take the same arguments and print the same lines. The library is used in poll mode, as a game with frames does.
  *
  *   g++ -std=c++17 -O2 -pthread -Iinclude -Ibindings/cpp examples/cpp/lobby.cpp -o lobby \
  *       -Ltarget/release -lmeta_mystia_network -Wl,-rpath,"$PWD/target/release"
@@ -8,11 +9,12 @@
  *   ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
  */
 
+#include "shared_state.hpp"
+
 #include <meta_mystia_network.hpp>
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -37,7 +39,8 @@ static bool stdin_is_terminal() { return isatty(STDIN_FILENO) != 0; }
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::uint16_t chat = mmn::first_user_type;
+constexpr std::uint16_t hello = mmn::first_user_type;
+constexpr std::chrono::milliseconds frame_time{16};
 
 struct Options {
   std::string id, session, connect;
@@ -48,12 +51,10 @@ struct Options {
 // What was typed, between the thread that reads and the one that obeys.
 struct Input {
   std::mutex mutex;
-  std::condition_variable changed;
   std::deque<std::string> lines;
   bool ended = false;
 };
 
-// One call per line: the library's thread and the main thread both print.
 void say(const std::string& id, const std::string& text) {
   std::printf("[%s] %s\n", id.c_str(), text.c_str());
   std::fflush(stdout);
@@ -91,38 +92,70 @@ void read_input(const std::shared_ptr<Input>& input) {
   while (std::getline(std::cin, line)) {
     std::lock_guard<std::mutex> lock(input->mutex);
     input->lines.push_back(line);
-    input->changed.notify_one();
   }
   std::lock_guard<std::mutex> lock(input->mutex);
   input->ended = true;
-  input->changed.notify_one();
 }
 
-// The next typed line, "/quit" at the end of the input, or nothing when the time has come.
-std::optional<std::string> next_line(Input& input, Clock::time_point until) {
-  std::unique_lock<std::mutex> lock(input.mutex);
-  if (!input.changed.wait_until(lock, until, [&] { return input.ended || !input.lines.empty(); })) return std::nullopt;
-  if (input.lines.empty()) return "/quit";
+// The next typed line, "/quit" at the end of the input, or nothing.
+std::optional<std::string> next_line(Input& input) {
+  std::lock_guard<std::mutex> lock(input.mutex);
+  if (input.lines.empty()) return input.ended ? std::optional<std::string>("/quit") : std::nullopt;
   std::string line = std::move(input.lines.front());
   input.lines.pop_front();
   return line;
 }
 
+void happened(const mmn::Room& room, const std::string& id, const mmn::Event& event) {
+  const std::string peer(event.peer);
+  switch (event.kind) {
+    case MMN_EVENT_LEADER_CHANGED:
+      say(id, peer.empty() ? "no leader" : "leader is " + peer);
+      break;
+    case MMN_EVENT_JOINED:
+      say(id, "peer " + peer + " connected");
+      break;
+    case MMN_EVENT_RECONNECTING:
+      say(id, "peer " + peer + " is lost and dialled again");
+      break;
+    case MMN_EVENT_RETURNED:
+      say(id, "peer " + peer + " is back");
+      break;
+    case MMN_EVENT_LEFT:
+      say(id, "peer " + peer + " left");
+      break;
+    case MMN_EVENT_MESSAGE:
+      if (event.type == hello) say(id, "from " + peer + ": " + std::string(event.data));
+      break;
+    case MMN_EVENT_CONNECTION_RESULT:
+      say(id, "dialled " + std::string(event.other) + ": " +
+                  (event.success ? "ok" : "error " + std::to_string(event.code) + " " + room.describe(event.code)));
+      break;
+    default:
+      break;
+  }
+}
+
+void obey(mmn::Room& room, SharedState& state, const std::string& id, const std::string& line) {
+  if (line.rfind("/leader ", 0) == 0) {
+    attempt(id, [&] { room.set_leader(line.substr(8)); });
+    return;
+  }
+  const bool add = line.rfind("/add ", 0) == 0;
+  if (!line.empty() && !state.submit(add ? "add" : "say", add ? line.substr(5) : line)) {
+    std::fprintf(stderr, "[%s] error: not taken: %s\n", id.c_str(), line.c_str());
+  }
+}
+
 void run(mmn::Room& room, const Options& options) {
   const std::string& id = options.id;
   say(id, "listening on " + room.local_address());
-  room.on_leader([id](std::string_view leader) {
-    say(id, leader.empty() ? "no leader" : "leader is " + std::string(leader));
-  });
-  room.on_peer([id](std::string_view peer, mmn::PeerStatus status) {
-    say(id, "peer " + std::string(peer) + (status == mmn::PeerStatus::connected ? " connected" : " left"));
-  });
-  room.on_message([id](const mmn::Message& message) {
-    if (message.type == chat) say(id, "from " + std::string(message.from) + ": " + std::string(message.text()));
-  });
-  room.on_connection([id, &room](const mmn::ConnectionResult& result) {
-    say(id, "dialled " + std::string(result.address) + ": " +
-                (result.success ? "ok" : "error " + std::to_string(result.code) + " " + room.describe(result.code)));
+  SharedState state(room, id);
+  state.on_chat = [&](const std::string& author, const std::string& text) { say(id, "chat " + author + ": " + text); };
+  state.on_confirmed = [&](const Command& command) { say(id, "confirmed " + command.verb + " " + command.text); };
+  room.on_event([&](const mmn::Event& event) {
+    state.on_event(event);
+    happened(room, id, event);
   });
   if (!options.connect.empty()) room.connect(options.connect);
 
@@ -131,22 +164,21 @@ void run(mmn::Room& room, const Options& options) {
   if (options.interactive) std::thread(read_input, input).detach();
 
   const Clock::time_point start = Clock::now();
-  const auto after = [&](double seconds) {
-    return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  };
-  for (int beat = 1;; beat++) {
-    const Clock::time_point next = after(std::min<double>(beat, options.seconds));
-    while (const auto line = next_line(*input, next)) {
+  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
+  for (int beat = 1; seconds() < options.seconds; std::this_thread::sleep_for(frame_time)) {
+    // A frame of a game: what came is handled here, on this thread and at this moment.
+    room.poll();
+    state.tick();
+    while (const auto line = next_line(*input)) {
       if (*line == "/quit") return;
-      if (line->rfind("/leader ", 0) == 0) {
-        attempt(id, [&] { room.set_leader(line->substr(8)); });
-      } else if (!line->empty()) {
-        attempt(id, [&] { room.broadcast(*line, chat); });
-      }
+      obey(room, state, id, *line);
     }
-    if (Clock::now() >= after(options.seconds)) return;
-    attempt(id, [&] { room.broadcast("hello " + std::to_string(beat) + " from " + id, chat); });
-    say(id, members(room, id));
+    if (seconds() >= beat) {
+      attempt(id, [&] { room.broadcast("hello " + std::to_string(beat) + " from " + id, hello); });
+      say(id, members(room, id));
+      say(id, state.text());
+      beat++;
+    }
   }
 }
 
@@ -174,11 +206,11 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                 "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /quit.\n");
+                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit.\n");
     return 2;
   }
   try {
-    mmn::Room room(options.id, options.session);
+    mmn::Room room(options.id, options.session, mmn::Options());
     run(room, options);
     room.shutdown();
   } catch (const mmn::Error& error) {

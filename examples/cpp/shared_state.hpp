@@ -1,0 +1,373 @@
+// State that a room shares and that survives its leader: a counter and a chat log. docs/host-migration.md explains it.
+//
+// The leader is the authority: members send it commands, it applies them and sends everybody the numbered updates. Every
+// member keeps a replica. A new leader asks for all replicas, goes on from the freshest, and announces it.
+// csharp-sample/SharedState.cs and examples/python/shared_state.py are the same in other languages and speak the same
+// messages, so that the leadership may pass between them.
+#ifndef SHARED_STATE_HPP
+#define SHARED_STATE_HPP
+
+#include <meta_mystia_network.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// What this member wants done, until it is confirmed.
+struct Command {
+  std::string verb, text;
+  std::int64_t number = 0;   // given when it is first sent: one more than this member's last
+  std::int64_t version = 0;  // of the state that has it
+  std::optional<std::chrono::steady_clock::time_point> sent_at;
+};
+
+// Give it every event of the room, and call tick() once per frame, after poll().
+class SharedState {
+ public:
+  SharedState(mmn::Room& room, std::string id) : room_(room), id_(std::move(id)) {}
+
+  std::function<void(const std::string& author, const std::string& text)> on_chat;
+  std::function<void(const Command&)> on_confirmed;
+
+  // Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.
+  bool submit(const std::string& verb, const std::string& text) {
+    if (pending_.size() >= max_pending || !is_command(verb, text)) return false;
+    Command command;
+    command.verb = verb;
+    command.text = text;
+    pending_.push_back(std::move(command));
+    return true;
+  }
+
+  void on_event(const mmn::Event& event) {
+    const std::string peer(event.peer);
+    switch (event.kind) {
+      case MMN_EVENT_LEADER_CHANGED:
+        leader_ = peer;
+        leads_ = synced_ = false;
+        asked_at_.reset();
+        gather_until_.reset();
+        break;
+      case MMN_EVENT_LEADERSHIP_GAINED: {
+        leads_ = wanted_ = true;
+        synced_ = false;
+        held_ = 0;
+        gather_until_ = Clock::now() + gather_time;
+        const std::vector<std::string> peers = room_.peers();
+        awaited_ = std::set<std::string>(peers.begin(), peers.end());
+        best_position_ = {state_.reign, state_.version};
+        best_.reset();
+        break;
+      }
+      case MMN_EVENT_RECONNECTING:
+        lost_.insert(peer);
+        awaited_.erase(peer);
+        break;
+      case MMN_EVENT_JOINED:
+      case MMN_EVENT_RETURNED:
+        lost_.erase(peer);
+        break;
+      case MMN_EVENT_LEFT:
+        lost_.erase(peer);
+        awaited_.erase(peer);
+        if (peer == leader_) synced_ = false;
+        break;
+      case MMN_EVENT_MESSAGE:
+        try {
+          message(peer, event.type, event.data);
+        } catch (const std::invalid_argument&) {
+          // Not of this program, or of a newer one.
+        }
+        break;
+      default:
+        break;
+    }
+  }
+
+  // Once per frame.
+  void tick() {
+    if (leads_) lead();
+    else if (!leader_.empty()) follow();
+    if (synced_) {
+      settle();
+      send_pending();
+    }
+  }
+
+  std::string text() const {
+    std::uint32_t digest = 0x811C9DC5; // FNV-1a: the same at every member, in every language
+    for (const char part : encode()) digest = (digest ^ static_cast<unsigned char>(part)) * 0x01000193;
+    char hex[9];
+    std::snprintf(hex, sizeof hex, "%08x", static_cast<unsigned>(digest));
+    return "state: " + std::to_string(state_.counter) + ", " + std::to_string(state_.chat.size()) + " lines, version " +
+           std::to_string(state_.reign) + "." + std::to_string(state_.version) + ", digest " + hex + ", " +
+           std::to_string(pending_.size()) + " unconfirmed";
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Position = std::pair<std::int64_t, std::int64_t>; // reign, version: the larger one is fresher
+
+  static constexpr std::uint16_t command_type = mmn::first_user_type + 0x10;  // member to leader: number, verb, text
+  static constexpr std::uint16_t update_type = mmn::first_user_type + 0x11;   // leader to all: version, author, number, verb, text
+  static constexpr std::uint16_t snapshot_type = mmn::first_user_type + 0x12; // leader to all: the state
+  static constexpr std::uint16_t replica_type = mmn::first_user_type + 0x13;  // member to leader: "here is my state; send me yours"
+  static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: reign and version of what it has
+
+  static constexpr std::size_t chat_lines = 50;
+  static constexpr std::size_t authors = 256; // of whom the last number is kept; more than a room has members
+  static constexpr std::size_t max_pending = 256;
+  static constexpr std::size_t max_text_bytes = 400;
+  static constexpr std::chrono::seconds gather_time{3}; // how long a new leader waits for the replicas of connected members
+  static constexpr std::chrono::milliseconds ask_time{500};
+  static constexpr std::chrono::seconds resend_time{1};
+
+  struct State {
+    std::int64_t reign = 0, version = 0, counter = 0;
+    std::deque<std::pair<std::string, std::string>> chat;     // author, text
+    std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; who spoke last comes last
+  };
+
+  // ---------------------------------------------------------------- messages
+
+  void message(const std::string& peer, std::uint16_t type, std::string_view data) {
+    // send_from_leader stamps the first two: those of a leader that was replaced do not get this far.
+    if (peer == leader_ && !leads_) {
+      if (type == snapshot_type) {
+        adopt(data);
+        renumber();
+      } else if (type == update_type && synced_) {
+        const auto update = fields(data, 5);
+        if (number(update[0]) != state_.version + 1) {
+          synced_ = false; // something is missing: ask again
+          return;
+        }
+        apply(update[1], number(update[2]), update[3], update[4]);
+      }
+    } else if (leads_ && type == command_type && synced_) {
+      const auto command = fields(data, 3);
+      obey(peer, number(command[0]), command[1], command[2]);
+    } else if (leads_ && type == replica_type) {
+      wanted_ = true;
+      awaited_.erase(peer);
+      const auto head = fields(data.substr(0, data.find('\n')), 3);
+      const Position position{number(head[0]), number(head[1])};
+      if (gather_until_ && position > best_position_) {
+        best_position_ = position;
+        best_ = std::string(data);
+      }
+    } else if (leads_ && type == have_type) {
+      const auto have = fields(data, 2);
+      if (number(have[0]) == state_.reign) held_ = std::max(held_, number(have[1]));
+    }
+  }
+
+  void obey(const std::string& author, std::int64_t number, const std::string& verb, const std::string& text) {
+    // One that came before is a repetition; one that is too early comes again, behind those that are missing.
+    if (number != last_of(author) + 1 || !is_command(verb, text)) return;
+    const std::string update = std::to_string(state_.version + 1) + "\t" + author + "\t" + std::to_string(number) + "\t" + verb + "\t" + text;
+    // First sent, then applied: what cannot be sent has not happened, and its author sends it again.
+    if (sent([&] { room_.send_from_leader(update, update_type); })) apply(author, number, verb, text);
+  }
+
+  // ---------------------------------------------------------------- once per frame
+
+  void lead() {
+    if (gather_until_) {
+      if (!awaited_.empty() && Clock::now() < *gather_until_) return;
+      if (best_) adopt(*best_);
+      state_.reign = best_position_.first + 1;
+      gather_until_.reset();
+      best_.reset();
+      renumber();
+    }
+    if (wanted_ && sent([&] { room_.send_from_leader(encode(), snapshot_type); })) {
+      wanted_ = false;
+      synced_ = true;
+    }
+  }
+
+  void follow() {
+    const Position have{state_.reign, state_.version};
+    if (!synced_) {
+      if (!asked_at_ || Clock::now() - *asked_at_ >= ask_time) {
+        asked_at_ = Clock::now();
+        sent([&] { room_.send_to_leader(encode(), replica_type); });
+      }
+    } else if (told_ != have) {
+      const std::string text = std::to_string(have.first) + "\t" + std::to_string(have.second);
+      if (sent([&] { room_.send_to_leader(text, have_type); })) told_ = have;
+    }
+  }
+
+  void send_pending() {
+    const std::int64_t applied = last_of(id_);
+    std::int64_t last = applied;
+    for (Command& command : pending_) {
+      if (command.number == 0) command.number = last + 1;
+      last = command.number;
+      if (command.number > applied && (!command.sent_at || Clock::now() - *command.sent_at >= resend_time)) {
+        const std::string text = std::to_string(command.number) + "\t" + command.verb + "\t" + command.text;
+        if (!sent([&] { room_.send_to_leader(text, command_type); })) return;
+        command.sent_at = Clock::now();
+      }
+    }
+  }
+
+  // Confirms what is safe: in the replica of a follower, or, of the leader's own, in that of another member.
+  void settle() {
+    const bool alone = lost_.empty() && room_.peers().empty();
+    const std::int64_t last = last_of(id_);
+    std::vector<Command> waiting;
+    for (Command& command : pending_) {
+      const bool applied = command.number > 0 && command.number <= last;
+      if (applied && command.version == 0) command.version = state_.version;
+      if (applied && (!leads_ || alone || command.version <= held_)) {
+        if (on_confirmed) on_confirmed(command);
+      } else {
+        waiting.push_back(std::move(command));
+      }
+    }
+    pending_ = std::move(waiting);
+  }
+
+  // ---------------------------------------------------------------- the state
+
+  void apply(const std::string& author, std::int64_t command, const std::string& verb, const std::string& text) {
+    if (verb == "add") {
+      state_.counter += number(text);
+    } else if (verb == "say") {
+      state_.chat.emplace_back(author, text);
+      if (state_.chat.size() > chat_lines) state_.chat.pop_front();
+      if (on_chat) on_chat(author, text);
+    }
+    auto& numbers = state_.numbers;
+    numbers.erase(std::remove_if(numbers.begin(), numbers.end(), [&](const auto& entry) { return entry.first == author; }),
+                  numbers.end());
+    numbers.emplace_back(author, command);
+    if (numbers.size() > authors) numbers.pop_front();
+    state_.version++;
+  }
+
+  void adopt(std::string_view data) {
+    const auto lines = split(data, '\n');
+    const auto head = fields(lines[0], 3);
+    State next;
+    next.reign = number(head[0]);
+    next.version = number(head[1]);
+    next.counter = number(head[2]);
+    for (std::size_t i = 1; i < lines.size(); i++) {
+      const auto row = fields(lines[i], 3);
+      if (row[0] == "n") next.numbers.emplace_back(row[1], number(row[2]));
+      else if (row[0] == "c") next.chat.emplace_back(row[1], row[2]);
+    }
+    state_ = std::move(next);
+    synced_ = !leads_;
+  }
+
+  // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+  void renumber() {
+    settle();
+    const std::int64_t last = last_of(id_);
+    for (Command& command : pending_) {
+      if (command.number > 0 && command.number <= last) continue;
+      command.number = command.version = 0;
+      command.sent_at.reset();
+    }
+  }
+
+  std::string encode() const {
+    std::string text = std::to_string(state_.reign) + "\t" + std::to_string(state_.version) + "\t" + std::to_string(state_.counter);
+    for (const auto& [author, last] : state_.numbers) text += "\nn\t" + author + "\t" + std::to_string(last);
+    for (const auto& [author, line] : state_.chat) text += "\nc\t" + author + "\t" + line;
+    return text;
+  }
+
+  // ---------------------------------------------------------------- helpers
+
+  // What the leader takes; the others take what the leader sends.
+  static bool is_command(const std::string& verb, const std::string& text) {
+    if (verb == "add") {
+      const std::size_t sign = text.rfind('-', 0) == 0 ? 1 : 0;
+      const std::size_t digits = text.size() - sign;
+      return digits >= 1 && digits <= 9 && text.find_first_not_of("0123456789", sign) == std::string::npos;
+    }
+    const bool has_controls = std::any_of(text.begin(), text.end(), [](unsigned char byte) { return byte < ' '; });
+    return verb == "say" && !text.empty() && text.size() <= max_text_bytes && !has_controls;
+  }
+
+  std::int64_t last_of(const std::string& author) const {
+    for (const auto& [name, last] : state_.numbers) {
+      if (name == author) return last;
+    }
+    return 0;
+  }
+
+  // False where the library refused: no leader, a full queue. All of it is tried again.
+  template <typename Call>
+  static bool sent(Call call) {
+    try {
+      call();
+      return true;
+    } catch (const mmn::Error&) {
+      return false;
+    }
+  }
+
+  static std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    for (std::size_t from = 0;;) {
+      const std::size_t end = std::min(text.find(separator, from), text.size());
+      parts.emplace_back(text.substr(from, end - from));
+      if (end == text.size()) return parts;
+      from = end + 1;
+    }
+  }
+
+  static std::vector<std::string> fields(std::string_view text, std::size_t count) {
+    auto parts = split(text, '\t');
+    if (parts.size() != count) throw std::invalid_argument("another number of fields");
+    return parts;
+  }
+
+  static std::int64_t number(const std::string& text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size()) throw std::invalid_argument("not a number");
+    return value;
+  }
+
+  mmn::Room& room_;
+  const std::string id_;
+  State state_; // the replica
+
+  // Where this member stands.
+  std::string leader_; // "" when there is none
+  bool leads_ = false;
+  bool synced_ = false; // the replica is the present leader's state; at the leader: it has been announced
+  std::optional<Clock::time_point> asked_at_;
+  Position told_{0, 0}; // the last "have"
+  std::vector<Command> pending_;
+  std::set<std::string> lost_; // members that may come back
+
+  // The leader's.
+  std::optional<Clock::time_point> gather_until_;
+  std::set<std::string> awaited_; // members whose replica is still to come
+  Position best_position_{0, 0};
+  std::optional<std::string> best_; // the freshest that came; none: our own
+  bool wanted_ = false;             // somebody asked for the state
+  std::int64_t held_ = 0;           // the newest version that another member has, too
+};
+
+#endif // SHARED_STATE_HPP
