@@ -605,3 +605,6 @@ fn merge_addresses(known: &mut Vec<SocketAddr>, told: &[SocketAddr]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
