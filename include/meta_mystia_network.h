@@ -380,7 +380,7 @@
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
  * ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
- * the application of the room said that rejected.
+ * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 

@@ -48,6 +48,8 @@ pub struct Node {
     introductions: Introductions,
     joins: Joins,
     decrees: Decrees,
+    /// What members decreed that may come to lead; at most one for each.
+    decreed_by: BTreeMap<PeerId, Decrees>,
     barred: BTreeSet<PeerId>,
     host_dialing: bool,
     heartbeat_at: Time,
@@ -92,6 +94,7 @@ impl Node {
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
             decrees: Decrees::default(),
+            decreed_by: BTreeMap::new(),
             barred: BTreeSet::new(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
@@ -330,6 +333,7 @@ impl Node {
             self.told_leader = self.election.leader().cloned();
             self.event(Event::LeaderChanged(self.told_leader.clone()));
             self.decider_changed(now);
+            self.go_by_the_leader_s_decrees(now);
         }
     }
 
@@ -610,3 +614,6 @@ fn merge_addresses(known: &mut Vec<SocketAddr>, told: &[SocketAddr]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,10 @@
 //! What a leader decrees, and how a room ends for a node.
 
 use super::*;
-use crate::core::wire::{Decrees, MAX_KICKED, MAX_REASON_BYTES};
+use crate::core::wire::{Authority, Decrees, MAX_KICKED, MAX_REASON_BYTES};
+
+/// A count of decrees, or a jump of it, that no room comes to.
+const MAX_JUMP: u64 = 1 << 20;
 
 impl Node {
     /// Most other members, as the leader set it; 0 is no limit.
@@ -48,6 +51,8 @@ impl Node {
             );
         }
         self.out(now, peer, code, bytes);
+        // For those to whom this node does not lead yet.
+        self.tell_all_decrees();
         Ok(())
     }
 
@@ -89,13 +94,18 @@ impl Node {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
         }
-        let stamp = self.election.record().stamp.clone();
-        self.decrees.version = (stamp, self.decrees.version.1 + 1);
+        let (known, count) = &self.decrees.version;
+        let stamp = self.election.record().stamp.clone().max(known.clone());
+        self.decrees.version = (stamp, count.saturating_add(1));
         self.decrees.max_peers = max_peers;
-        for peer in self.membership.ids() {
-            self.transmit(&peer, Message::Decrees(self.decrees.clone()));
-        }
+        self.tell_all_decrees();
         Ok(())
+    }
+
+    fn tell_all_decrees(&mut self) {
+        for peer in self.membership.ids() {
+            self.tell_decrees(&peer);
+        }
     }
 
     pub(super) fn tell_decrees(&mut self, peer: &PeerId) {
@@ -104,12 +114,35 @@ impl Node {
         }
     }
 
-    /// A member tells what was decreed: the newer limit holds, and whoever was kicked stays out.
+    /// A member tells what was decreed. Where every member may name the leader its word is as good as a
+    /// leader's; elsewhere it counts from the leader alone, as soon as it is known to be that.
     pub(super) fn decreed(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
         if decrees.kicked.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
+        if decrees.version.1 > self.decrees.version.1.saturating_add(MAX_JUMP) {
+            self.violation(now, from, "the count of decrees runs away");
+            return;
+        }
+        let anyone = self.config.policy.authority == Authority::Anyone && !self.is_fixed();
+        if anyone || self.election.leader() == Some(from) {
+            self.go_by_decrees(now, decrees);
+        } else {
+            self.decreed_by.insert(from.clone(), decrees);
+        }
+    }
+
+    /// What the leader said before it was known to lead.
+    pub(super) fn go_by_the_leader_s_decrees(&mut self, now: Time) {
+        let leader = self.election.leader();
+        if let Some(decrees) = leader.and_then(|leader| self.decreed_by.remove(leader)) {
+            self.go_by_decrees(now, decrees);
+        }
+    }
+
+    /// The newer limit holds, and whoever was kicked stays out.
+    fn go_by_decrees(&mut self, now: Time, decrees: Decrees) {
         if decrees.version > self.decrees.version {
             self.decrees.version = decrees.version;
             self.decrees.max_peers = decrees.max_peers;
@@ -157,6 +190,9 @@ impl Node {
         }
         let successor = self.election.successor(&self.view);
         self.config.eligible = eligible;
+        if self.ended {
+            return Ok(()); // nobody leads what is over
+        }
         self.try_elect(now, ElectionInput::SetEligible(eligible))?;
         self.tell_standing(successor);
         Ok(())
@@ -171,13 +207,17 @@ impl Node {
 
     fn tell_standing(&mut self, successor: Option<PeerId>) {
         for peer in self.membership.ids() {
-            let standing = Message::Standing {
-                eligible: self.config.eligible,
-                priority: self.config.priority,
-                successor: successor.clone(),
-            };
-            self.transmit(&peer, standing);
+            self.tell_standing_to(&peer, successor.clone());
         }
+    }
+
+    pub(super) fn tell_standing_to(&mut self, peer: &PeerId, successor: Option<PeerId>) {
+        let standing = Message::Standing {
+            eligible: self.config.eligible,
+            priority: self.config.priority,
+            successor,
+        };
+        self.transmit(peer, standing);
     }
 
     /// A peer may lead no longer, or again, or has another priority.
@@ -193,6 +233,9 @@ impl Node {
             return;
         };
         voter.priority = priority;
+        if self.config.policy.host_mode != HostMode::Off {
+            return; // that is fixed
+        }
         let before = std::mem::replace(&mut voter.eligible, eligible);
         let incarnation = voter.incarnation;
         let peer = from.clone();

@@ -8,6 +8,8 @@ use crate::core::wire::{Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Ver
 
 /// Questions that are open at a time, at most. Beyond these the room counts as full.
 const MAX_OPEN: usize = 64;
+/// The same for one member that asks: so many admissions are under way at a time at an honest one.
+const MAX_OPEN_PER_MEMBER: usize = 16;
 /// Strangers that members vouched for and that are remembered, at most, and for how long.
 const MAX_VOUCHED: usize = 1024;
 const VOUCHED_FOR: Duration = Duration::from_secs(120);
@@ -42,6 +44,15 @@ enum Asker {
     Here { ticket: u64 },
     /// Another member.
     Member { peer: PeerId, request: u64 },
+}
+
+impl Asker {
+    fn member(&self) -> Option<&PeerId> {
+        match self {
+            Self::Here { .. } => None,
+            Self::Member { peer, .. } => Some(peer),
+        }
+    }
 }
 
 /// What a question waits for.
@@ -93,7 +104,11 @@ impl Node {
     }
 
     fn open_join(&mut self, now: Time, asker: Asker, candidate: Candidate, invited: bool) {
-        if self.joins.open.len() >= MAX_OPEN {
+        let is_member = matches!(asker, Asker::Member { .. });
+        let mine = |open: &&Open| open.asker.member() == asker.member();
+        if self.joins.open.len() >= MAX_OPEN
+            || (is_member && self.joins.open.values().filter(mine).count() >= MAX_OPEN_PER_MEMBER)
+        {
             self.answer_asker(&asker, Verdict::Full);
             return;
         }
@@ -138,8 +153,11 @@ impl Node {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
         if let Some(member) = self.membership.get(&entry.id) {
-            if member.key == entry.key {
+            if member.key == entry.key && incarnation >= member.incarnation {
                 return self.accept(now, number, false);
+            }
+            if member.key == entry.key {
+                return self.answer(number, Verdict::DuplicatePeerId);
             }
             let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
             self.set_waits(
@@ -165,10 +183,11 @@ impl Node {
         let leader = self.election.leader().cloned();
         let linked = |id: &PeerId| self.membership.get(id).is_some();
         match leader {
+            // It asks again whoever leads, or decides itself.
+            _ if asker.member().is_some() && !self.is_leader() => {
+                self.answer(number, Verdict::NotLeader);
+            }
             Some(leader) if leader != self.me && linked(&leader) && leader != entry.id => {
-                if let Asker::Member { .. } = asker {
-                    return self.answer(number, Verdict::NotLeader);
-                }
                 self.set_waits(
                     number,
                     Waits::Leader {
@@ -270,6 +289,8 @@ impl Node {
                 ticket: *ticket,
                 verdict,
             }),
+            // Whoever is lost asks again when it is back.
+            Asker::Member { peer, .. } if self.membership.get(peer).is_none() => {}
             Asker::Member { peer, request } => {
                 let request = *request;
                 self.transmit(peer, Message::JoinAnswer { request, verdict });
@@ -336,14 +357,17 @@ impl Node {
         request: u64,
         verdict: Verdict,
     ) -> Result<(), CommandError> {
-        match self.joins.open.get(&request) {
-            Some(open) if open.waits == Waits::Host => {}
+        let newcomer = match self.joins.open.get(&request) {
+            Some(open) if open.waits == Waits::Host => open.candidate.entry.id.clone(),
             _ => return Err(CommandError::UnknownRequest(request)),
-        }
-        if verdict == Verdict::Accepted {
-            self.accept(now, request, true);
-        } else {
+        };
+        if verdict != Verdict::Accepted {
             self.answer(request, verdict);
+        } else if self.has_no_place_for(now, &newcomer) {
+            // Others took the last places while the host thought about it.
+            self.answer(request, Verdict::Full);
+        } else {
+            self.accept(now, request, true);
         }
         Ok(())
     }
@@ -447,6 +471,18 @@ impl Node {
             return;
         }
         vouched.insert(entry.id.clone(), (entry.key, now + VOUCHED_FOR));
+    }
+
+    /// The word for somebody who was a member ends with its membership: the room decides again.
+    pub(super) fn unvouch(&mut self, peer: &PeerId, key: Fingerprint) {
+        if self
+            .joins
+            .vouched
+            .get(peer)
+            .is_some_and(|(of, _)| *of == key)
+        {
+            self.joins.vouched.remove(peer);
+        }
     }
 
     fn is_vouched(&self, entry: &PeerEntry) -> bool {

@@ -34,7 +34,9 @@ impl Node {
         }
         let returns = match self.absent.remove(&peer) {
             None => false,
-            Some(absent) if absent.incarnation == link.incarnation => true,
+            Some(absent) if (absent.key, absent.incarnation) == (link.key, link.incarnation) => {
+                true
+            }
             Some(absent) => {
                 self.absent.insert(peer.clone(), absent);
                 self.session_over(now, &peer, LeftReason::Replaced);
@@ -53,7 +55,7 @@ impl Node {
             peer.clone(),
             Voter {
                 incarnation: link.incarnation,
-                eligible: link.eligible,
+                eligible: link.eligible && (link.is_host || !self.is_fixed()),
                 priority: link.priority,
                 rtt: None,
             },
@@ -80,6 +82,8 @@ impl Node {
             }
         }
         self.tell_decrees(&peer);
+        // It may have changed since the Hello.
+        self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
             now,
             ElectionInput::PeerUp {
@@ -178,15 +182,17 @@ impl Node {
         bytes: Vec<u8>,
     ) {
         self.introductions.forget(peer);
-        let (was_linked, incarnation, is_host) = match self.membership.remove(peer) {
-            Some(member) => (true, member.incarnation, member.is_host),
+        let (was_linked, incarnation, key, is_host) = match self.membership.remove(peer) {
+            Some(member) => (true, member.incarnation, member.key, member.is_host),
             None => match self.absent.remove(peer) {
-                Some(absent) => (false, absent.incarnation, absent.is_host),
+                Some(absent) => (false, absent.incarnation, absent.key, absent.is_host),
                 None => return,
             },
         };
         self.view.voters.remove(peer);
         self.asker_gone(peer);
+        self.unvouch(peer, key);
+        self.decreed_by.remove(peer);
         self.event(Event::Left {
             peer: peer.clone(),
             why,
@@ -291,7 +297,7 @@ impl Node {
         hosts.find(|id| *id != peer)
     }
 
-    /// Whether this node is the host with which the room ends.
+    /// Whether the room has a fixed host, this node or another.
     pub(super) fn is_fixed(&self) -> bool {
         self.config.policy.host_mode != HostMode::Off
     }

@@ -77,8 +77,9 @@ impl Raft {
     }
 
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
-        if !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some() {
-            // It left while the assignment was under way: lost before it led.
+        let gone = !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some();
+        if gone || *leader == self.me {
+            // It left, or may lead no longer, since the assignment was under way: lost before it led.
             self.lose_leader();
             self.arm_election(now, view);
             return;

@@ -273,6 +273,10 @@ impl Raft {
         pulse: Pulse,
     ) -> Result<(), ElectionError> {
         match pulse {
+            // P6: it may not.
+            Pulse::Leads { record, .. } if !is_eligible(view, from) => {
+                self.check_stamp(&record.stamp)?;
+            }
             Pulse::Leads {
                 record,
                 weight,
@@ -533,7 +537,7 @@ impl Raft {
         if record.assigned {
             self.released = false;
         }
-        self.rules.adopt(record, true);
+        self.rules.adopt(record, self.config.eligible);
         self.round_at = None;
         self.transfer = false;
         self.supersede_assignment();
@@ -612,6 +616,6 @@ fn leads_nothing(role: Role) -> bool {
     matches!(role, Role::Follower | Role::PreCandidate)
 }
 
-fn is_eligible(view: &View, peer: &PeerId) -> bool {
+pub(super) fn is_eligible(view: &View, peer: &PeerId) -> bool {
     view.voters.get(peer).is_some_and(|voter| voter.eligible)
 }

@@ -372,7 +372,7 @@ impl Election for Raft {
                 "a leader's message is stamped with another's record",
             ));
         }
-        if *record > *self.rules.record() {
+        if *record > *self.rules.record() && messages::is_eligible(view, from) {
             self.hear_leader(now, view, from, record, 1, 0);
         }
         let named = self.rules.record().leader.as_ref();

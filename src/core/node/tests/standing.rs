@@ -1,0 +1,325 @@
+//! Who may lead: fixed hosts and their guests, observers.
+
+use super::*;
+use crate::core::election::{Election, ElectionError};
+
+fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
+    let mut config = config.clone();
+    config.policy.host_mode = host_mode;
+    config
+}
+
+/// A host `h` that leads, and guests.
+fn hosted(guests: &[&str]) -> Net {
+    let mut net = Net::new();
+    let host = with_mode(&net.config, HostMode::Host);
+    net.start_with("h", life(b'h', 1), host);
+    net.config = with_mode(&net.config, HostMode::Guest);
+    for guest in guests {
+        net.start(guest);
+        net.enter(guest, "h");
+    }
+    net.wait("a mesh that the host leads", |net| {
+        net.is_settled() && net.leads("h")
+    });
+    net.run(ms(1000));
+    for place in net.places.values_mut() {
+        place.events.clear();
+    }
+    net
+}
+
+fn room_ended() -> Event {
+    Event::RoomEnded {
+        why: EndReason::HostLeft,
+        code: 0,
+        bytes: Vec::new(),
+    }
+}
+
+#[test]
+fn two_hosts_and_a_host_with_those_that_elect_are_refused() {
+    let net = Net::new();
+    for (one, other, together) in [
+        (HostMode::Off, HostMode::Off, true),
+        (HostMode::Host, HostMode::Guest, true),
+        (HostMode::Guest, HostMode::Host, true),
+        (HostMode::Guest, HostMode::Guest, true),
+        (HostMode::Host, HostMode::Host, false),
+        (HostMode::Host, HostMode::Off, false),
+        (HostMode::Off, HostMode::Guest, false),
+    ] {
+        let mut net = Net {
+            config: net.config.clone(),
+            ..Net::new()
+        };
+        net.start_with("a", life(1, 1), with_mode(&net.config, one));
+        net.start_with("b", life(2, 1), with_mode(&net.config, other));
+        let refused = matches!(
+            net.check("a", "b"),
+            Err(AdmissionRefusal::Policy {
+                field: "host_mode",
+                ..
+            })
+        );
+        assert_eq!(refused, !together, "{one:?} and {other:?}");
+    }
+}
+
+#[test]
+fn guests_never_campaign_and_wait_for_their_host() {
+    let mut net = hosted(&["a", "b"]);
+    net.dials_work = false;
+    net.kill("h", true);
+    net.run(ms(59_000));
+    for guest in ["a", "b"] {
+        assert_eq!(net.node(guest).leader(), None);
+        assert_eq!(net.node(guest).election().record().leader, Some(id("h")));
+        assert_eq!(net.times(guest, &room_ended()), 0);
+    }
+    net.run(ms(1100));
+    for guest in ["a", "b"] {
+        assert_eq!(net.times(guest, &left("h", LeftReason::Lost)), 1);
+        assert_eq!(net.times(guest, &room_ended()), 1);
+        assert!(net.node(guest).is_over() && net.node(guest).membership().is_empty());
+    }
+}
+
+#[test]
+fn a_host_that_returns_leads_on() {
+    let mut net = hosted(&["a", "b"]);
+    net.dials_work = false;
+    for guest in ["a", "b"] {
+        net.unlink("h", guest, LinkEnd::Silent);
+    }
+    net.run(ms(30_000));
+    net.dials_work = true;
+    net.wait("the host is back", |net| net.is_settled() && net.leads("h"));
+    net.run(ms(60_000));
+    for guest in ["a", "b"] {
+        assert_eq!(net.times(guest, &room_ended()), 0);
+        assert_eq!(net.times(guest, &Event::Returned(id("h"))), 1);
+    }
+}
+
+#[test]
+fn the_room_ends_at_once_when_the_host_says_farewell() {
+    let mut net = hosted(&["a", "b"]);
+    net.order("h", Command::Leave);
+    net.run(ms(50));
+    for guest in ["a", "b"] {
+        assert_eq!(net.times(guest, &left("h", LeftReason::Left)), 1);
+        assert_eq!(net.times(guest, &room_ended()), 1);
+        assert_eq!(net.node(guest).leader(), None);
+        assert_eq!(net.check("b", "a"), Err(AdmissionRefusal::Ended));
+    }
+}
+
+#[test]
+fn nobody_may_set_another_leader_than_the_host() {
+    let mut net = hosted(&["a", "b"]);
+    for caller in ["h", "a", "b"] {
+        for target in ["a", "b"] {
+            let refused = net.try_order(caller, Command::SetLeader(id(target)));
+            let expected = CommandError::Election(ElectionError::IneligibleTarget(id(target)));
+            assert_eq!(refused, Err(expected), "{caller} sets {target}");
+        }
+        assert_eq!(
+            net.try_order(caller, Command::SetEligible(true)),
+            Err(CommandError::FixedHost)
+        );
+        assert_eq!(
+            net.try_order(caller, Command::SetEligible(false)),
+            Err(CommandError::FixedHost)
+        );
+    }
+    assert!(net.leads("h"));
+}
+
+#[test]
+fn a_guest_that_says_that_it_may_lead_is_not_believed() {
+    let mut net = hosted(&["a", "b"]);
+    let standing = Message::Standing {
+        eligible: true,
+        priority: 9,
+        successor: None,
+    };
+    net.forge("b", "a", standing.clone());
+    net.forge("b", "h", standing);
+    for member in ["a", "h"] {
+        let refused = net.try_order(member, Command::SetLeader(id("b")));
+        assert!(
+            matches!(refused, Err(CommandError::Election(_))),
+            "{member}"
+        );
+    }
+    // Nor at its first word.
+    let mut liar = with_mode(&net.config, HostMode::Guest);
+    liar.policy.host_mode = HostMode::Guest;
+    net.start_with("c", life(b'c', 9), liar);
+    net.place_mut("c").node.config.eligible = true;
+    net.enter("c", "h");
+    let refused = net.try_order("h", Command::SetLeader(id("c")));
+    assert!(matches!(refused, Err(CommandError::Election(_))));
+}
+
+#[test]
+fn an_observer_never_leads_and_counts_for_no_majority() {
+    let mut net = Net::new();
+    net.start("a");
+    net.wait("a leads", |net| net.leads("a"));
+    for name in ["b", "x", "y"] {
+        let mut config = net.config.clone();
+        config.eligible = name == "b";
+        net.start_with(name, life(name.as_bytes()[0], 5), config);
+        net.enter(name, "a");
+    }
+    net.wait("a mesh", Net::is_settled);
+    net.run(ms(1000));
+    assert!(net.leads("a"));
+    let weight = match net.node("a").election.pulse(net.now, &net.node("a").view) {
+        crate::core::wire::Pulse::Leads { weight, .. } => weight,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(weight, 2, "a and b");
+    // Of four members two may vote: when both observers are lost the leader stays.
+    net.dials_work = false;
+    net.kill("x", true);
+    net.kill("y", true);
+    net.run(ms(10_000));
+    assert!(net.leads("a") && net.node("b").leader() == Some(&id("a")));
+    // When both voters are gone nobody leads.
+    let mut net = Net::new();
+    net.config.eligible = false;
+    net.start("x");
+    net.start("y");
+    net.enter("y", "x");
+    net.run(ms(30_000));
+    assert_eq!(
+        (net.node("x").leader(), net.node("y").leader()),
+        (None, None)
+    );
+}
+
+#[test]
+fn a_leader_that_may_lead_no_longer_hands_over_at_once() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.order("a", Command::SetEligible(false));
+    assert!(!net.leads("a"));
+    let took = net.wait("one leader again", |net| {
+        net.is_settled() && !net.leads("a")
+    });
+    assert!(took <= ms(300) + DELAY * 6, "{took:?}");
+    assert!(net.leads("d"), "the best rank");
+    // Nobody names it again until it may lead again.
+    let refused = net.try_order("b", Command::SetLeader(id("a")));
+    assert_eq!(
+        refused,
+        Err(CommandError::Election(ElectionError::IneligibleTarget(id(
+            "a"
+        ))))
+    );
+    let refused = net.try_order("a", Command::SetLeader(id("a")));
+    assert_eq!(
+        refused,
+        Err(CommandError::Election(ElectionError::IneligibleTarget(id(
+            "a"
+        ))))
+    );
+    net.order("a", Command::SetEligible(true));
+    net.run(DELAY);
+    net.order("b", Command::SetLeader(id("a")));
+    net.wait("a leads again", |net| net.is_settled() && net.leads("a"));
+}
+
+#[test]
+fn an_observer_that_may_lead_again_takes_over_when_nobody_else_can() {
+    let mut net = Net::room(&["a", "b"]);
+    net.order("a", Command::SetEligible(false));
+    net.wait("b leads", |net| net.is_settled() && net.leads("b"));
+    net.order("a", Command::SetEligible(true));
+    net.run(ms(1000));
+    assert!(net.leads("b"), "coming back changes nothing");
+    net.kill("b", true);
+    net.wait("a leads", |net| net.leads("a"));
+}
+
+#[test]
+fn an_assignment_that_crosses_a_withdrawal_makes_no_leader_of_an_observer() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("a", Command::SetLeader(id("b")));
+    net.order("b", Command::SetEligible(false)); // before the assignment arrives
+    for _ in 0..500 {
+        net.run(ms(10));
+        assert!(!net.leads("b"));
+    }
+    net.order("c", Command::SetLeader(id("c")));
+    net.wait("a host names another", |net| {
+        net.is_settled() && net.leads("c")
+    });
+}
+
+#[test]
+fn what_changed_between_the_hellos_and_the_link_is_told() {
+    let mut net = Net::room(&["a", "b"]);
+    net.start("c");
+    // Its Hello says that it may lead; before the link is up it may not.
+    net.place_mut("c").node.config.eligible = true;
+    net.enter("c", "a");
+    net.wait("a mesh", Net::is_settled);
+    let mut net = Net::room(&["a"]);
+    net.start("b");
+    let (ours, theirs) = (net.node("a").side(net.now), net.node("b").side(net.now));
+    let stale = LinkUp {
+        peer: id("b"),
+        incarnation: net.place("b").life.incarnation,
+        key: net.place("b").life.key,
+        addresses: Vec::new(),
+        eligible: true,
+        priority: 0,
+        is_host: false,
+        ours: ours.clone(),
+        theirs: theirs.clone(),
+    };
+    net.order("b", Command::SetEligible(false));
+    net.link("a", "b");
+    let _ = net.feed(&id("a"), Input::LinkUp(Box::new(stale)));
+    net.ends
+        .insert((id("a"), id("b")), net.ends[&(id("b"), id("a"))]);
+    net.run(ms(100));
+    let refused = net.try_order("a", Command::SetLeader(id("b")));
+    assert_eq!(
+        refused,
+        Err(CommandError::Election(ElectionError::IneligibleTarget(id(
+            "b"
+        ))))
+    );
+}
+
+#[test]
+fn the_claim_of_an_observer_to_lead_is_not_believed() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("c", Command::SetEligible(false));
+    net.run(ms(50));
+    let mut record = net.node("b").election().record().clone();
+    record.stamp.term += 1;
+    record.leader = Some(id("c"));
+    let claim = Message::Heartbeat(Heartbeat {
+        seq: 1_000_000,
+        echo: None,
+        pulse: crate::core::wire::Pulse::Leads {
+            record: record.clone(),
+            weight: 9,
+            led_ms: 1 << 40,
+        },
+    });
+    net.forge("c", "b", claim);
+    assert_eq!(net.node("b").leader(), Some(&id("a")));
+    let now = net.now;
+    let taken = net
+        .place_mut("b")
+        .node
+        .accept_leader_message(now, &id("c"), &record);
+    assert!(!taken);
+    assert_eq!(net.node("b").leader(), Some(&id("a")));
+}
