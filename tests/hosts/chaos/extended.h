@@ -1,0 +1,258 @@
+/*
+ * Part of chaos.c: what exists beside the classic functions, with its structs from the library's header. A library without
+ * one of these functions is tested without it.
+ */
+#define EXTENDED_FUNCTIONS(X)                                                                                       \
+    X(uint32_t, GetAbiVersion, (void))                                                                              \
+    X(const char *, GetLibraryVersion, (void))                                                                      \
+    X(const char *, DescribeError, (int32_t code))                                                                  \
+    X(int32_t, GetDefaultNetworkOptions, (NetworkOptions *options))                                                 \
+    X(int32_t, InitializeNetworkWithOptions, (const char *peer, const char *session, const NetworkOptions *))       \
+    X(int32_t, GetPeerStats, (const char *peer, PeerStats *stats))                                                  \
+    X(int32_t, KickPeer, (const char *peer, int32_t code, const uint8_t *data, int32_t length))                     \
+    X(int32_t, SetMaxPeers, (uint32_t max_peers))                                                                   \
+    X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length))                                               \
+    X(int32_t, EnableJoinRequests, (uint8_t enabled))                                                               \
+    X(int32_t, AcceptJoin, (uint64_t request))                                                                      \
+    X(int32_t, RejectJoin, (uint64_t request, int32_t code, const uint8_t *data, int32_t length))                   \
+    X(int32_t, SetLeaderEligible, (uint8_t eligible))                                                               \
+    X(int32_t, PollEvents, (int32_t max))                                                                           \
+    X(int32_t, RegisterEventHandler, (EventCallback, void *user_data, DropCallback))                                \
+    X(int32_t, SetLogLevel, (int32_t level))                                                                        \
+    X(int32_t, RegisterLogCallback, (int32_t level, LogCallback, void *user_data, DropCallback))
+
+static struct {
+#define EXTENDED_MEMBER(type, name, parameters) type (*name) parameters;
+    EXTENDED_FUNCTIONS(EXTENDED_MEMBER)
+#undef EXTENDED_MEMBER
+} more;
+
+/* ------------------------------------------------------------------ options */
+
+enum { ROOMY = 4096 /* bytes: more than any struct has */ };
+
+/* A struct, with space for what a later library would write after it. */
+union options {
+    NetworkOptions options;
+    uint8_t space[ROOMY];
+};
+
+static uint32_t any_size(uint32_t right)
+{
+    const uint32_t sizes[] = {0, 3, 4, 7, 8, 20, 48, right - 1, right + 1, ROOMY};
+    return one_in(4) ? ANY(sizes) : right;
+}
+
+static int default_options(void)
+{
+    union options all;
+    memset(&all, 0xaa, sizeof all);
+    uint32_t size = all.options.struct_size = any_size(sizeof(NetworkOptions));
+    int accepted = code(more.GetDefaultNetworkOptions(one_in(32) ? NULL : &all.options));
+    if (all.options.struct_size != size) fail("GetDefaultNetworkOptions changed struct_size");
+    for (size_t i = size < 4 ? 4 : size; i < sizeof all; i++)
+        if (all.space[i] != 0xaa) fail("GetDefaultNetworkOptions wrote byte %zu of %u", i, size);
+    return accepted;
+}
+
+/* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
+static const NetworkOptions *any_options(union options *all)
+{
+    static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
+    NetworkOptions *options = &all->options;
+    memset(all, 0, sizeof *all);
+    options->struct_size = sizeof *options;
+    if (more.GetDefaultNetworkOptions) more.GetDefaultNetworkOptions(options);
+    options->dispatch_mode = (uint8_t)below(2);
+    struct network_config config;
+    switch (below(32)) {
+    case 0: return NULL;
+    case 1: memset(all, 0, sizeof *all), options->struct_size = sizeof *options; break;
+    case 2:
+        memset(all, 0xff, sizeof *all), options->struct_size = sizeof *options;
+        options->bind_address = bad_text(), options->secret = bytes, options->identity_key = bytes;
+        break;
+    case 3: options->struct_size = any_size(sizeof *options); break;
+    case 4: options->strategy = below(4); break;
+    case 5: options->bind_address = one_in(2) ? bad_text() : any_address(); break;
+    case 6: options->bind_address = ANY(own_machine); break;
+    case 7: options->secret = bytes, options->secret_length = below(2 * MMN_MAX_SECRET_BYTES); break;
+    case 8: options->secret_length = 5; break;
+    case 9: options->identity_key = bytes, options->identity_key_length = below(2000); break;
+    case 10: options->member_hold_ms = below(3), options->queue_bytes = below(3); break;
+    case 11: options->queue_bytes = 1; break;
+    case 12: options->merge_policy = (uint8_t)below(3); break;
+    case 13: options->set_leader_authority = (uint8_t)below(3); break;
+    case 14: options->host_mode = (uint8_t)below(4); break;
+    case 15: options->discovery_mode = (uint8_t)below(4); break;
+    case 16: options->dispatch_mode = (uint8_t)chance(); break;
+    case 17: options->eligible = 0; break;
+    case 18: options->priority = (int32_t)chance(); break;
+    case 19: options->bind_port = 9; break;
+    case 20:
+    case 21:
+        if (any_config(&config)) memcpy(&options->config, &config, sizeof config);
+        break;
+    }
+    return options;
+}
+
+static atomic_llong polled_rooms;
+
+static int open_with_options(void)
+{
+    union options all;
+    const NetworkOptions *options = any_options(&all);
+    int accepted = opened(more.InitializeNetworkWithOptions(one_in(16) ? bad_text() : ANY(OWN), any_session(), options));
+    if (accepted && options->dispatch_mode == MMN_DISPATCH_POLL) atomic_fetch_add(&polled_rooms, 1);
+    return accepted;
+}
+
+/* ------------------------------------------------------------------ peers */
+
+static int stats(void)
+{
+    union {
+        PeerStats stats;
+        uint8_t space[ROOMY];
+    } all;
+    memset(&all, 0xaa, sizeof all);
+    uint32_t size = all.stats.struct_size = any_size(sizeof(PeerStats));
+    int accepted = code(more.GetPeerStats(any_peer(), one_in(32) ? NULL : &all.stats));
+    if (all.stats.struct_size != size) fail("GetPeerStats changed struct_size");
+    for (size_t i = !accepted || size < 4 ? 4 : size; i < sizeof all; i++)
+        if (all.space[i] != 0xaa) fail("GetPeerStats wrote byte %zu of %u", i, size);
+    return accepted;
+}
+
+/* Who was removed stays out for as long as the room lives, and its program is started under another name. */
+static int kick(void)
+{
+    struct message m = any_message();
+    int second = one_in(256), length = one_in(8) ? 4000 : m.length;
+    const char *victim = second ? partner_name(1) : one_in(2) ? "nobody" : bad_text();
+    int accepted = code(more.KickPeer(victim, (int32_t)chance(), one_in(8) ? bytes : m.data, length));
+    if (accepted) atomic_store(&removed, 1);
+    return accepted;
+}
+
+static int join_payload(void)
+{
+    struct message m = any_message();
+    return code(more.SetJoinPayload(m.data, m.length));
+}
+
+static atomic_ullong last_request;
+
+static uint64_t any_request(void) { return one_in(4) ? below(64) : atomic_load(&last_request); }
+
+static int reject(void)
+{
+    struct message m = any_message();
+    return code(more.RejectJoin(any_request(), (int32_t)chance(), m.data, m.length));
+}
+
+/* ------------------------------------------------------------------ events */
+
+static atomic_llong polled;
+
+static int poll_events(void)
+{
+    int32_t max = (int32_t)below(20) - 2, answer = more.PollEvents(max);
+    if (answer > (max < 0 ? 0 : max)) fail("PollEvents(%d) answered %d", (int)max, (int)answer);
+    if (answer < 0) return code(answer);
+    atomic_fetch_add(&polled, answer);
+    return 1;
+}
+
+/* Every registration has a block of its own, which is freed when the library says that it is done with it: a use after
+ * that is AddressSanitizer's, a second time is counted. */
+static atomic_llong registered, dropped, events, log_lines;
+
+static void on_log_drop(void *user_data)
+{
+    free(user_data);
+    atomic_fetch_add(&dropped, 1);
+}
+
+/* "Inside `drop_fn` the rules of a callback hold." */
+static void on_event_drop(void *user_data)
+{
+    on_log_drop(user_data);
+    go_on_inside();
+}
+
+static void on_event(void *user_data, const NetworkEvent *event)
+{
+    if (*(int *)user_data != TYPE) fail("an event's user data is damaged");
+    if (event->struct_size != sizeof *event) fail("an event of %u bytes", event->struct_size);
+    if (event->kind < MMN_EVENT_JOINED || event->kind > MMN_EVENT_CONNECTION_RESULT) fail("an event of kind %u", event->kind);
+    read_text(event->peer, NAME_BYTES);
+    read_text(event->other, sizeof endless);
+    if (!event->data || event->length < 0 || event->length > LIMIT_BYTES || event->success > 1)
+        fail("an event of kind %u with %d bytes and success %u", event->kind, (int)event->length, event->success);
+    unsigned sum = 0;
+    for (int32_t i = 0; i < event->length; i++) sum += event->data[i];
+    atomic_fetch_add_explicit(&sink, sum, memory_order_relaxed);
+    if (event->kind == MMN_EVENT_JOIN_REQUEST) atomic_store(&last_request, event->request);
+    atomic_fetch_add(&events, 1);
+    go_on_inside();
+}
+
+static int take_log(void);
+
+/* On any thread, in the middle of any call. What else may be called there is little. */
+static void on_log(void *user_data, int32_t level, const char *message)
+{
+    if (*(int *)user_data != TYPE) fail("a log callback's user data is damaged");
+    if (level < MMN_LOG_ERROR || level > MMN_LOG_TRACE) fail("a log record of level %d", (int)level);
+    read_text(message, 1 << 20);
+    atomic_fetch_add(&log_lines, 1);
+    switch (below(64)) {
+    case 0: text(net.GetPeerList(), 65536); break;
+    case 1: at_least(net.GetPeerStatus(any_peer()), -1); break;
+    case 2: take_log(); break;
+    case 3:
+        if (net.BroadcastMessage(bytes, 1, TYPE, 0) != MMN_WOULD_DEADLOCK) fail("a message was sent inside a log callback");
+        break;
+    case 4:
+        if (net.ShutdownNetwork() != MMN_WOULD_DEADLOCK) fail("the room was closed inside a log callback");
+        break;
+    }
+}
+
+static int *user_data(void)
+{
+    int *block = malloc(sizeof *block);
+    if (!block) fail("no memory");
+    *block = TYPE;
+    return block;
+}
+
+static int handle_events(void)
+{
+    if (one_in(4)) return code(more.RegisterEventHandler(NULL, NULL, NULL));
+    int *block = user_data(), accepted = code(more.RegisterEventHandler(on_event, block, on_event_drop));
+    if (accepted) atomic_fetch_add(&registered, 1);
+    else free(block);
+    return accepted;
+}
+
+static int take_log(void)
+{
+    if (one_in(4)) return code(more.RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL));
+    int *block = user_data(), accepted = code(more.RegisterLogCallback((int32_t)below(9) - 2, on_log, block, on_log_drop));
+    if (accepted) atomic_fetch_add(&registered, 1);
+    else free(block);
+    return accepted;
+}
+
+/* To be called without another thread that registers. What is dropped here may register anew, seldom. */
+static void drop_all(void)
+{
+    for (int i = 0; atomic_load(&registered) != atomic_load(&dropped); i++) {
+        if (i == 8) fail("%lld registrations, %lld drops", atomic_load(&registered), atomic_load(&dropped));
+        if (more.RegisterEventHandler) more.RegisterEventHandler(NULL, NULL, NULL);
+        if (more.RegisterLogCallback) more.RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL);
+    }
+}
