@@ -135,7 +135,7 @@
 #define MMN_TIMEOUT -19
 
 /**
- * The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+ * The peer plays by other room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.
  */
 #define MMN_POLICY_MISMATCH -20
 

@@ -100,7 +100,7 @@ codes! {
     Rejected = -18;
     /// No answer came in time.
     Timeout = -19;
-    /// The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+    /// The peer plays by other room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.
     PolicyMismatch = -20;
     /// A newer request took the place of this one.
     Superseded = -21;

@@ -309,6 +309,7 @@ impl Node {
             Input::DialFailed { peer, hopeless } => {
                 self.dial_failed(now, &peer, hopeless);
             }
+            Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
         }
         Ok(())

@@ -187,6 +187,8 @@ pub struct Hello {
 pub struct HelloAck {
     /// 0, or the code that the dialler's host gets.
     pub code: i32,
+    /// Whether the dialler was removed from the room.
+    pub kicked: bool,
     /// The number that the application of the room gave a rejection.
     pub reason: i32,
     /// What that application said, at most [`MAX_REASON_BYTES`].

@@ -40,7 +40,7 @@ pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;
-/// The peer plays by other room rules: GetLastErrorMessage names the rule and both values.
+/// The peer plays by other room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.
 pub const MMN_POLICY_MISMATCH: i32 = -20;
 /// A newer request took the place of this one.
 pub const MMN_SUPERSEDED: i32 = -21;

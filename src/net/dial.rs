@@ -94,6 +94,8 @@ pub(crate) enum Ask {
 pub(crate) struct Refused {
     /// The code for the host.
     pub(crate) code: Code,
+    /// Whether we were removed from the room.
+    pub(crate) kicked: bool,
     /// The number that the application of the room gave.
     pub(crate) reason: i32,
     /// What that application said.
@@ -104,6 +106,7 @@ impl From<Code> for Refused {
     fn from(code: Code) -> Self {
         Self {
             code,
+            kicked: false,
             reason: 0,
             bytes: Bytes::new(),
         }
@@ -235,6 +238,7 @@ impl Gate {
         if ack.code != 0 {
             return Err(Refusal::Said(Refused {
                 code: said(ack.code),
+                kicked: ack.kicked,
                 reason: ack.reason,
                 bytes: Bytes::from(ack.bytes),
             }));

@@ -239,9 +239,9 @@ impl Driver {
             Verdict::DuplicatePeerId => Code::DuplicatePeerId.into(),
             Verdict::Full => Code::MaxConnectionsReached.into(),
             Verdict::Rejected { reason, bytes } => Refused {
-                code: Code::Rejected,
                 reason,
                 bytes: Bytes::from(bytes),
+                ..Code::Rejected.into()
             },
             Verdict::Timeout | Verdict::NotLeader => Code::Timeout.into(),
         };
@@ -272,6 +272,7 @@ impl Driver {
                 };
                 let ack = HelloAck {
                     code: refused.code.value(),
+                    kicked: refused.kicked,
                     reason: refused.reason,
                     bytes: refused.bytes.to_vec(),
                     hello: self.hello(key, false),
@@ -470,14 +471,17 @@ fn refused_by(refusal: &AdmissionRefusal) -> Refused {
         AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
         AdmissionRefusal::Policy { .. } => {
             return Refused {
-                code: Code::PolicyMismatch,
-                reason: 0,
                 bytes: Bytes::from(refusal.to_string()),
+                ..Code::PolicyMismatch.into()
             };
         }
-        AdmissionRefusal::Barred(_) | AdmissionRefusal::Kicked(_) | AdmissionRefusal::Ended => {
-            Code::Rejected
+        AdmissionRefusal::Kicked(_) => {
+            return Refused {
+                kicked: true,
+                ..Code::Rejected.into()
+            };
         }
+        AdmissionRefusal::Barred(_) | AdmissionRefusal::Ended => Code::Rejected,
         AdmissionRefusal::Leaving => Code::ConnectionFailed,
     };
     code.into()

@@ -539,6 +539,10 @@ impl Driver {
         match done {
             DialDone::Core(peer, Err(refused)) => {
                 tracing::debug!(%peer, code = ?refused.code, "a dial failed");
+                if refused.kicked && self.node.absent().any(|lost| *lost == peer) {
+                    self.feed(Input::KickedOut);
+                    return;
+                }
                 // Its own dial was faster, and that link is lost again by now.
                 let once_more = refused.code == Code::AlreadyConnected
                     && self.node.absent().any(|lost| *lost == peer);

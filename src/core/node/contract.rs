@@ -204,6 +204,8 @@ pub enum Input {
         /// Whether another try cannot end better.
         hopeless: bool,
     },
+    /// A member that was dialled says that this node was removed from the room while it had no link.
+    KickedOut,
     /// Whether the host's own dials are running.
     HostDialing(bool),
     /// The host asks for something.

@@ -124,6 +124,7 @@ async fn the_same_stream_carries_what_follows() {
 
     let ack = HelloAck {
         code: 0,
+        kicked: false,
         reason: 0,
         bytes: Vec::new(),
         hello: hello(Vec::new()),
@@ -420,6 +421,7 @@ async fn a_hello_that_is_too_long_or_has_something_behind_it_is_refused() {
 
     let ack = HelloAck {
         code: -18,
+        kicked: false,
         reason: 0,
         bytes: vec![0; MAX_HELLO_BYTES],
         hello: hello(Vec::new()),
@@ -446,6 +448,7 @@ async fn a_rejection_arrives_before_the_close_even_at_a_dialler_that_reads_late(
     let (endpoints, (mut d_send, mut d_recv), (mut a_send, _a_recv)) = open_streams().await;
     let ack = HelloAck {
         code: -18,
+        kicked: false,
         reason: 0,
         bytes: vec![3; 2000],
         hello: hello(vec![4; MAX_JOIN_PAYLOAD_BYTES]),

@@ -547,6 +547,7 @@ async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
     in_time(read_hello(&mut recv)).await.expect("a Hello");
     let ack = HelloAck {
         code: 0,
+        kicked: false,
         reason: 0,
         bytes: Vec::new(),
         hello: other.hello(),

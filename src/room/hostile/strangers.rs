@@ -393,6 +393,7 @@ async fn an_acceptor_cannot_make_a_failure_look_like_success() {
             in_time(read_hello(&mut recv)).await.expect("a Hello");
             let ack = HelloAck {
                 code: said,
+                kicked: false,
                 reason: 0,
                 bytes: Vec::new(),
                 hello: liar.hello(),
