@@ -156,8 +156,10 @@ impl Node {
 
     /// The newer limit holds, and whoever was kicked stays out.
     fn go_by_decrees(&mut self, now: Time, decrees: Decrees) {
-        let known = (self.decrees.version.clone(), self.decrees.kicked.len());
-        if decrees.version > self.decrees.version {
+        let known = self.decrees.clone();
+        // Two that led in one term may have counted alike.
+        let limit = (&self.decrees.version, self.decrees.max_peers);
+        if (&decrees.version, decrees.max_peers) > limit {
             self.decrees.version = decrees.version;
             self.decrees.max_peers = decrees.max_peers;
         }
@@ -172,8 +174,7 @@ impl Node {
             self.decrees.kicked.push((peer.clone(), key));
             self.out(now, &peer, 0, Vec::new());
         }
-        let knows = (self.decrees.version.clone(), self.decrees.kicked.len());
-        if self.is_leader() && known != knows {
+        if self.is_leader() && known != self.decrees {
             self.tell_all_decrees();
         }
     }

@@ -319,3 +319,19 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
         assert!(told.contains(&ended(EndReason::Kicked, 0, b"")), "{told:?}");
     }
 }
+
+#[test]
+fn two_limits_that_were_counted_alike_end_as_one() {
+    let limit = |max_peers| Decrees {
+        version: (Stamp::default(), 1),
+        max_peers,
+        kicked: Vec::new(),
+    };
+    for order in [[3, 5], [5, 3]] {
+        let mut net = Net::room(&["a", "b"]);
+        for max_peers in order {
+            net.forge("a", "b", Message::Decrees(limit(max_peers)));
+        }
+        assert_eq!(net.node("b").max_peers(), 5);
+    }
+}
