@@ -334,7 +334,7 @@ impl Node {
             self.told_leader = self.election.leader().cloned();
             self.event(Event::LeaderChanged(self.told_leader.clone()));
             self.decider_changed(now);
-            self.go_by_the_leader_s_decrees(now);
+            self.share_decrees(now);
         }
     }
 

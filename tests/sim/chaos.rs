@@ -2,13 +2,14 @@
 //!
 //! Swarm selection: every run draws which kinds of faults it has, so that some runs have all of one kind.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::node::{Command, LinkEnd};
+use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::wire::{Authority, MergePolicy};
 
@@ -22,6 +23,8 @@ const UPKEEP: Duration = Duration::from_secs(1);
 const VIEW_BOUND: Duration = Duration::from_secs(13);
 /// Agreement for so long is no accident of messages that are still under way.
 const SETTLED: Duration = Duration::from_secs(1);
+/// No run lasts so long with its faults.
+const UNTIL_HEALED: Duration = Duration::from_secs(60);
 /// How long the agreed leader must stay after healing.
 const QUIET: Duration = Duration::from_secs(5);
 
@@ -66,9 +69,12 @@ enum Fault {
     Datagrams,
     Join,
     Reconnect,
+    Observe,
+    Kick,
+    Limit,
 }
 
-const FAULTS: [Fault; 11] = [
+const FAULTS: [Fault; 14] = [
     Fault::Crash,
     Fault::Leave,
     Fault::Pause,
@@ -80,6 +86,9 @@ const FAULTS: [Fault; 11] = [
     Fault::Datagrams,
     Fault::Join,
     Fault::Reconnect,
+    Fault::Observe,
+    Fault::Kick,
+    Fault::Limit,
 ];
 
 /// What ends a fault.
@@ -217,8 +226,11 @@ impl Run {
             }
             if self.world.calm_since.is_some() {
                 let first = running[0];
-                if slot != first {
-                    self.world.connect(slot, first);
+                for other in others {
+                    // Without their places those that were parted for long do not dial each other again.
+                    if other == first || self.world.settings.member_hold < UNTIL_HEALED {
+                        self.world.connect(slot, other);
+                    }
                 }
                 if leaderless {
                     let _ = self.world.command(slot, Command::EnableAutoElection(true));
@@ -236,7 +248,7 @@ impl Run {
             }
             Undo::Resume(slot) => self.world.resume(slot),
             Undo::Start(slot) => {
-                if self.world.slots[slot].process.is_none() {
+                if self.world.slots[slot].process.is_none() && !self.world.slots[slot].kicked {
                     let running = self.world.running();
                     self.world.start(slot);
                     if let Some(contact) = running.choose(&mut self.world.rng) {
@@ -312,6 +324,38 @@ impl Run {
                 let other = *running.choose(&mut self.world.rng).expect("not empty");
                 self.world.connect(victim, other);
             }
+            Fault::Observe => {
+                let eligible = self.world.rng.random_bool(0.5);
+                self.world.set_eligible(victim, eligible);
+            }
+            Fault::Kick => self.kick(victim),
+            Fault::Limit => {
+                let max_peers = self.world.rng.random_range(0..100);
+                for leader in self.world.leaders() {
+                    // It leads, so it may.
+                    let _ = self.world.command(leader, Command::SetMaxPeers(max_peers));
+                }
+            }
+        }
+    }
+
+    /// Somebody who leads kicks; two at least are left.
+    fn kick(&mut self, victim: usize) {
+        let left = self.world.slots.iter().filter(|slot| !slot.kicked).count();
+        let Some(leader) = self.world.leaders().choose(&mut self.world.rng).copied() else {
+            return;
+        };
+        // It may be the only one that holds the other two together.
+        if left <= 2 || leader == victim || self.apart.is_some() {
+            return;
+        }
+        let kick = Command::Kick {
+            peer: self.world.slots[victim].id.clone(),
+            code: 1,
+            bytes: Vec::new(),
+        };
+        if self.world.command(leader, kick).is_ok() {
+            self.world.slots[victim].kicked = true;
         }
     }
 
@@ -357,13 +401,16 @@ impl Run {
                 .process
                 .as_ref()
                 .is_some_and(|process| process.leaving);
-            if leaving {
+            // The host of one that was kicked has noticed by now.
+            if leaving || self.world.slots[slot].kicked {
                 self.world.crash(slot);
             }
             if self.world.slots[slot].process.is_none() {
                 self.undo(Undo::Start(slot));
             }
             let _ = self.world.command(slot, Command::EnableAutoElection(true));
+            self.world
+                .set_eligible(slot, self.world.slots[slot].eligible);
         }
         // What is still under way was delayed by the last of the faults.
         self.world.calm_since = Some(self.world.now + Duration::from_millis(400));
@@ -401,6 +448,7 @@ impl Run {
                     .violate("P14", format!("the leader did not stay: {text}"));
             }
         }
+        self.same_limit();
         let noise = self.world.election_messages - spoken;
         if self.world.violation.is_none() && noise > 0 {
             self.world.violate(
@@ -412,6 +460,19 @@ impl Run {
 }
 
 impl Run {
+    /// Where every member's word counts, all go by one limit whom its leader can reach.
+    fn same_limit(&mut self) {
+        let running = self.world.running().into_iter();
+        let limits: BTreeSet<u32> = running
+            .filter_map(|slot| self.world.node(slot).map(Node::max_peers))
+            .collect();
+        let anyone = self.world.settings.authority == Authority::Anyone;
+        if limits.len() > 1 && anyone && self.apart.is_none() {
+            let text = format!("{limits:?} are all in force");
+            self.world.violate("limit", text);
+        }
+    }
+
     /// Whether all pairs are linked that can be.
     fn is_mesh(&self) -> bool {
         let all = 0..self.world.slots.len();
@@ -420,7 +481,8 @@ impl Run {
             let apart = self
                 .apart
                 .is_some_and(|pair| pair == (a, b) || pair == (b, a));
-            a == b || apart || self.world.is_linked(a, b)
+            let out = self.world.slots[a].kicked || self.world.slots[b].kicked;
+            a == b || apart || out || self.world.is_linked(a, b)
         })
     }
 }
@@ -446,6 +508,9 @@ fn draw_settings(world: &mut World) -> Settings {
     }
     if world.rng.random_bool(0.5) {
         settings.recovery = Recovery::AutoElect;
+    }
+    if world.rng.random_bool(0.25) {
+        settings.member_hold = world.between(Duration::from_secs(1), Duration::from_secs(8));
     }
     if world.rng.random_bool(0.1) {
         settings.heartbeat_interval = Duration::from_millis(200);

@@ -57,6 +57,8 @@ struct Life {
     lost: BTreeMap<PeerId, u64>,
     /// Who said farewell, and in which of its lives.
     said_farewell: BTreeMap<PeerId, u64>,
+    /// Who was kicked, as it was told.
+    kicked: BTreeSet<PeerId>,
     led_under: Option<Record>,
     followed: Option<(Stamp, PeerId)>,
     round: u64,
@@ -99,6 +101,7 @@ impl Checker {
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
                 said_farewell: BTreeMap::new(),
+                kicked: BTreeSet::new(),
                 led_under: None,
                 followed: None,
                 round: 0,
@@ -115,6 +118,9 @@ impl Checker {
     pub(crate) fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
         for output in outputs {
             self.output(slot, output)?;
+            ensure(seen.may_lead || !is_vote(output), "P6", || {
+                format!("slot {slot} may not lead and votes: {output:?}")
+            })?;
         }
         self.state(slot, seen)
     }
@@ -145,6 +151,7 @@ impl Checker {
             }
             Output::Event(Event::Joined(peer)) => {
                 life.said_farewell.remove(peer);
+                life.stays_out(peer)?;
                 let births = self.births.get(peer).copied().unwrap_or(0);
                 let known = life.joined.insert(peer.clone(), births);
                 ensure(
@@ -162,6 +169,7 @@ impl Checker {
             }
             Output::Event(Event::Returned(peer)) => {
                 let births = life.lost.remove(peer);
+                life.stays_out(peer)?;
                 ensure(births == self.births.get(peer).copied(), "P8", || {
                     format!("{} hears that {peer} is back, who was not lost", life.id)
                 })?;
@@ -172,6 +180,9 @@ impl Checker {
                 ensure(births.is_some(), "P8", || {
                     format!("{} hears that {peer} left, who had not joined", life.id)
                 })?;
+                if *why == LeftReason::Kicked {
+                    life.kicked.insert(peer.clone());
+                }
                 if let (LeftReason::Left, Some(births)) = (why, births) {
                     life.said_farewell.insert(peer.clone(), births);
                 }
@@ -260,6 +271,13 @@ impl Life {
                 "{} voted for {given} and for {candidate} in {stamp:?}",
                 self.id
             )
+        })
+    }
+
+    /// Whoever was kicked is not linked again where that is known.
+    fn stays_out(&self, peer: &PeerId) -> Checked {
+        ensure(!self.kicked.contains(peer), "kick", || {
+            format!("{} links {peer}, who was kicked", self.id)
         })
     }
 
@@ -356,6 +374,19 @@ impl Life {
             || format!("{id} leads with {:?} of {:?}", won.granted, won.electorate),
         )
     }
+}
+
+fn is_vote(output: &Output) -> bool {
+    let Output::Transmit { envelope, .. } = output else {
+        return false;
+    };
+    matches!(
+        envelope.message,
+        Message::Election(
+            ElectionMessage::VoteResponse { granted: true, .. }
+                | ElectionMessage::PreVoteResponse { granted: true, .. }
+        )
+    )
 }
 
 /// The answer to a farewell goes to a peer that is leaving the membership in the same step.
@@ -542,6 +573,33 @@ mod tests {
         let mut now = lead(&mine, &me, Some(&alone));
         now.may_lead = false;
         assert_eq!(property(checker().observe(0, &[shown("m")], &now)), "P6");
+    }
+
+    #[test]
+    fn an_observer_that_votes_is_reported() {
+        let (mut checker, undecided) = (checker(), Record::undecided(stamp(1)));
+        let candidate = id("a");
+        let mut now = seen(&undecided, None);
+        now.members = vec![&candidate];
+        now.may_lead = false;
+        let outputs = [joined("a"), vote(1, "a")];
+        assert_eq!(property(checker.observe(0, &outputs, &now)), "P6");
+    }
+
+    #[test]
+    fn a_kicked_peer_that_is_linked_again_is_reported() {
+        let none = Record::default();
+        let left = Output::Event(Event::Left {
+            peer: id("a"),
+            why: LeftReason::Kicked,
+            code: 0,
+            bytes: Vec::new(),
+        });
+        let outputs = [joined("a"), left, joined("a")];
+        assert_eq!(
+            property(checker().observe(0, &outputs, &seen(&none, None))),
+            "kick"
+        );
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Process {
     pub(crate) host_dials: u32,
     /// The link of each peer, by slot.
     pub(crate) sessions: BTreeMap<usize, u64>,
+    /// Which peers it was told may lead.
+    may_lead: BTreeMap<PeerId, bool>,
     wake_at: Option<Time>,
     ticks: (Time, u32),
 }
@@ -56,6 +58,8 @@ pub(crate) struct Slot {
     pub(crate) eligible: bool,
     /// Every `LeaderChanged` that the host was told, with the time.
     pub(crate) told: Vec<(Time, Option<PeerId>)>,
+    /// Whether its peer was kicked: nobody starts there again.
+    pub(crate) kicked: bool,
     /// Every other event that the host was told.
     pub(crate) events: Vec<(Time, Event)>,
 }
@@ -85,6 +89,8 @@ pub(crate) struct Settings {
     pub(crate) delay: (Duration, Duration),
     /// Timers fire up to so much late.
     pub(crate) lateness: Duration,
+    /// How long a lost member keeps its place.
+    pub(crate) member_hold: Duration,
 }
 
 impl Default for Settings {
@@ -99,6 +105,7 @@ impl Default for Settings {
             recovery: Recovery::Hold,
             delay: (Duration::from_millis(1), Duration::from_millis(5)),
             lateness: Duration::ZERO,
+            member_hold: Duration::from_secs(60),
         }
     }
 }
@@ -253,6 +260,7 @@ impl World {
             leaving: false,
             host_dials: 0,
             sessions: BTreeMap::new(),
+            may_lead: BTreeMap::new(),
             wake_at: None,
             ticks: (Time::ZERO, 0),
         });
@@ -271,7 +279,7 @@ impl World {
             max_connections: 64,
             auto_reconnect: true,
             reconnect: Reconnect::default(),
-            member_hold: Duration::from_secs(60),
+            member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
             ask_host: false,
             auto_election: true,
@@ -422,6 +430,15 @@ impl World {
         self.feed(slot, Input::Command(command))
     }
 
+    /// The host says whether its node may lead.
+    pub(crate) fn set_eligible(&mut self, slot: usize, eligible: bool) {
+        if let Some(process) = &mut self.slots[slot].process {
+            process.eligible = eligible;
+        }
+        // Without a fixed host it cannot be refused.
+        let _ = self.command(slot, Command::SetEligible(eligible));
+    }
+
     /// One input of a node, with everything that follows from it.
     pub(crate) fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
         let now = self.now;
@@ -435,6 +452,20 @@ impl World {
                 1
             };
             process.ticks = (now, count);
+        }
+        match &input {
+            Input::LinkUp(link) => {
+                process.may_lead.insert(link.peer.clone(), link.eligible);
+            }
+            Input::Message { from, envelope } => {
+                let member = process.node.membership().get(from);
+                if let Message::Standing { eligible, .. } = envelope.message
+                    && member.is_some_and(|member| member.incarnation == envelope.incarnation)
+                {
+                    process.may_lead.insert(from.clone(), eligible);
+                }
+            }
+            _ => {}
         }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
         let result = process.node.handle(now, input);
@@ -465,10 +496,7 @@ impl World {
         };
         let rules = process.node.election().rules();
         let members: Vec<&PeerId> = process.node.membership().iter().map(|(id, _)| id).collect();
-        let may_vote = |id: &&PeerId| {
-            let slot = self.slots.iter().find(|slot| slot.id == **id);
-            slot.is_some_and(|slot| slot.eligible)
-        };
+        let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
         let seen = Seen {
             record: rules.record(),
             leader: process.node.leader(),
@@ -639,6 +667,7 @@ impl Slot {
             life: 0,
             process: None,
             eligible: true,
+            kicked: false,
             told: Vec::new(),
             events: Vec::new(),
         }

@@ -85,6 +85,10 @@ impl Node {
 
     /// Ends the session with a kicked peer.
     fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        // The leader's word may not have reached it.
+        if self.membership.get(peer).is_some() {
+            self.tell_decrees(peer);
+        }
         self.close(peer, LinkEnd::Kicked);
         let gone = Gone::Left { successor: None };
         self.remove_with(now, peer, gone, LeftReason::Kicked, code, bytes);
@@ -133,17 +137,29 @@ impl Node {
         }
     }
 
-    /// What the leader said before it was known to lead.
-    pub(super) fn go_by_the_leader_s_decrees(&mut self, now: Time) {
-        let leader = self.election.leader();
-        if let Some(decrees) = leader.and_then(|leader| self.decreed_by.remove(leader)) {
+    /// Another leads. A former leader may have been lost before all had its word: the new one is told what is
+    /// known here, and tells everybody what it knows.
+    pub(super) fn share_decrees(&mut self, now: Time) {
+        let Some(leader) = self.election.leader().cloned() else {
+            return;
+        };
+        if leader == self.me {
+            self.tell_all_decrees();
+        } else if self.membership.get(&leader).is_some() {
+            self.tell_decrees(&leader);
+        }
+        // What it said before it was known to lead.
+        if let Some(decrees) = self.decreed_by.remove(&leader) {
             self.go_by_decrees(now, decrees);
         }
     }
 
     /// The newer limit holds, and whoever was kicked stays out.
     fn go_by_decrees(&mut self, now: Time, decrees: Decrees) {
-        if decrees.version > self.decrees.version {
+        let known = self.decrees.clone();
+        // Two that led in one term may have counted alike.
+        let limit = (&self.decrees.version, self.decrees.max_peers);
+        if (&decrees.version, decrees.max_peers) > limit {
             self.decrees.version = decrees.version;
             self.decrees.max_peers = decrees.max_peers;
         }
@@ -157,6 +173,9 @@ impl Node {
             }
             self.decrees.kicked.push((peer.clone(), key));
             self.out(now, &peer, 0, Vec::new());
+        }
+        if self.is_leader() && known != self.decrees {
+            self.tell_all_decrees();
         }
     }
 

@@ -297,3 +297,41 @@ fn the_leader_s_limit_holds_at_every_contact_and_under_the_next_leader() {
         Some(Verdict::Accepted)
     );
 }
+
+#[test]
+fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
+    for next in ["b", "c"] {
+        let mut net = Net::room(&["a", "b", "c", "d"]);
+        // Before it is lost it reaches one member, which may or may not be the next leader.
+        net.unlink("a", "c", LinkEnd::Silent);
+        net.unlink("a", "d", LinkEnd::Silent);
+        net.order("a", Command::SetMaxPeers(9));
+        net.order("a", kick("d", 1, b""));
+        net.run(DELAY);
+        net.kill("a", true);
+        net.order(next, Command::SetLeader(id(next)));
+        net.run(ms(1000));
+        for member in ["b", "c"] {
+            assert_eq!(net.node(member).max_peers(), 9, "{next} leads");
+            assert!(!net.has(member, "d"), "{next} leads");
+        }
+        let told = net.events("d");
+        assert!(told.contains(&ended(EndReason::Kicked, 0, b"")), "{told:?}");
+    }
+}
+
+#[test]
+fn two_limits_that_were_counted_alike_end_as_one() {
+    let limit = |max_peers| Decrees {
+        version: (Stamp::default(), 1),
+        max_peers,
+        kicked: Vec::new(),
+    };
+    for order in [[3, 5], [5, 3]] {
+        let mut net = Net::room(&["a", "b"]);
+        for max_peers in order {
+            net.forge("a", "b", Message::Decrees(limit(max_peers)));
+        }
+        assert_eq!(net.node("b").max_peers(), 5);
+    }
+}
