@@ -71,8 +71,8 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions"]);
-    survives(&mut Command::new(program), &tests);
+    tests.extend(["reload", "exceptions", "poll"]);
+    survives(Command::new(program).args(&tests), &tests);
 }
 
 #[test]
