@@ -31,3 +31,8 @@ fn nothing_that_was_confirmed_is_lost_when_three_leaders_are_killed() {
 fn a_leader_that_was_stopped_does_not_overwrite_the_state() {
     shows("a_leader_that_was_stopped_does_not_overwrite_the_state");
 }
+
+#[test]
+fn a_leader_that_was_cut_off_is_refused_when_it_comes_back() {
+    shows("a_leader_that_was_cut_off_is_refused_when_it_comes_back");
+}
