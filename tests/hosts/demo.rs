@@ -13,6 +13,10 @@ fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
         .arg("--library")
         .arg(library()));
     assert!(printed.contains("OK: three hosts"), "{printed}");
+    assert!(
+        printed.contains("carried on with all that the three had"),
+        "{printed}"
+    );
 }
 
 /// The plain C example loads the library with dlopen, and shares a room with the Python one.

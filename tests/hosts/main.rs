@@ -9,6 +9,7 @@ mod chaos;
 mod classic;
 mod demo;
 mod discovery;
+mod migration;
 mod promises;
 mod rooms;
 mod survive;

@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(Path(__file__).with_name("puppet"))]
 
 import demo
+import lab
 
 UNITS = {"ann": 1, "bob": 1_000, "cid": 1_000_000}
 LIMIT = 999  # commands of each member, so that the counter can be read
@@ -31,8 +32,11 @@ STOPPED_SECONDS = 4.0
 class Member(demo.Host):
     """A process; the same name may have several, one after the other."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, machine=None):
         super().__init__(*arguments)
+        self.machine = machine
+        if machine:
+            self.command = ["nsenter", f"--net=/proc/{os.getpid()}/fd/{machine.namespace}"] + self.command
         self.typed = 0
         self.chat = []
 
@@ -51,7 +55,7 @@ class Member(demo.Host):
 class Story(demo.Room):
     """A room, and a thread that gives all its members commands."""
 
-    def __init__(self, lobby):
+    def __init__(self, lobby, machines=None):
         super().__init__({}, demo.Screen(), f"migration-{os.getpid()}")
         library = Path(os.environ["MMN_LIBRARY"]).resolve()
         self.environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
@@ -59,6 +63,7 @@ class Story(demo.Room):
             "csharp": ["mono", lobby],
             "python": [sys.executable, str(ROOT / "examples" / "python" / "lobby.py")],
         }
+        self.machines = machines or {}
         self.hosts = [self.member(name) for name in UNITS]
         self.gone = []
         self.streaming = threading.Event()
@@ -67,7 +72,9 @@ class Story(demo.Room):
         self.stream = threading.Thread(target=self.talk, daemon=True)
 
     def member(self, name):
-        return Member(name, self.commands[LANGUAGES[name]], self.environment, self.screen, self.changed)
+        command = self.commands[LANGUAGES[name]]
+        machine = self.machines.get(name)
+        return Member(name, command, self.environment, self.screen, self.changed, machine=machine)
 
     def talk(self):
         while not self.ended.wait(PAUSE_SECONDS):
@@ -199,6 +206,34 @@ def a_leader_that_was_stopped_does_not_overwrite_the_state(lobby):
         assert room.applied() == typed, f"{room.applied()} were applied of {typed}"
         for host in others:
             assert host.chat.count(f"{stale.name}: a word of the old leader") == 1, f"{host.name} saw {host.chat}"
+        room.leave(room.hosts)
+
+
+def a_leader_that_was_cut_off_is_refused_when_it_comes_back(lobby):
+    """It goes on as leader for a while, and its updates wait for the others in its library, under its old stamp."""
+    with lab.Lab(*UNITS) as machines, Story(lobby, machines.hosts) as room:
+        room.open()
+        stale = room.agree(room.hosts)
+        others = [host for host in room.hosts if host is not stale]
+        stale.machine.cut()
+        stale.type("a word of the old leader")
+        own = f"{stale.name}: a word of the old leader"
+        room.wait([stale], PATIENCE_SECONDS, lambda: None if own in stale.chat else f"{stale.name} did not apply it")
+        fresh = room.agree(others)
+        room.wait(
+            others,
+            PATIENCE_SECONDS,
+            lambda: None if fresh.state.position[0] > stale.state.position[0] else "no new reign",
+        )
+        stale.machine.join()
+        assert room.agree(room.hosts) is fresh, "the leader that was cut off leads again"
+        room.settle()
+        typed = {name: room.typed(name) for name in UNITS}
+        assert room.applied() == typed, f"{room.applied()} were applied of {typed}"
+        # Applied twice at the old leader, where the first time did not count; once everywhere else.
+        for host in others:
+            assert host.chat.count(own) == 1, f"{host.name} saw {host.chat}"
+        assert stale.chat.count(own) <= 2, stale.chat
         room.leave(room.hosts)
 
 

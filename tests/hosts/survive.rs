@@ -1,10 +1,10 @@
 //! What a host may do at any time: unregister while events flow, shut down with events in flight, open and
 //! close rooms and the library itself again and again, call everything from inside callbacks.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tools::{compile_c, compile_cpp, compile_csharp, library, root, run};
+use crate::tools::{compile_c, compile_cpp, compile_csharp, library, output, root, run};
 
 fn survives(command: &mut Command, tests: &[&str]) {
     let library = library();
@@ -12,6 +12,8 @@ fn survives(command: &mut Command, tests: &[&str]) {
     let printed = run(command
         .current_dir(root())
         .env("MMN_LIBRARY", &library)
+        .env("MMN_GUEST", root().join("bindings/python/tests/guest.py"))
+        .env("MMN_LAYOUT", layout())
         .env("LD_LIBRARY_PATH", folder)
         // One arena, so that what the C library keeps for each thread is no growth.
         .env("MALLOC_ARENA_MAX", "1"));
@@ -22,6 +24,31 @@ fn survives(command: &mut Command, tests: &[&str]) {
             "no line \"{line}\" in:\n{printed}"
         );
     }
+}
+
+/// The structs of the header as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
+fn layout() -> PathBuf {
+    let header = std::fs::read_to_string(root().join("include/meta_mystia_network.h"));
+    let header = header.expect("the header");
+    let mut program = String::from(
+        "#include <meta_mystia_network.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n",
+    );
+    for definition in header.split("\ntypedef struct ").skip(1) {
+        let (name, rest) = definition.split_once(" {").expect("its fields");
+        let (fields, _) = rest.split_once("\n}").expect("its end");
+        program += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
+        for field in fields.lines().filter_map(|line| line.strip_suffix(';')) {
+            let field = field.rsplit([' ', '*']).next().expect("a word");
+            program += &format!("printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));\n");
+        }
+    }
+    program += "return 0;\n}\n";
+    let source = output("layout.c");
+    std::fs::write(&source, program).expect("the program");
+    let program = compile_c(source.to_str().expect("UTF-8"), "layout", &[]);
+    let lines = output("layout.txt");
+    std::fs::write(&lines, run(&mut Command::new(program))).expect("the layout");
+    lines
 }
 
 const EVERYWHERE: [&str; 4] = ["unregister", "shutdown", "restart", "reentry"];
@@ -44,8 +71,8 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions"]);
-    survives(&mut Command::new(program), &tests);
+    tests.extend(["reload", "exceptions", "poll"]);
+    survives(Command::new(program).args(&tests), &tests);
 }
 
 #[test]
@@ -57,14 +84,14 @@ fn csharp() {
     ];
     let program = compile_csharp(&sources, "Survive.exe");
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "queue"]);
-    survives(Command::new("mono").arg(program), &tests);
+    tests.extend(["exceptions", "queue", "poll", "layout"]);
+    survives(Command::new("mono").arg(program).args(&tests), &tests);
 }
 
 #[test]
 fn python() {
     let program = root().join("bindings/python/tests/survive.py");
     let mut tests = EVERYWHERE.to_vec();
-    tests.push("exceptions");
-    survives(Command::new("python3").arg(program), &tests);
+    tests.extend(["exceptions", "poll", "layout"]);
+    survives(Command::new("python3").arg(program).args(&tests), &tests);
 }

@@ -5,8 +5,8 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions (default: all). --rounds: how often `shutdown` shuts
- * down (20).
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions (default: all); and poll, which starts python3 with the
+ * program MMN_GUEST. --rounds: how often `shutdown` shuts down (20).
  */
 #include <meta_mystia_network.hpp>
 
@@ -15,8 +15,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -409,6 +411,85 @@ void test_exceptions() {
   room.shutdown();
 }
 
+// Poll mode and every safe function, with guest.py: rejected, let in, removed.
+void test_poll() {
+  mmn::Library library(library_path);
+  const char* guest_path = std::getenv("MMN_GUEST");
+  MUST(guest_path != nullptr);
+  std::atomic<int> logged{0};
+  mmn::set_log(MMN_LOG_DEBUG, [&](std::int32_t, std::string_view) { logged++; }, library.api());
+  mmn::Options options(library.api());
+  options.bind_address = "127.0.0.1";
+  options.secret = "tea";
+  options.settings.member_hold_ms = 5000;
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-poll";
+  mmn::Room room(library.api(), "main", session, options);
+
+  struct Seen {
+    std::uint32_t kind;
+    std::string peer, data;
+    std::int32_t reason, code;
+    std::uint16_t type;
+    std::uint8_t flags;
+    bool success;
+  };
+  std::deque<Seen> came;
+  const std::thread::id mine = std::this_thread::get_id();
+  room.on_handler_error([](std::exception_ptr) { fail("a handler threw"); });
+  room.on_event([&](const mmn::Event& event) {
+    MUST(std::this_thread::get_id() == mine);
+    came.push_back({event.kind, std::string(event.peer), std::string(event.data), event.reason, event.code, event.type,
+                    event.flags, event.success});
+    if (event.kind == MMN_EVENT_JOIN_REQUEST && event.data == "let me in") room.reject_join(event.request, 7, "später");
+    else if (event.kind == MMN_EVENT_JOIN_REQUEST) room.accept_join(event.request);
+    else if (event.kind == MMN_EVENT_MESSAGE) MUST(code_of([&] { room.poll(); }) == mmn::would_deadlock);
+  });
+  const auto until = [&](std::uint32_t kind) -> const Seen& {
+    for (const auto deadline = Clock::now() + 3 * event_time;;) {
+      for (const Seen& seen : came) {
+        if (seen.kind == kind) return seen;
+      }
+      if (Clock::now() > deadline) fail("no event of kind " + std::to_string(kind) + " in time");
+      room.poll(1);
+      std::this_thread::sleep_for(2ms);
+    }
+  };
+  MUST(until(MMN_EVENT_LEADERSHIP_GAINED).peer == "main");
+  room.enable_join_requests(true);
+  room.set_max_peers(3);
+  room.set_join_payload("");
+  room.set_auto_reconnect(true);
+  room.set_centralized(true);
+  room.set_centralized_auto_forward(true);
+  MUST(room.auto_reconnect() && room.centralized() && room.centralized_auto_forward() && !room.discovering());
+  room.set_compression_threshold(64);
+  room.set_leader_eligible(true);
+  MUST(code_of([&] { room.accept_join(12345); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.stats("guest"); }) == mmn::peer_not_found);
+
+  const std::string command = std::string("PYTHONIOENCODING=utf-8 exec python3 '") + guest_path + "' '" + session + "' '" + room.local_address() + "'";
+  FILE* guest = popen(command.c_str(), "r");
+  MUST(guest != nullptr);
+  MUST(until(MMN_EVENT_JOINED).peer == "guest");
+  const Seen message = until(MMN_EVENT_MESSAGE);
+  MUST(message.peer == "guest" && message.data == "hello" && message.type == 0x0123 && message.flags == 2);
+  MUST(room.stats("guest").messages_received == 1);
+  room.forward("main", "guest", std::string(1000, 'x'));
+  room.set_leader("main");
+  const Seen result = until(MMN_EVENT_SET_LEADER_RESULT);
+  MUST(result.success && result.code == mmn::ok);
+  room.kick("guest", 9, "tschüss");
+  const Seen left = until(MMN_EVENT_LEFT);
+  MUST(left.peer == "guest" && left.reason == MMN_LEFT_KICKED && left.code == 9 && left.data == "tschüss");
+  std::string said;
+  for (int byte; (byte = std::fgetc(guest)) != EOF;) said += static_cast<char>(byte);
+  MUST(pclose(guest) == 0);
+  MUST(said == "rejected 7 später\njoined\nended " + std::to_string(MMN_END_KICKED) + " 9 tschüss\n");
+  room.shutdown();
+  MUST(logged > 0);
+  mmn::set_log(MMN_LOG_OFF, nullptr, library.api());
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -450,4 +531,6 @@ int main(int argc, char** argv) {
   run("restart", test_restart);
   run("reentry", test_reentry);
   run("exceptions", test_exceptions);
+  // It needs Python and the other program.
+  if (std::find(names.begin(), names.end(), "poll") != names.end()) run("poll", test_poll);
 }

@@ -4,7 +4,9 @@
 //   mcs -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue (default: all). --rounds: how often `shutdown` shuts down (20).
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue (default: all); poll, which starts the command MMN_GUEST; and
+// layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT. --rounds: how often
+// `shutdown` shuts down (20).
 
 using System;
 using System.Collections.Generic;
@@ -56,6 +58,14 @@ internal static class Survive
             Run(names, "reentry", Reentry);
             Run(names, "exceptions", Exceptions);
             Run(names, "queue", Queued);
+            if (names.Contains("poll"))
+            {
+                Run(names, "poll", Polled);
+            }
+            if (names.Contains("layout"))
+            {
+                Run(names, "layout", Layout);
+            }
             return 0;
         }
         catch (Exception exception)
@@ -452,6 +462,116 @@ internal static class Survive
             room.Dispose();
             Must(room.Pump() == 0 && received == last, "a handler ran after Dispose returned");
         }
+    }
+
+    // Poll mode and every safe method, with guest.py: rejected, let in, removed.
+    private static void Polled()
+    {
+        string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-poll";
+        int logged = 0;
+        Room.SetLog(LogLevel.Debug, (level, text) => Interlocked.Increment(ref logged));
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        options.Secret = Encoding.UTF8.GetBytes("tea");
+        options.Settings.MemberHoldMs = 5000;
+        using (Room room = Room.Join("main", session, options))
+        {
+            List<RoomEvent> came = new List<RoomEvent>();
+            int mine = Thread.CurrentThread.ManagedThreadId;
+            room.HandlerFailed += exception => violation = exception.ToString();
+            room.Happened += e =>
+            {
+                Must(Thread.CurrentThread.ManagedThreadId == mine, "a handler ran on another thread");
+                came.Add(e);
+                if (e.Kind == EventKind.JoinRequest && Encoding.UTF8.GetString(e.Data) == "let me in")
+                {
+                    room.RejectJoin(e.Request, 7, Encoding.UTF8.GetBytes("später"));
+                }
+                else if (e.Kind == EventKind.JoinRequest)
+                {
+                    room.AcceptJoin(e.Request);
+                }
+                else if (e.Kind == EventKind.Message)
+                {
+                    Must(CodeOf(() => room.Poll()) == ErrorCode.WouldDeadlock, "Poll in a handler is not -15");
+                }
+            };
+            Func<uint, RoomEvent> until = kind =>
+            {
+                Stopwatch clock = Stopwatch.StartNew();
+                while (true)
+                {
+                    RoomEvent found = came.Find(e => e.Kind == kind);
+                    if (found != null)
+                    {
+                        return found;
+                    }
+                    Must(clock.ElapsedMilliseconds < 3 * EventMs, "no event of kind " + kind + " in time");
+                    room.Poll(1);
+                    Thread.Sleep(2);
+                }
+            };
+            Must(until(EventKind.LeadershipGained).Peer == "main", "another leader");
+            room.EnableJoinRequests(true);
+            room.SetMaxPeers(3);
+            room.SetJoinPayload(null);
+            room.AutoReconnect = true;
+            room.Centralized = room.CentralizedAutoForward = true;
+            Must(room.AutoReconnect && room.Centralized && room.CentralizedAutoForward && !room.IsDiscovering, "switches");
+            room.SetCompressionThreshold(64);
+            room.SetLeaderEligible(true);
+            Must(CodeOf(() => room.AcceptJoin(12345)) == ErrorCode.PeerNotFound, "AcceptJoin of no request");
+            Must(CodeOf(() => room.StatsOf("guest")) == ErrorCode.PeerNotFound, "the figures of nobody");
+
+            ProcessStartInfo start = new ProcessStartInfo("python3");
+            start.Arguments = "\"" + Environment.GetEnvironmentVariable("MMN_GUEST") + "\" " + session + " " + room.LocalAddress;
+            start.UseShellExecute = false;
+            start.RedirectStandardOutput = true;
+            start.StandardOutputEncoding = new UTF8Encoding(false);
+            start.EnvironmentVariables["PYTHONIOENCODING"] = "utf-8";
+            using (Process guest = Process.Start(start))
+            {
+                Must(until(EventKind.Joined).Peer == "guest", "another guest");
+                RoomEvent message = until(EventKind.Message);
+                Must(message.Peer == "guest" && Encoding.UTF8.GetString(message.Data) == "hello" && message.MessageType == 0x0123
+                    && message.Flags == 2, "a damaged message");
+                Must(room.StatsOf("guest").MessagesReceived == 1, "StatsOf");
+                room.Forward("main", "guest", new byte[1000]);
+                room.SetLeader("main");
+                RoomEvent result = until(EventKind.SetLeaderResult);
+                Must(result.Success && result.Code == 0, "SetLeader: " + result.Code);
+                room.Kick("guest", 9, Encoding.UTF8.GetBytes("tschüss"));
+                RoomEvent left = until(EventKind.Left);
+                Must(left.Peer == "guest" && left.Reason == LeftReason.Kicked && left.Code == 9
+                    && Encoding.UTF8.GetString(left.Data) == "tschüss", "left: " + left.Reason + " " + left.Code);
+                string said = guest.StandardOutput.ReadToEnd();
+                Must(said == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest said: " + said);
+                guest.WaitForExit();
+            }
+        }
+        Must(logged > 0, "no log");
+        Room.SetLog(LogLevel.Off, null);
+    }
+
+    private static void Layout()
+    {
+        SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
+        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats) })
+        {
+            string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI" : type.Name;
+            own.Add(name + " " + Marshal.SizeOf(type));
+            foreach (FieldInfo field in type.GetFields(BindingFlags.Instance | BindingFlags.Public))
+            {
+                StringBuilder snake = new StringBuilder();
+                foreach (char letter in field.Name == "MessageType" ? "MsgType" : field.Name)
+                {
+                    snake.Append(char.IsUpper(letter) && snake.Length > 0 ? "_" : "").Append(char.ToLowerInvariant(letter));
+                }
+                own.Add(name + "." + snake + " " + Marshal.OffsetOf(type, field.Name));
+            }
+        }
+        string[] header = File.ReadAllLines(Environment.GetEnvironmentVariable("MMN_LAYOUT"));
+        Must(own.SetEquals(header), "the structs are not those of the header: " + string.Join(", ", own));
     }
 
     // ---------------------------------------------------------------- helpers

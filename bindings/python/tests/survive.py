@@ -6,7 +6,8 @@ Each promise is shown with real rooms over loopback and a second process of this
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions (default: all). --rounds: how often `shutdown` shuts down (20).
+NAME: unregister, shutdown, restart, reentry, exceptions, poll (default: all), and layout, which compares the structs with the
+lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: how often `shutdown` shuts down (20).
 """
 
 import argparse
@@ -306,12 +307,92 @@ def test_exceptions(_):
     must(ctypes.sizeof(mmn.NetworkConfig) == 44, "NetworkConfig is not 44 bytes")
 
 
+def test_poll(_):
+    """Poll mode and every safe function, with guest.py: rejected, let in, removed."""
+    came, threads, logged = [], set(), []
+    mmn.set_log(lambda level, text: logged.append(text), mmn.LOG_DEBUG)
+    session = f"survive-python-{os.getpid()}-poll"
+    options = mmn.NetworkOptions(bind_address="127.0.0.1", secret=b"tea", member_hold_ms=5000)
+    with mmn.Room("main", session, options=options) as room:
+
+        def happened(event):
+            threads.add(threading.get_ident())
+            came.append(event)
+            if event.kind == mmn.EVENT_JOIN_REQUEST and event.data == b"let me in":
+                room.reject_join(event.request, 7, "später".encode())
+            elif event.kind == mmn.EVENT_JOIN_REQUEST:
+                room.accept_join(event.request)
+            elif event.kind == mmn.EVENT_MESSAGE:
+                must(code_of(room.poll) == mmn.WOULD_DEADLOCK, "poll() in a handler is not -15")
+
+        def until(kind):
+            deadline = time.monotonic() + 3 * EVENT_SECONDS
+            while True:
+                for event in came:
+                    if event.kind == kind:
+                        return event
+                must(time.monotonic() < deadline, f"no event {kind}; came: {came}")
+                room.poll(1)
+                time.sleep(0.002)
+
+        room.on_event(happened)
+        must(until(mmn.EVENT_LEADERSHIP_GAINED).peer == "main", "another leader")
+        room.enable_join_requests()
+        room.set_max_peers(3)
+        room.auto_reconnect = True
+        must(room.auto_reconnect, "auto_reconnect")
+        room.centralized = room.centralized_auto_forward = True
+        must(room.centralized and room.centralized_auto_forward and not room.discovering, "switches")
+        room.set_compression_threshold(64)
+        room.set_leader_eligible(True)
+        must(code_of(lambda: room.accept_join(12345)) == mmn.PEER_NOT_FOUND, "accept_join of no request")
+        must(code_of(lambda: room.stats("guest")) == mmn.PEER_NOT_FOUND, "stats of nobody")
+        command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest.py")]
+        guest = subprocess.Popen(command + [session, room.local_address], stdout=subprocess.PIPE, text=True)
+        try:
+            must(until(mmn.EVENT_JOINED).peer == "guest", "another guest")
+            message = until(mmn.EVENT_MESSAGE)
+            must((message.peer, message.data, message.type, message.flags) == ("guest", b"hello", 0x0123, 2), f"{message}")
+            must(room.stats("guest").messages_received == 1, "stats")
+            room.forward("main", "guest", b"x" * 1000)
+            room.set_leader("main")
+            result = until(mmn.EVENT_SET_LEADER_RESULT)
+            must(result.success and result.code == mmn.OK, f"{result}")
+            room.kick("guest", 9, "tschüss".encode())
+            left = until(mmn.EVENT_LEFT)
+            must((left.peer, left.reason, left.code, left.data) == ("guest", mmn.LEFT_KICKED, 9, "tschüss".encode()), f"{left}")
+            said = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
+            must(said == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{said}")
+        finally:
+            guest.kill()
+            guest.wait()
+    must(threads == {threading.get_ident()}, "a handler ran on another thread")
+    must(logged, "no log")
+    mmn.set_log(None)
+
+
+def test_layout(_):
+    structs = {
+        "NetworkConfigFFI": mmn.NetworkConfig,
+        "NetworkOptions": mmn.NetworkOptions,
+        "NetworkEvent": mmn.NetworkEvent,
+        "PeerStats": mmn.PeerStats,
+    }
+    own = set()
+    for name, struct in structs.items():
+        own.add(f"{name} {ctypes.sizeof(struct)}")
+        own.update(f"{name}.{field} {getattr(struct, field).offset}" for field, _ in struct._fields_)
+    with open(os.environ["MMN_LAYOUT"]) as header:
+        must(own == set(header.read().splitlines()), f"the structs are not those of the header: {sorted(own)}")
+
+
 TESTS = {
     "unregister": test_unregister,
     "shutdown": test_shutdown,
     "restart": test_restart,
     "reentry": test_reentry,
     "exceptions": test_exceptions,
+    "poll": test_poll,
 }
 
 
@@ -328,7 +409,7 @@ def main():
         # Works even when every Python thread is stuck inside the library.
         faulthandler.dump_traceback_later(TEST_SECONDS, exit=True)
         try:
-            TESTS[name](arguments.rounds)
+            (TESTS | {"layout": test_layout})[name](arguments.rounds)
         except (AssertionError, mmn.NetworkError) as error:
             print(f"FAILED {name}: {error}", file=sys.stderr, flush=True)
             return 1

@@ -1,0 +1,38 @@
+//! The samples' shared state survives its leaders: `migration.py`, with members in C# and Python.
+
+use std::process::Command;
+
+use crate::tools::{compile_csharp, library, root, run};
+
+#[track_caller]
+fn shows(story: &str) {
+    let sources = [
+        "csharp-sample/Lobby.cs",
+        "csharp-sample/SharedState.cs",
+        "bindings/csharp/NativeMethods.cs",
+        "bindings/csharp/Room.cs",
+    ];
+    let lobby = compile_csharp(&sources, "Lobby.exe");
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts/migration.py"))
+        .arg(story)
+        .arg(lobby)
+        .env("MMN_LIBRARY", library()));
+    let last = printed.lines().last().unwrap_or_default();
+    assert!(last.starts_with(&format!("ok {story} ")), "{printed}");
+}
+
+#[test]
+fn nothing_that_was_confirmed_is_lost_when_three_leaders_are_killed() {
+    shows("nothing_that_was_confirmed_is_lost_when_three_leaders_are_killed");
+}
+
+#[test]
+fn a_leader_that_was_stopped_does_not_overwrite_the_state() {
+    shows("a_leader_that_was_stopped_does_not_overwrite_the_state");
+}
+
+#[test]
+fn a_leader_that_was_cut_off_is_refused_when_it_comes_back() {
+    shows("a_leader_that_was_cut_off_is_refused_when_it_comes_back");
+}
