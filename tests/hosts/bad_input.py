@@ -43,6 +43,13 @@ def load():
     lib = ctypes.CDLL(os.environ["MMN_LIBRARY"])
     for name in ("GetLastErrorMessage", "GetLocalAddr", "GetPeerList", "GetCurrentLeader"):
         getattr(lib, name).restype = ctypes.c_char_p
+    for name in ("IsNetworkInitialized", "IsLeader"):
+        getattr(lib, name).restype = ctypes.c_uint8
+    lib.KickPeer.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32]
+    lib.RejectJoin.argtypes = [ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32]
+    lib.AcceptJoin.argtypes = [ctypes.c_uint64]
+    lib.SetJoinPayload.argtypes = [ctypes.c_char_p, ctypes.c_int32]
+    lib.SetMaxPeers.argtypes = [ctypes.c_uint32]
     for name in ("SendToPeer", "BroadcastMessage", "SendToLeader", "SendFromLeader"):
         tail = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8]
         getattr(lib, name).argtypes = ([ctypes.c_char_p] if name == "SendToPeer" else []) + tail
@@ -192,6 +199,29 @@ def calls(friend):
     assert friend.told() == "[('main', 0)]"
 
 
+def moderation():
+    """Who may be in the room: bad arguments first, then what only the leader may."""
+    refused(-3, "peer_id NULL", "KickPeer", None, 0, None, 0)
+    refused(-3, "peer_id", "KickPeer", b"", 0, None, 0)
+    refused(-3, "NULL", "KickPeer", b"friend", 0, None, 1)
+    refused(-3, "length -1", "KickPeer", b"friend", 0, b"x", -1)
+    refused(-3, "3073 3072", "KickPeer", b"friend", 0, b"x" * 3073, 3073)
+    refused(-3, "NULL", "SetJoinPayload", None, 1)
+    refused(-3, "length -1", "SetJoinPayload", b"x", -1)
+    refused(-3, "8193 8192", "SetJoinPayload", b"x" * 8193, 8193)
+    assert lib.SetJoinPayload(b"x" * 8192, 8192) == 0 and lib.SetJoinPayload(None, 0) == 0
+    refused(-5, "99", "AcceptJoin", 99)
+    refused(-5, "99", "RejectJoin", 99, 1, None, 0)
+    refused(-3, "NULL", "RejectJoin", 99, 1, None, 1)
+    refused(-3, "3073 3072", "RejectJoin", 99, 1, b"x" * 3073, 3073)
+    if lib.IsLeader():
+        refused(-5, "nobody", "KickPeer", b"nobody", 0, None, 0)
+        refused(-3, "main", "KickPeer", b"main", 0, None, 0)
+    else:
+        refused(-6, "lead", "KickPeer", b"friend", 0, None, 0)
+        refused(-6, "lead", "SetMaxPeers", 1)
+
+
 def dials(friend):
     """What the dialler is told; the friend stays through all of it."""
     stranger = Other("stranger", b"another room")
@@ -225,6 +255,11 @@ def dials(friend):
 def main():
     ids()
     configs()
+    refused(-1, "KickPeer", "KickPeer", b"friend", 0, None, 0)
+    refused(-1, "SetMaxPeers", "SetMaxPeers", 1)
+    refused(-1, "SetJoinPayload", "SetJoinPayload", None, 0)
+    refused(-1, "AcceptJoin", "AcceptJoin", 1)
+    refused(-1, "RejectJoin", "RejectJoin", 1, 0, None, 0)
     assert lib.InitializeNetwork(b"main", SESSION) == 0
     register()
     friend = Other("friend")
@@ -232,6 +267,7 @@ def main():
     assert results.get(timeout=LIMIT_SECONDS)[1:] == (1, 0)
     until("the friend", lambda: lib.GetPeerList() == b"friend")
     calls(friend)
+    moderation()
     dials(friend)
     assert lib.GetPeerList() == b"friend"
     assert friend.told() == "[('main', 0)]"

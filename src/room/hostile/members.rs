@@ -6,7 +6,8 @@ use super::*;
 use crate::core::election::record::Epoch;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{
-    ElectionMessage, Heartbeat, MAX_CONTROL_FRAME_BYTES, MAX_PEER_LIST_ENTRIES, PeerEntry, Pulse,
+    Candidate, Decrees, ElectionMessage, Heartbeat, MAX_CONTROL_FRAME_BYTES,
+    MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry, Pulse,
 };
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::frame::OWN_FLAG;
@@ -271,6 +272,68 @@ fn offences() -> Vec<(&'static str, Offence)> {
             core(
                 Stamp::default(),
                 Message::PeerList(vec![entry("x", Vec::new()); 10_000]),
+            ),
+        ),
+        (
+            "a long join payload",
+            core(
+                Stamp::default(),
+                Message::JoinRequest {
+                    request: 1,
+                    candidate: Candidate {
+                        entry: entry("x", Vec::new()),
+                        incarnation: Incarnation {
+                            started_us: 1,
+                            random: 1,
+                        },
+                        payload: vec![0; MAX_JOIN_PAYLOAD_BYTES + 1],
+                    },
+                },
+            ),
+        ),
+        (
+            "an admission with many addresses",
+            core(
+                Stamp::default(),
+                Message::Admitted {
+                    entry: entry("x", vec![someone; 5]),
+                    incarnation: Incarnation {
+                        started_us: 1,
+                        random: 1,
+                    },
+                },
+            ),
+        ),
+        (
+            "a kick with a long reason",
+            core(
+                Stamp::default(),
+                Message::Kicked {
+                    peer: id("b"),
+                    key: Fingerprint([9; 32]),
+                    code: 1,
+                    bytes: vec![0; MAX_REASON_BYTES + 1],
+                },
+            ),
+        ),
+        (
+            "a long list of kicked peers",
+            core(
+                Stamp::default(),
+                Message::Decrees(Decrees {
+                    kicked: vec![(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
+                    ..Decrees::default()
+                }),
+            ),
+        ),
+        (
+            "a count of decrees that runs away",
+            core(
+                Stamp::default(),
+                Message::Decrees(Decrees {
+                    version: (Stamp::default(), u64::MAX),
+                    ..Decrees::default()
+                }),
             ),
         ),
         (

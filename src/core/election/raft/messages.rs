@@ -273,19 +273,18 @@ impl Raft {
         pulse: Pulse,
     ) -> Result<(), ElectionError> {
         match pulse {
-            // P6: it may not.
-            Pulse::Leads { record, .. } if !is_eligible(view, from) => {
-                self.check_stamp(&record.stamp)?;
-            }
             Pulse::Leads {
                 record,
                 weight,
                 led_ms,
             } => {
                 self.check_stamp(&record.stamp)?;
+                if let Some(leader) = &record.leader {
+                    is_sender(from, leader)?;
+                }
                 match &record.leader {
-                    Some(leader) => {
-                        is_sender(from, leader)?;
+                    _ if !is_eligible(view, from) => {} // P6: it may not
+                    Some(_) => {
                         self.leader_heard(now, view, from, &record, weight, led_ms);
                     }
                     None => self.campaigning_leader_heard(now, view, from),
