@@ -618,6 +618,11 @@ impl Driver {
     async fn leave(mut self) {
         let limit = Instant::now() + LEAVE_LIMIT;
         self.gate.endpoint.set_server_config(None);
+        // Whoever asks from here on, or has asked, is told at once that the room is closed: leaving takes time.
+        self.commands.close();
+        while self.commands.recv().await.is_some() {}
+        // Discovery must not wait for a reader of what it finds.
+        self.discovered.close();
         let mut discovery = None;
         if let Some(running) = self.discovery.take() {
             discovery = running.say_goodbye().await;

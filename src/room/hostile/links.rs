@@ -1,5 +1,6 @@
 //! Two links at once, links that are lost and come back, links that a host ends.
 
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::cut::{cut, heal};
@@ -276,4 +277,46 @@ async fn calls_during_a_close_get_an_answer() {
             in_time(call).await.expect("answered");
         }
     }
+}
+
+#[tokio::test]
+async fn calls_during_a_close_do_not_wait_for_it() {
+    let mut config = quick();
+    config.incoming_queue_capacity = 1;
+    let pair = Pair::settled_with("slow close", config).await;
+    // The other host takes nothing, so that what is queued for it is flushed for a second.
+    let (release, released) = blocking::sync_channel::<()>(0);
+    let released = Mutex::new(released);
+    let stand_still = move |_: &Incoming| {
+        let released = released.lock().expect("one at a time");
+        let _ = released.recv_timeout(PATIENCE);
+    };
+    let dispatch = pair.b.room.dispatch();
+    dispatch.register_receive(Some(Arc::new(stand_still)));
+    for _ in 0..16 {
+        let _ = pair.a.room.send_to(&id("b"), message(b"x"));
+    }
+    let room = Arc::clone(&pair.a.room);
+    let calling = tokio::task::spawn_blocking(move || {
+        let mut longest = Duration::ZERO;
+        loop {
+            let start = Instant::now();
+            let open = room.enable_auto_election(true).is_ok();
+            longest = longest.max(start.elapsed());
+            if !open {
+                return longest;
+            }
+        }
+    });
+    let room = Arc::clone(&pair.a.room);
+    let start = Instant::now();
+    let closing = tokio::task::spawn_blocking(move || room.close());
+    let longest = in_time(calling).await.expect("answered");
+    in_time(closing).await.expect("no panic");
+    let took = start.elapsed();
+    drop(release);
+    assert!(
+        longest * 2 < took,
+        "a call took {longest:?}, the close {took:?}"
+    );
 }
