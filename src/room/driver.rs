@@ -2,17 +2,16 @@
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc as blocking;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::Admissions;
+use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
@@ -20,20 +19,19 @@ use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::raft::Recovery;
 use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
-use crate::core::introductions::{Dial, Reconnect, is_dialable};
+use crate::core::introductions::Reconnect;
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
-use crate::dispatch::{self, ConnectionResult, Event as HostEvent, JoinRequest, LeaderChange};
+use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
-use crate::net::dial::{Ask, DialLocks, Gate, Refused};
+use crate::net::dial::{Ask, DialLocks, Gate};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket::{self, Bound};
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
-use crate::target::{Host, Target};
 
 #[cfg(test)]
 use super::hostile::cut::CuttableRuntime as UdpRuntime;
@@ -54,8 +52,6 @@ const LATE: Duration = Duration::from_millis(100);
 const CATCH_UP: Duration = Duration::from_millis(20);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
-/// Time between two dials of one member at different addresses.
-const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
 /// Addresses found by discovery of which the host is still to be told.
@@ -92,14 +88,6 @@ pub(super) fn run(
     // Dropping the runtime ends its tasks and waits for a resolver that is still running.
 }
 
-/// How a dial ended.
-enum DialDone {
-    /// One that the core asked for.
-    Core(PeerId, Result<PeerId, Refused>),
-    /// One that the host asked for.
-    Host(String, Result<PeerId, Refused>),
-}
-
 /// The state of the network thread.
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
@@ -109,8 +97,8 @@ pub(super) struct Driver {
     pub(super) surroundings: Surroundings,
     pub(super) policy: RoomPolicy,
     pub(super) broadcasts: Broadcasts,
-    gate: Arc<Gate>,
-    bound: Bound,
+    pub(super) gate: Arc<Gate>,
+    pub(super) bound: Bound,
     origin: Instant,
     /// The core is not ticked before: what has arrived is read first.
     tick_after: Option<Instant>,
@@ -118,13 +106,13 @@ pub(super) struct Driver {
     asks: mpsc::Receiver<Ask>,
     link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     dials: mpsc::UnboundedReceiver<DialDone>,
-    dial_done: mpsc::UnboundedSender<DialDone>,
+    pub(super) dial_done: mpsc::UnboundedSender<DialDone>,
     /// Peers to disconnect that have taken what was queued for them.
     disconnects: mpsc::UnboundedReceiver<PeerId>,
     flushed: mpsc::UnboundedSender<PeerId>,
     discovery: Option<Discovery>,
     discovered: mpsc::Receiver<SocketAddr>,
-    host_dials: usize,
+    pub(super) host_dials: usize,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
     leave_asked: bool,
@@ -340,16 +328,7 @@ impl Driver {
             match output {
                 Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
-                Output::Dial(dial) => {
-                    let gate = Arc::clone(&self.gate);
-                    let done = self.dial_done.clone();
-                    tokio::spawn(async move {
-                        let peer = dial.peer.clone();
-                        let result = dial_member(&gate, dial).await;
-                        // Without a driver nobody waits for it.
-                        let _ = done.send(DialDone::Core(peer, result));
-                    });
-                }
+                Output::Dial(dial) => self.dial(dial),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
@@ -523,64 +502,6 @@ impl Driver {
         Ok(())
     }
 
-    fn connect(&mut self, text: String, target: Target) {
-        self.host_dials += 1;
-        self.feed(Input::HostDialing(true));
-        let gate = Arc::clone(&self.gate);
-        let done = self.dial_done.clone();
-        let bound = self.bound;
-        tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound).await;
-            let _ = done.send(DialDone::Host(text, result));
-        });
-    }
-
-    fn dialled(&mut self, done: DialDone) {
-        match done {
-            DialDone::Core(peer, Err(refused)) => {
-                tracing::debug!(%peer, code = ?refused.code, "a dial failed");
-                if refused.kicked && self.node.absent().any(|lost| *lost == peer) {
-                    self.feed(Input::KickedOut);
-                    return;
-                }
-                // Its own dial was faster, and that link is lost again by now.
-                let once_more = refused.code == Code::AlreadyConnected
-                    && self.node.absent().any(|lost| *lost == peer);
-                let hopeless = is_hopeless(refused.code) && !once_more;
-                self.feed(Input::DialFailed { peer, hopeless });
-            }
-            DialDone::Core(peer, Ok(_)) => {
-                if self.node.membership().get(&peer).is_none() {
-                    // Whoever holds the key goes by another name than the introduction said; or it is gone again.
-                    self.feed(Input::DialFailed {
-                        peer,
-                        hopeless: false,
-                    });
-                }
-            }
-            DialDone::Host(target, result) => {
-                self.host_dials -= 1;
-                let dialing = self.host_dials > 0;
-                self.feed(Input::HostDialing(dialing));
-                let (peer, refused) = match result {
-                    Ok(peer) => (Some(peer), Code::Ok.into()),
-                    Err(refused) => (None, refused),
-                };
-                self.shared
-                    .dispatch
-                    .push(HostEvent::ConnectionResult(ConnectionResult {
-                        target,
-                        success: matches!(refused.code, Code::Ok | Code::AlreadyConnected),
-                        code: refused.code.value(),
-                        peer,
-                        reason: refused.reason,
-                        bytes: refused.bytes,
-                    }));
-                self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-    }
-
     /// Discovery has found a member, and the host wants to know.
     fn found(&self, address: SocketAddr) {
         tracing::info!(%address, "discovered");
@@ -705,34 +626,6 @@ fn node_config(
     }
 }
 
-/// Dials a member at all of its addresses, one shortly after the other; the first link is taken.
-async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
-    let mut attempts = JoinSet::new();
-    let mut wait = Duration::ZERO;
-    for address in dial.addresses {
-        let gate = Arc::clone(gate);
-        attempts.spawn(async move {
-            tokio::time::sleep(wait).await;
-            let limit = gate.handshake_timeout;
-            gate.dial(address, Some(dial.key), false, limit).await
-        });
-        wait += DIAL_STAGGER;
-    }
-    let mut result = Err(Code::ConnectionFailed.into());
-    while let Some(ended) = attempts.join_next().await {
-        match ended {
-            Ok(Ok(peer)) => return Ok(peer),
-            // What one address says may be another process's word: another try stays worth while.
-            Ok(Err(refused)) if is_hopeless(refused.code) && attempts.is_empty() => {
-                result = Err(refused);
-            }
-            Ok(Err(refused)) if !is_hopeless(refused.code) => result = Err(refused),
-            Ok(Err(_)) | Err(_) => {}
-        }
-    }
-    result
-}
-
 /// Discovery as the configuration has it. A room works without it.
 fn start_discovery(
     shared: &Shared,
@@ -755,58 +648,4 @@ fn start_discovery(
     Discovery::start(config, Arc::clone(gate))
         .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
         .ok()
-}
-
-/// Resolves and dials, within the handshake's time for all addresses together.
-async fn dial_target(gate: &Gate, target: &Target, bound: Bound) -> Result<PeerId, Refused> {
-    let limit = Instant::now() + gate.handshake_timeout;
-    let addresses: Vec<SocketAddr> = match &target.host {
-        Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
-        Host::Name(name) => {
-            let lookup = tokio::net::lookup_host((name.as_str(), target.port));
-            match timeout(gate.handshake_timeout, lookup).await {
-                Ok(Ok(addresses)) => addresses.collect(),
-                Ok(Err(error)) => {
-                    tracing::debug!(%name, %error, "a name was not resolved");
-                    return Err(Code::ConnectionFailed.into());
-                }
-                Err(_) => return Err(Code::Timeout.into()),
-            }
-        }
-    };
-    let mut result = Err(Code::ConnectionFailed.into());
-    for (index, address) in addresses.iter().enumerate() {
-        if bound.is_own(*address) {
-            result = Err(Code::InvalidArgument.into());
-            continue;
-        }
-        if !is_dialable(*address) || !bound.reaches(*address) {
-            continue;
-        }
-        let left = limit.saturating_duration_since(Instant::now());
-        let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-        result = tokio::select! {
-            dialled = gate.dial(*address, None, true, left / addresses_left) => dialled,
-            () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
-        };
-        let unreachable =
-            |refused: &Refused| matches!(refused.code, Code::ConnectionFailed | Code::Timeout);
-        if !result.as_ref().is_err_and(unreachable) {
-            break;
-        }
-    }
-    result
-}
-
-/// Whether another dial cannot end better.
-fn is_hopeless(code: Code) -> bool {
-    matches!(
-        code,
-        Code::SessionMismatch
-            | Code::AuthenticationFailed
-            | Code::VersionMismatch
-            | Code::PolicyMismatch
-            | Code::Rejected
-            | Code::AlreadyConnected
-    )
 }

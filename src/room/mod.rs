@@ -4,6 +4,7 @@
 //! messages into the bounded queues, and hand over commands.
 
 mod admissions;
+mod dialling;
 mod driver;
 #[cfg(test)]
 mod hostile;

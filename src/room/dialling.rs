@@ -1,0 +1,185 @@
+//! Dials: those that the core asks for, and those of the host.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use super::driver::Driver;
+use crate::core::id::PeerId;
+use crate::core::introductions::{Dial, is_dialable};
+use crate::core::node::Input;
+use crate::dispatch::{ConnectionResult, Event as HostEvent};
+use crate::error::Code;
+use crate::net::dial::{Gate, Refused};
+use crate::net::socket::{self, Bound};
+use crate::target::{Host, Target};
+
+/// Time between two dials of one member at different addresses.
+const DIAL_STAGGER: Duration = Duration::from_millis(100);
+
+/// How a dial ended.
+pub(super) enum DialDone {
+    /// One that the core asked for.
+    Core(PeerId, Result<PeerId, Refused>),
+    /// One that the host asked for.
+    Host(String, Result<PeerId, Refused>),
+}
+
+impl Driver {
+    /// The core wants to be linked to a member.
+    pub(super) fn dial(&self, dial: Dial) {
+        let gate = Arc::clone(&self.gate);
+        let done = self.dial_done.clone();
+        tokio::spawn(async move {
+            let peer = dial.peer.clone();
+            let result = dial_member(&gate, dial).await;
+            // Without a driver nobody waits for it.
+            let _ = done.send(DialDone::Core(peer, result));
+        });
+    }
+
+    /// The host wants to be linked to whoever is at an address; it is told how that ends.
+    pub(super) fn connect(&mut self, text: String, target: Target) {
+        self.host_dials += 1;
+        self.feed(Input::HostDialing(true));
+        let gate = Arc::clone(&self.gate);
+        let done = self.dial_done.clone();
+        let bound = self.bound;
+        tokio::spawn(async move {
+            let result = dial_target(&gate, &target, bound).await;
+            let _ = done.send(DialDone::Host(text, result));
+        });
+    }
+
+    pub(super) fn dialled(&mut self, done: DialDone) {
+        match done {
+            DialDone::Core(peer, Err(refused)) => {
+                tracing::debug!(%peer, code = ?refused.code, "a dial failed");
+                if refused.kicked && self.node.absent().any(|lost| *lost == peer) {
+                    self.feed(Input::KickedOut);
+                    return;
+                }
+                // Its own dial was faster, and that link is lost again by now.
+                let once_more = refused.code == Code::AlreadyConnected
+                    && self.node.absent().any(|lost| *lost == peer);
+                let hopeless = is_hopeless(refused.code) && !once_more;
+                self.feed(Input::DialFailed { peer, hopeless });
+            }
+            DialDone::Core(peer, Ok(_)) => {
+                if self.node.membership().get(&peer).is_none() {
+                    // Whoever holds the key goes by another name than the introduction said; or it is gone again.
+                    self.feed(Input::DialFailed {
+                        peer,
+                        hopeless: false,
+                    });
+                }
+            }
+            DialDone::Host(target, result) => {
+                self.host_dials -= 1;
+                let dialing = self.host_dials > 0;
+                self.feed(Input::HostDialing(dialing));
+                let (peer, refused) = match result {
+                    Ok(peer) => (Some(peer), Code::Ok.into()),
+                    Err(refused) => (None, refused),
+                };
+                self.shared
+                    .dispatch
+                    .push(HostEvent::ConnectionResult(ConnectionResult {
+                        target,
+                        success: matches!(refused.code, Code::Ok | Code::AlreadyConnected),
+                        code: refused.code.value(),
+                        peer,
+                        reason: refused.reason,
+                        bytes: refused.bytes,
+                    }));
+                self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Dials a member at all of its addresses, one shortly after the other; the first link is taken.
+async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
+    let mut attempts = JoinSet::new();
+    let mut wait = Duration::ZERO;
+    for address in dial.addresses {
+        let gate = Arc::clone(gate);
+        attempts.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let limit = gate.handshake_timeout;
+            gate.dial(address, Some(dial.key), false, limit).await
+        });
+        wait += DIAL_STAGGER;
+    }
+    let mut result = Err(Code::ConnectionFailed.into());
+    while let Some(ended) = attempts.join_next().await {
+        match ended {
+            Ok(Ok(peer)) => return Ok(peer),
+            // What one address says may be another process's word: another try stays worth while.
+            Ok(Err(refused)) if is_hopeless(refused.code) && attempts.is_empty() => {
+                result = Err(refused);
+            }
+            Ok(Err(refused)) if !is_hopeless(refused.code) => result = Err(refused),
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    result
+}
+
+/// Resolves and dials, within the handshake's time for all addresses together.
+async fn dial_target(gate: &Gate, target: &Target, bound: Bound) -> Result<PeerId, Refused> {
+    let limit = Instant::now() + gate.handshake_timeout;
+    let addresses: Vec<SocketAddr> = match &target.host {
+        Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
+        Host::Name(name) => {
+            let lookup = tokio::net::lookup_host((name.as_str(), target.port));
+            match timeout(gate.handshake_timeout, lookup).await {
+                Ok(Ok(addresses)) => addresses.collect(),
+                Ok(Err(error)) => {
+                    tracing::debug!(%name, %error, "a name was not resolved");
+                    return Err(Code::ConnectionFailed.into());
+                }
+                Err(_) => return Err(Code::Timeout.into()),
+            }
+        }
+    };
+    let mut result = Err(Code::ConnectionFailed.into());
+    for (index, address) in addresses.iter().enumerate() {
+        if bound.is_own(*address) {
+            result = Err(Code::InvalidArgument.into());
+            continue;
+        }
+        if !is_dialable(*address) || !bound.reaches(*address) {
+            continue;
+        }
+        let left = limit.saturating_duration_since(Instant::now());
+        let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
+        result = tokio::select! {
+            dialled = gate.dial(*address, None, true, left / addresses_left) => dialled,
+            () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
+        };
+        let unreachable =
+            |refused: &Refused| matches!(refused.code, Code::ConnectionFailed | Code::Timeout);
+        if !result.as_ref().is_err_and(unreachable) {
+            break;
+        }
+    }
+    result
+}
+
+/// Whether another dial cannot end better.
+fn is_hopeless(code: Code) -> bool {
+    matches!(
+        code,
+        Code::SessionMismatch
+            | Code::AuthenticationFailed
+            | Code::VersionMismatch
+            | Code::PolicyMismatch
+            | Code::Rejected
+            | Code::AlreadyConnected
+    )
+}
