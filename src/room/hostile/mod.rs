@@ -375,6 +375,18 @@ impl Attacker {
         member
     }
 
+    /// The same as one that may lead: an observer's claim is not believed.
+    async fn join_to_lead(&self, to: &Host) -> Member {
+        let before = to.times(&joined(&self.name));
+        let hello = Hello {
+            eligible: true,
+            ..self.hello()
+        };
+        let member = self.join_unseen(to, &hello).await;
+        to.wait_for(joined(&self.name), before + 1).await;
+        member
+    }
+
     async fn join_unseen(&self, to: &Host, hello: &Hello) -> Member {
         let (connection, send, recv, ack) = self.say_hello(to, hello).await;
         assert_eq!(ack.code, 0, "{} is admitted", self.name);
