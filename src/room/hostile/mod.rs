@@ -375,8 +375,8 @@ impl Attacker {
         member
     }
 
-    /// The same, as one that may lead.
-    async fn join_as_candidate(&self, to: &Host) -> Member {
+    /// The same as one that may lead: an observer's claim is not believed.
+    async fn join_to_lead(&self, to: &Host) -> Member {
         let before = to.times(&joined(&self.name));
         let hello = Hello {
             eligible: true,

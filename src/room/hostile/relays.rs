@@ -94,9 +94,7 @@ async fn who_does_not_lead_speaks_for_nobody() {
 #[tokio::test]
 async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_counts_once() {
     let pair = Pair::settled("speaker").await;
-    let mut member = Attacker::new("m", "speaker")
-        .join_as_candidate(&pair.a)
-        .await;
+    let mut member = Attacker::new("m", "speaker").join_to_lead(&pair.a).await;
     // A newer record in its own name makes it the leader, as far as the receiver knows.
     let mine = record(Some("m"), 1 << 10);
     for (seq, role) in (0..).zip([
@@ -163,9 +161,7 @@ async fn broadcasts_that_come_twice_or_out_of_turn_are_relayed_once_in_turn() {
 #[tokio::test]
 async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothing_grows() {
     let pair = Pair::settled("greedy").await;
-    let mut member = Attacker::new("m", "greedy")
-        .join_as_candidate(&pair.a)
-        .await;
+    let mut member = Attacker::new("m", "greedy").join_to_lead(&pair.a).await;
     member
         .send_as(
             0,
