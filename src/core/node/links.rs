@@ -156,10 +156,11 @@ impl Node {
         self.event(Event::Reconnecting(peer.clone()));
         self.elect_without(now, peer, member.incarnation, gone);
         if self.absent.len() > self.config.max_connections {
+            // Not the host, with which the room would end.
             let oldest = self
                 .absent
                 .iter()
-                .min_by_key(|(_, absent)| absent.hold_until);
+                .min_by_key(|(_, absent)| (absent.is_host, absent.hold_until));
             if let Some(oldest) = oldest.map(|(oldest, _)| oldest.clone()) {
                 self.remove(now, &oldest, Gone::Silent, LeftReason::Lost);
             }
