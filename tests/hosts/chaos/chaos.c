@@ -490,7 +490,7 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetPeerList, 4, text(net.GetPeerList(), 65536))                                                          \
     X(GetPeerRTT, 4, at_least(net.GetPeerRTT(any_peer()), -1))                                                 \
     X(GetPeerStatus, 4, at_least(net.GetPeerStatus(any_peer()), -1))                                           \
-    X(SetLeader, 2, code(net.SetLeader(any_peer())))                                                           \
+    X(SetLeader, 2, code(net.SetLeader(one_in(2) ? net.GetLocalPeerId() : any_peer())))                        \
     X(EnableAutoLeaderElection, 2, code(net.EnableAutoLeaderElection((uint8_t)below(3))))                      \
     X(GetCurrentLeader, 4, text(net.GetCurrentLeader(), 64))                                                   \
     X(IsLeader, 4, flag(net.IsLeader()))                                                                       \
@@ -521,7 +521,7 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(KickPeer, 2, kick())                                                                                     \
     X(SetMaxPeers, 1, code(more.SetMaxPeers(one_in(8) ? below(4) : 64)))                                       \
     X(SetJoinPayload, 1, join_payload())                                                                       \
-    X(EnableJoinRequests, 2, code(more.EnableJoinRequests((uint8_t)one_in(4))))                                \
+    X(EnableJoinRequests, 2, code(more.EnableJoinRequests((uint8_t)!one_in(4))))                               \
     X(AcceptJoin, 4, code(more.AcceptJoin(any_request())))                                                     \
     X(RejectJoin, 1, reject())                                                                                 \
     X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
