@@ -3,8 +3,12 @@
 use std::sync::Mutex;
 use std::time::Instant;
 
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
 use super::cut::{cut, heal};
 use super::*;
+use crate::dispatch::{EndReason, Event, Notice};
 
 /// Sends `count` numbered messages from one host to the other as soon as they are linked.
 async fn send_numbered(from: &Host, to: &Host, count: u32) {
@@ -102,7 +106,7 @@ async fn members_that_a_cut_cable_parted_find_each_other_when_it_is_mended() {
     let pair = Pair::settled("cut").await;
     pair.undisturbed("nothing yet").await;
     cut_both(&pair.a, &pair.b);
-    // Accepted, and lost with the session.
+    // Accepted, and kept for the return.
     for n in 0..20_u8 {
         pair.a.send("b", &[n]).await;
     }
@@ -110,6 +114,40 @@ async fn members_that_a_cut_cable_parted_find_each_other_when_it_is_mended() {
     pair.b.wait_for(left("a"), 1).await;
     heal_both(&pair.a, &pair.b);
     lost_once_and_found(&pair).await;
+    let heard = pair.b.messages_from("a");
+    let kept: Vec<_> = (0..20_u8).map(|n| vec![n]).collect();
+    let before_the_last_50 = &heard[..heard.len() - 50];
+    assert!(before_the_last_50.ends_with(&kept), "once, in order");
+}
+
+#[tokio::test]
+async fn who_is_kicked_behind_a_cut_cable_is_told_when_it_is_mended() {
+    let pair = Pair::settled("kicked away").await;
+    let (leader, other) = match pair.a.room.snapshot().is_leader {
+        true => (&pair.a, &pair.b),
+        false => (&pair.b, &pair.a),
+    };
+    let (over, mut is_over) = mpsc::unbounded_channel();
+    let dispatch = other.room.dispatch();
+    dispatch.register_event_handler(Some(Arc::new(move |notice: &Notice| {
+        if let Notice::Event(Event::RoomEnded { reason, .. }) = notice {
+            let _ = over.send(*reason);
+        }
+    })));
+    cut_both(&pair.a, &pair.b);
+    leader.wait_for(left(&other.name), 1).await;
+    other.wait_for(left(&leader.name), 1).await;
+    leader
+        .room
+        .kick(&id(&other.name), 7, b"bye")
+        .expect("it is waited for");
+    heal_both(&pair.a, &pair.b);
+    let reason = timeout(Duration::from_secs(30), is_over.recv()).await;
+    assert_eq!(
+        reason.expect("it returns and is told"),
+        Some(EndReason::Kicked)
+    );
+    assert_eq!(other.connect(leader).await, (false, -18));
 }
 
 #[tokio::test]
