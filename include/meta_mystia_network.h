@@ -32,7 +32,7 @@
  * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
  * removed or changed, except extended functions before the library's version 1.0.
  */
-#define MMN_ABI_VERSION 1
+#define MMN_ABI_VERSION 2
 
 /**
  * The call did what it says.
