@@ -233,13 +233,8 @@ impl Node {
         if self.is_kicked(peer, key) {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
-        let bound = match (self.membership.get(peer), self.absent.get(peer)) {
-            (Some(member), _) => Some((member.key, member.incarnation)),
-            (None, Some(absent)) => Some((absent.key, absent.incarnation)),
-            (None, None) => None,
-        };
         let linked = self.membership.get(peer).is_some();
-        match bound {
+        match self.bearer(peer) {
             Some((bound_to, incarnation)) if bound_to == key && hello.incarnation < incarnation => {
                 return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
             }

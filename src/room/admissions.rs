@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -95,7 +95,7 @@ impl Admissions {
         }
         let place = Reservation::default();
         self.reserved
-            .insert(peer.clone(), (key, std::sync::Arc::downgrade(&place)));
+            .insert(peer.clone(), (key, Arc::downgrade(&place)));
         place
     }
 }

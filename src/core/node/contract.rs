@@ -391,6 +391,33 @@ pub enum AdmissionRefusal {
 }
 
 #[cfg(test)]
+impl NodeConfig {
+    /// The default timers and limits; the tests change what they are about.
+    pub(super) fn for_tests() -> Self {
+        let ms = Duration::from_millis;
+        Self {
+            heartbeat_interval: ms(500),
+            heartbeat_timeout: ms(1500),
+            election_timeout_min: ms(1500),
+            election_timeout_max: ms(3000),
+            max_connections: 64,
+            auto_reconnect: true,
+            reconnect: Reconnect::default(),
+            member_hold: ms(60_000),
+            handshake_timeout: ms(5000),
+            ask_host: false,
+            auto_election: true,
+            recovery: Recovery::Hold,
+            eligible: true,
+            priority: 0,
+            policy: RoomPolicy::default(),
+            key: Fingerprint([0; 32]),
+            addresses: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -399,23 +426,10 @@ mod tests {
         let ms = Duration::from_millis;
         let effective = |heartbeat_timeout, min, max| {
             let config = NodeConfig {
-                heartbeat_interval: ms(500),
                 heartbeat_timeout: ms(heartbeat_timeout),
                 election_timeout_min: ms(min),
                 election_timeout_max: ms(max),
-                max_connections: 64,
-                auto_reconnect: true,
-                reconnect: Reconnect::default(),
-                member_hold: ms(60_000),
-                handshake_timeout: ms(5000),
-                ask_host: false,
-                auto_election: true,
-                recovery: Recovery::Hold,
-                eligible: true,
-                priority: 0,
-                policy: RoomPolicy::default(),
-                key: Fingerprint([0; 32]),
-                addresses: Vec::new(),
+                ..NodeConfig::for_tests()
             };
             let config = config.with_effective_timeouts();
             (config.election_timeout_min, config.election_timeout_max)

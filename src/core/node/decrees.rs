@@ -30,10 +30,8 @@ impl Node {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
         }
-        let key = match (self.membership.get(peer), self.absent.get(peer)) {
-            (Some(member), _) => member.key,
-            (None, Some(absent)) => absent.key,
-            (None, None) => return Err(CommandError::UnknownPeer(peer.clone())),
+        let Some((key, _)) = self.bearer(peer) else {
+            return Err(CommandError::UnknownPeer(peer.clone()));
         };
         if self.decrees.kicked.len() >= MAX_KICKED {
             return Err(CommandError::TooManyKicked(MAX_KICKED));

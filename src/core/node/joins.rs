@@ -152,33 +152,27 @@ impl Node {
         if entry.id == self.me {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
-        if let Some(member) = self.membership.get(&entry.id) {
-            if member.key == entry.key && incarnation >= member.incarnation {
-                return self.accept(now, number, false);
+        match self.bearer(&entry.id) {
+            Some((key, known)) if key == entry.key => {
+                return if incarnation >= known {
+                    self.accept(now, number, false)
+                } else {
+                    self.answer(number, Verdict::DuplicatePeerId)
+                };
             }
-            if member.key == entry.key {
-                return self.answer(number, Verdict::DuplicatePeerId);
+            Some(_) if self.membership.get(&entry.id).is_some() => {
+                let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
+                self.set_waits(
+                    number,
+                    Waits::Binding {
+                        until: now + wait,
+                        ping_at: now + BINDING_PING_INTERVAL,
+                    },
+                );
+                return self.ping(&entry.id);
             }
-            let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
-            self.set_waits(
-                number,
-                Waits::Binding {
-                    until: now + wait,
-                    ping_at: now + BINDING_PING_INTERVAL,
-                },
-            );
-            self.ping(&entry.id);
-            return;
-        }
-        if let Some(absent) = self.absent.get(&entry.id) {
-            if absent.key == entry.key && incarnation >= absent.incarnation {
-                return self.accept(now, number, false);
-            }
-            if absent.key == entry.key {
-                return self.answer(number, Verdict::DuplicatePeerId);
-            }
-        } else if self.is_vouched(&entry) {
-            return self.accept(now, number, false);
+            None if self.is_vouched(&entry) => return self.accept(now, number, false),
+            Some(_) | None => {}
         }
         let leader = self.election.leader().cloned();
         let linked = |id: &PeerId| self.membership.get(id).is_some();

@@ -18,6 +18,16 @@ impl Node {
         self.absent.keys()
     }
 
+    /// The key and the life to which an id is bound: those of a member, linked or lost.
+    pub(super) fn bearer(&self, peer: &PeerId) -> Option<(Fingerprint, Incarnation)> {
+        let linked = self.membership.get(peer);
+        let linked = linked.map(|member| (member.key, member.incarnation));
+        linked.or_else(|| {
+            let lost = self.absent.get(peer)?;
+            Some((lost.key, lost.incarnation))
+        })
+    }
+
     pub(super) fn absence_deadline(&self) -> Option<Time> {
         self.absent.values().map(|absent| absent.hold_until).min()
     }

@@ -11,9 +11,8 @@ mod standing;
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::core::election::raft::Recovery;
-use crate::core::introductions::{Dial, Reconnect};
-use crate::core::wire::{Candidate, RoomPolicy, Verdict};
+use crate::core::introductions::Dial;
+use crate::core::wire::{Candidate, Verdict};
 
 /// One way.
 const DELAY: Duration = ms(10);
@@ -115,25 +114,7 @@ impl Net {
             queue: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             dials_work: true,
-            config: NodeConfig {
-                heartbeat_interval: ms(500),
-                heartbeat_timeout: ms(1500),
-                election_timeout_min: ms(1500),
-                election_timeout_max: ms(3000),
-                max_connections: 64,
-                auto_reconnect: true,
-                reconnect: Reconnect::default(),
-                member_hold: ms(60_000),
-                handshake_timeout: ms(5000),
-                ask_host: false,
-                auto_election: true,
-                recovery: Recovery::Hold,
-                eligible: true,
-                priority: 0,
-                policy: RoomPolicy::default(),
-                key: Fingerprint([0; 32]),
-                addresses: Vec::new(),
-            },
+            config: NodeConfig::for_tests(),
             counted: 0,
         }
     }
