@@ -32,8 +32,8 @@ soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=90
 	@scripts/soak.sh
 
 lint: ## formatting and lints, warnings as errors
-	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
 
 figures: tools build ## speed and failover figures, printed
 	@scripts/figures.sh

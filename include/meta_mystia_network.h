@@ -351,7 +351,7 @@
 
 /**
  * NetworkEvent.kind: `peer` leads, "" when nobody does; `other` is who led as far as this handler was told.
- * With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason` (0 is "not told").
+ * With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason`, one of MMN_LEADER_...
  */
 #define MMN_EVENT_LEADER_CHANGED 8
 
@@ -383,6 +383,47 @@
  * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the reason is not known.
+ */
+#define MMN_LEADER_UNKNOWN 0
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader was elected.
+ */
+#define MMN_LEADER_ELECTED 1
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: SetLeader named the leader.
+ */
+#define MMN_LEADER_ASSIGNED 2
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader before handed over: it left, or called TransferLeadership or YieldLeadership.
+ */
+#define MMN_LEADER_TRANSFERRED 3
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader led already when this node learned of it: by joining the room, or because
+ * two parts of the room met.
+ */
+#define MMN_LEADER_FOUND 4
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader fell silent, or the link with it was lost.
+ */
+#define MMN_LEADER_LOST 5
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader left, was removed, or may lead no longer.
+ */
+#define MMN_LEADER_LEFT 6
+
+/**
+ * MMN_EVENT_LEADER_CHANGED: the leader resigned: too few members answered it, or a higher claim ended its own.
+ */
+#define MMN_LEADER_RESIGNED 7
 
 /**
  * MMN_EVENT_LEFT: the peer left by itself.

@@ -77,6 +77,9 @@ impl Node {
             heartbeat_timeout: config.heartbeat_timeout,
             election_timeout_min: config.election_timeout_min,
             election_timeout_max: config.election_timeout_max,
+            quorum: config.policy.quorum,
+            saved: config.saved.clone(),
+            guards: config.guards,
             merge: config.policy.merge,
             authority: config.policy.authority,
             recovery: config.recovery,
@@ -304,6 +307,7 @@ impl Node {
             Input::DialFailed { peer, hopeless } => {
                 self.dial_failed(now, &peer, hopeless);
             }
+            Input::Persisted { number } => self.elect(now, ElectionInput::Persisted { number }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
         }
@@ -318,6 +322,9 @@ impl Node {
                 ElectionOutput::Send { to, stamp, message } => {
                     self.transmit_at(&to, stamp, Message::Election(message));
                 }
+                ElectionOutput::Persist { number, saved } => {
+                    self.outputs.push_back(Output::Persist { number, saved });
+                }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
@@ -327,7 +334,10 @@ impl Node {
         self.recent_records.note(self.election.record());
         if self.election.leader() != self.told_leader.as_ref() {
             self.told_leader = self.election.leader().cloned();
-            self.event(Event::LeaderChanged(self.told_leader.clone()));
+            self.event(Event::LeaderChanged {
+                leader: self.told_leader.clone(),
+                reason: self.election.leader_reason(),
+            });
             self.decider_changed(now);
             self.share_decrees(now);
         }
@@ -487,6 +497,13 @@ impl Node {
             }
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
+            Command::TransferLeadership(peer) => {
+                let target = Some(peer);
+                self.try_elect(now, ElectionInput::Transfer { target })?;
+            }
+            Command::YieldLeadership => {
+                self.try_elect(now, ElectionInput::Transfer { target: None })?;
+            }
             Command::SetPriority(priority) => self.set_priority(now, priority)?,
             Command::AskHost(ask) => self.config.ask_host = ask,
             Command::AnswerJoin { request, verdict } => {

@@ -39,6 +39,12 @@ pub enum QuorumPolicy {
     /// The peers that are connected when a campaign starts.
     #[default]
     Dynamic,
+    /// A fixed number of voters, connected or not: a majority of them elects, so that a room that is cut has one
+    /// leader at most.
+    Static {
+        /// How many.
+        voters: u32,
+    },
 }
 
 /// Which leader stays when two sides meet.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::core::election::LeaderReason;
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
@@ -93,8 +94,8 @@ pub struct LeaderChange {
     pub term: u64,
     /// The count of `SetLeader` calls that the change builds on.
     pub epoch: u64,
-    /// Why; 0 is "not told".
-    pub reason: i32,
+    /// Why.
+    pub reason: LeaderReason,
 }
 
 /// The end of one `ConnectToPeer`.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::guard::{Failure, command, count, room};
 use super::user_data::UserData;
+use crate::core::election::LeaderReason;
 use crate::core::id::PeerId;
 use crate::dispatch::{Event, LeaderChange, Notice};
 use crate::runtime;
@@ -29,7 +30,7 @@ pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
 /// the application of the leader said. ShutdownNetwork is still to be called.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
 /// NetworkEvent.kind: `peer` leads, "" when nobody does; `other` is who led as far as this handler was told.
-/// With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason` (0 is "not told").
+/// With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason`, one of MMN_LEADER_...
 pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
 /// NetworkEvent.kind: this node leads from here on. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
 pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
@@ -45,6 +46,24 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
 /// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
+
+/// MMN_EVENT_LEADER_CHANGED: the reason is not known.
+pub const MMN_LEADER_UNKNOWN: i32 = 0;
+/// MMN_EVENT_LEADER_CHANGED: the leader was elected.
+pub const MMN_LEADER_ELECTED: i32 = 1;
+/// MMN_EVENT_LEADER_CHANGED: SetLeader named the leader.
+pub const MMN_LEADER_ASSIGNED: i32 = 2;
+/// MMN_EVENT_LEADER_CHANGED: the leader before handed over: it left, or called TransferLeadership or YieldLeadership.
+pub const MMN_LEADER_TRANSFERRED: i32 = 3;
+/// MMN_EVENT_LEADER_CHANGED: the leader led already when this node learned of it: by joining the room, or because
+/// two parts of the room met.
+pub const MMN_LEADER_FOUND: i32 = 4;
+/// MMN_EVENT_LEADER_CHANGED: the leader fell silent, or the link with it was lost.
+pub const MMN_LEADER_LOST: i32 = 5;
+/// MMN_EVENT_LEADER_CHANGED: the leader left, was removed, or may lead no longer.
+pub const MMN_LEADER_LEFT: i32 = 6;
+/// MMN_EVENT_LEADER_CHANGED: the leader resigned: too few members answered it, or a higher claim ended its own.
+pub const MMN_LEADER_RESIGNED: i32 = 7;
 
 /// MMN_EVENT_LEFT: the peer left by itself.
 pub const MMN_LEFT_LEFT: i32 = 0;
@@ -218,7 +237,7 @@ fn fill_in<'a>(
         event.kind = kind;
         event.term = change.term;
         event.epoch = change.epoch;
-        event.reason = change.reason;
+        event.reason = leader_reason(change.reason);
         let old = change.old.as_ref().map_or("", PeerId::as_str);
         (change.new.as_ref(), old, &[][..])
     };
@@ -284,6 +303,19 @@ fn fill_in<'a>(
             event.kind = MMN_EVENT_DISCOVERED;
             (None, address, &[])
         }
+    }
+}
+
+fn leader_reason(reason: LeaderReason) -> i32 {
+    match reason {
+        LeaderReason::None => MMN_LEADER_UNKNOWN,
+        LeaderReason::Elected => MMN_LEADER_ELECTED,
+        LeaderReason::Assigned => MMN_LEADER_ASSIGNED,
+        LeaderReason::Transferred => MMN_LEADER_TRANSFERRED,
+        LeaderReason::Found => MMN_LEADER_FOUND,
+        LeaderReason::Lost => MMN_LEADER_LOST,
+        LeaderReason::Left => MMN_LEADER_LEFT,
+        LeaderReason::Resigned => MMN_LEADER_RESIGNED,
     }
 }
 
@@ -366,9 +398,9 @@ mod tests {
             new: Some(id("b")),
             term: 4,
             epoch: 5,
-            reason: 6,
+            reason: LeaderReason::Left,
         };
-        let led = [4, 5, 0, 0, 6, 0, 0, 0, 0];
+        let led = [4, 5, 0, 0, MMN_LEADER_LEFT.into(), 0, 0, 0, 0];
         let event = Notice::Event;
         for (notice, expected) in [
             (

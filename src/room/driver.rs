@@ -16,6 +16,7 @@ use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
+use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
 use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
@@ -332,6 +333,8 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
+                // Static quorums come with their state directory.
+                Output::Persist { .. } => {}
                 Output::Departed => self.departed = true,
             }
         }
@@ -370,16 +373,16 @@ impl Driver {
                 self.session_ended(peer, why, code, bytes);
                 return;
             }
-            Event::LeaderChanged(leader) => {
+            Event::LeaderChanged { leader, reason } => {
                 let name = leader.as_ref().map_or("", PeerId::as_str);
-                tracing::info!(leader = name, "leader");
+                tracing::info!(leader = name, ?reason, "leader");
                 let stamp = &self.node.election().record().stamp;
                 HostEvent::LeaderChanged(LeaderChange {
                     old: None, // the queue knows what the host was told
                     new: leader,
                     term: stamp.term,
                     epoch: stamp.epoch.override_seq,
-                    reason: 0,
+                    reason,
                 })
             }
             Event::SetLeaderResult { target, outcome } => {
@@ -620,6 +623,8 @@ fn node_config(
         },
         eligible: config.eligible,
         priority: config.priority,
+        saved: None,
+        guards: Guards::ALL,
         policy,
         key: identity.fingerprint(),
         addresses: bound.addresses(),

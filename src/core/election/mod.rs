@@ -10,8 +10,9 @@ use thiserror::Error;
 use super::id::{Incarnation, PeerId};
 use super::time::{Duration, Time};
 use super::wire::{ElectionMessage, Pulse, Side};
-use record::{Record, Stamp};
+use record::{Record, Saved, Stamp};
 
+pub mod guards;
 pub mod raft;
 pub mod record;
 pub mod rules;
@@ -108,6 +109,16 @@ pub enum ElectionInput {
         /// Whether this node may campaign by itself.
         bool,
     ),
+    /// The host calls `TransferLeadership`, or `YieldLeadership` when it names nobody.
+    Transfer {
+        /// Who shall lead; `None` is whoever would be next.
+        target: Option<PeerId>,
+    },
+    /// What [`ElectionOutput::Persist`] said is safe on disk.
+    Persisted {
+        /// The number of that output; those before it are safe, too.
+        number: u64,
+    },
     /// The host leaves: no campaign from now on.
     Leave,
     /// This node may or may not lead from now on. One that leads stops at once.
@@ -142,6 +153,14 @@ pub enum ElectionOutput {
         /// What is said.
         message: ElectionMessage,
     },
+    /// Keep this where it survives the process; answered by [`ElectionInput::Persisted`]. Only where the
+    /// quorum is static.
+    Persist {
+        /// Counts these outputs.
+        number: u64,
+        /// What to keep.
+        saved: Saved,
+    },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
     /// How a `SetLeader` of this host ended.
@@ -151,6 +170,28 @@ pub enum ElectionOutput {
         /// How it ended.
         outcome: AssignOutcome,
     },
+}
+
+/// Why the leader that is shown is another one than before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LeaderReason {
+    /// Nothing has changed yet.
+    #[default]
+    None,
+    /// It was elected.
+    Elected,
+    /// `SetLeader` named it.
+    Assigned,
+    /// The leader before handed over to it: it left, transferred its leadership or yielded.
+    Transferred,
+    /// It led already when this node learned of it: by joining, or where two sides of a room met.
+    Found,
+    /// The leader fell silent, or its link was lost.
+    Lost,
+    /// The leader said farewell, was removed, or may lead no longer.
+    Left,
+    /// The leader resigned: too few voters answered it, or a higher claim ended its own.
+    Resigned,
 }
 
 /// How a `SetLeader` ended.
@@ -195,6 +236,8 @@ pub trait Election {
     fn next_deadline(&self) -> Option<Time>;
     /// Whom the host is shown as leader.
     fn leader(&self) -> Option<&PeerId>;
+    /// Why that is another one than before.
+    fn leader_reason(&self) -> LeaderReason;
     /// The largest record seen.
     fn record(&self) -> &Record;
     /// The record that stamps what this node sends as leader; `None` unless it leads.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
 
 /// The count of `SetLeader` calls that a claim builds on. Zero without an assigner when there was none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -71,4 +71,15 @@ impl Record {
     pub fn term(&self) -> u64 {
         self.stamp.term
     }
+}
+
+/// What a node keeps on disk where quorums are static: without it, a restarted node could vote twice in a term.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The life that saved it; the next one is newer, whatever the clock says.
+    pub incarnation: Incarnation,
+    /// The largest record seen.
+    pub record: Record,
+    /// Who got the vote of the record's (epoch, term).
+    pub voted_for: Option<PeerId>,
 }

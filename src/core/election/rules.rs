@@ -10,8 +10,10 @@
 
 use std::collections::BTreeSet;
 
+use super::guards::Guards;
 use super::record::{Epoch, Record, Stamp};
 use crate::core::id::PeerId;
+use crate::core::wire::QuorumPolicy;
 
 /// What a node does in its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,14 @@ pub fn majority_threshold(total_nodes: usize) -> usize {
     }
 }
 
+/// Votes that a campaign needs among `electorate` voters, self included.
+pub fn votes_needed(quorum: QuorumPolicy, electorate: usize) -> usize {
+    match quorum {
+        QuorumPolicy::Dynamic => majority_threshold(electorate),
+        QuorumPolicy::Static { voters } => voters as usize / 2 + 1,
+    }
+}
+
 /// How a round of votes stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tally {
@@ -59,18 +69,15 @@ pub struct Campaign {
     pub granted: BTreeSet<PeerId>,
     /// Who refused.
     pub refused: BTreeSet<PeerId>,
+    /// How many must grant.
+    pub needed: usize,
 }
 
 impl Campaign {
-    /// Votes needed, from the frozen electorate.
-    pub fn threshold(&self) -> usize {
-        majority_threshold(self.electorate.len())
-    }
-
     fn tally(&self) -> Tally {
-        if self.granted.len() >= self.threshold() {
+        if self.granted.len() >= self.needed {
             Tally::Won
-        } else if self.electorate.len() - self.refused.len() < self.threshold() {
+        } else if self.electorate.len() < self.needed + self.refused.len() {
             Tally::Lost
         } else {
             Tally::Pending
@@ -94,6 +101,8 @@ impl Campaign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     me: PeerId,
+    quorum: QuorumPolicy,
+    guards: Guards,
     role: Role,
     record: Record,
     voted_for: Option<PeerId>,
@@ -105,9 +114,11 @@ pub struct Rules {
 
 impl Rules {
     /// A follower of nobody in term 0.
-    pub fn new(me: PeerId) -> Self {
+    pub fn new(me: PeerId, quorum: QuorumPolicy, guards: Guards) -> Self {
         Self {
             me,
+            quorum,
+            guards,
             role: Role::Follower,
             record: Record::default(),
             voted_for: None,
@@ -169,6 +180,7 @@ impl Rules {
         electorate.insert(self.me.clone());
         let campaign = Campaign {
             round: self.rounds,
+            needed: votes_needed(self.quorum, electorate.len()),
             electorate,
             granted: BTreeSet::from([self.me.clone()]),
             refused: BTreeSet::new(),
@@ -317,6 +329,10 @@ mod tests {
         PeerId::new(name).expect("a name")
     }
 
+    fn rules_of(name: &str) -> Rules {
+        Rules::new(id(name), QuorumPolicy::Dynamic, Guards::ALL)
+    }
+
     fn voters(names: &[&str]) -> BTreeSet<PeerId> {
         names.iter().map(|name| id(name)).collect()
     }
@@ -352,7 +368,7 @@ mod tests {
 
     /// A node "m" that campaigns among `others` in the term after its own.
     fn candidate(others: &[&str]) -> Rules {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         let above = rules.record().stamp.clone();
         rules.begin_vote(voters(others), &above);
         rules
@@ -364,7 +380,7 @@ mod tests {
 
     #[test]
     fn s1_a_node_starts_as_a_follower_of_term_0() {
-        let rules = Rules::new(id("m"));
+        let rules = rules_of("m");
         assert_eq!(rules.role(), Role::Follower);
         assert_eq!(*rules.record(), Record::default());
         assert_eq!((rules.voted_for(), rules.won()), (None, None));
@@ -445,7 +461,7 @@ mod tests {
     fn the_electorate_is_fixed_when_the_round_begins() {
         let mut rules = candidate(&["a", "b", "c", "d"]);
         let open = round(&rules);
-        assert_eq!(rules.campaign().map(Campaign::threshold), Some(3));
+        assert_eq!(rules.campaign().map(|campaign| campaign.needed), Some(3));
         assert_eq!(rules.count_vote(open, &id("late"), true), Tally::Pending);
         assert_eq!(rules.count_vote(open, &id("a"), true), Tally::Pending);
         assert_eq!(rules.count_vote(open, &id("b"), true), Tally::Won);
@@ -453,7 +469,7 @@ mod tests {
 
     #[test]
     fn a_pre_vote_changes_neither_record_nor_vote() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         assert_eq!(rules.begin_pre_vote(voters(&["a", "b"])), Tally::Pending);
         let open = round(&rules);
         assert_eq!(rules.count_pre_vote(open, &id("a"), true), Tally::Won);
@@ -463,7 +479,7 @@ mod tests {
 
     #[test]
     fn s5_the_record_of_a_heartbeat_sets_the_leader() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         assert!(rules.adopt(&elected(1, "a"), true));
         assert_eq!(rules.record().leader, Some(id("a")));
         assert_eq!(rules.role(), Role::Follower);
@@ -471,7 +487,7 @@ mod tests {
 
     #[test]
     fn s6_a_higher_term_ends_every_role() {
-        let mut follower = Rules::new(id("m"));
+        let mut follower = rules_of("m");
         follower.adopt(&elected(1, "a"), true);
         for mut rules in [follower, candidate(&["a", "b"]), candidate(&[])] {
             assert!(rules.adopt(&elected(5, "a"), true));
@@ -494,14 +510,14 @@ mod tests {
     #[test]
     fn s7_an_assignment_opens_an_epoch_and_takes_the_vote() {
         for (target, role) in [("a", Role::Follower), ("m", Role::Leader)] {
-            let mut rules = Rules::new(id("m"));
+            let mut rules = rules_of("m");
             let record = rules.assign(&id(target), 0);
             assert_eq!(record, assigned(1, "m", 1, target));
             assert_eq!((rules.record(), rules.role()), (&record, role));
             assert_eq!(rules.voted_for(), Some(&id(target)));
         }
         // Above every number that was ever seen.
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         assert_eq!(rules.assign(&id("a"), 7), assigned(8, "m", 1, "a"));
         assert_eq!(rules.assign(&id("b"), 3), assigned(9, "m", 2, "b"));
     }
@@ -525,7 +541,7 @@ mod tests {
     #[test]
     fn s10_of_two_leaders_of_one_term_the_larger_id_wins_at_everybody() {
         for order in [["a", "z"], ["z", "a"]] {
-            let mut follower = Rules::new(id("m"));
+            let mut follower = rules_of("m");
             for leader in order {
                 follower.adopt(&elected(1, leader), true);
             }
@@ -553,7 +569,7 @@ mod tests {
             (&assigned(1, "b", 5, "b"), None, "a", 9, false, 5),
         ];
         for (record, before, candidate, asked, granted, afterwards) in table {
-            let mut rules = Rules::new(id("m"));
+            let mut rules = rules_of("m");
             rules.adopt(record, true);
             if let Some(before) = before {
                 assert!(rules.vote(&id(before), &record.stamp));
@@ -566,7 +582,7 @@ mod tests {
 
     #[test]
     fn s12_an_elected_record_of_an_older_epoch_never_replaces_an_assigned_one() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         rules.assign(&id("a"), 0);
         assert!(!rules.adopt(&elected(1_000, "z"), true));
         assert!(!rules.vote(&id("z"), &term(1_000)));
@@ -580,7 +596,7 @@ mod tests {
 
     #[test]
     fn s13_an_assignment_is_taken_over_with_its_term() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         assert!(rules.adopt(&assigned(1, "b", 5, "a"), true));
         assert_eq!((rules.role(), rules.record().term()), (Role::Follower, 5));
         assert_eq!(rules.voted_for(), Some(&id("a")));
@@ -594,7 +610,7 @@ mod tests {
 
     #[test]
     fn s14_after_an_assigned_leader_votes_are_still_given() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         let record = assigned(1, "b", 5, "a");
         rules.adopt(&record, true);
         let next = Stamp {
@@ -607,7 +623,7 @@ mod tests {
     #[test]
     fn two_assignments_of_one_number_are_ordered_by_assigner() {
         for order in [["b", "c"], ["c", "b"]] {
-            let mut rules = Rules::new(id("m"));
+            let mut rules = rules_of("m");
             for assigner in order {
                 rules.adopt(&assigned(1, assigner, 1, assigner), true);
             }
@@ -617,7 +633,7 @@ mod tests {
 
     #[test]
     fn an_epoch_issued_twice_does_not_give_a_second_vote() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         rules.adopt(&assigned(1, "b", 1, "a"), true);
         // Its assigner restarted and issued the number again.
         assert!(rules.adopt(&assigned(1, "b", 1, "c"), true));
@@ -626,7 +642,7 @@ mod tests {
 
     #[test]
     fn an_assigned_life_that_may_not_lead_follows() {
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         assert!(rules.adopt(&assigned(1, "b", 1, "m"), false));
         assert_eq!(rules.role(), Role::Follower);
     }
@@ -656,7 +672,7 @@ mod tests {
             }
         );
         assert_eq!((rules.role(), rules.won()), (Role::Leader, None));
-        let mut rules = Rules::new(id("m"));
+        let mut rules = rules_of("m");
         rules.assign(&id("m"), 0);
         assert_eq!(rules.issue_epoch(1), assigned(2, "m", 2, "m"));
     }

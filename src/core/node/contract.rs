@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
+use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
-use crate::core::election::{AssignOutcome, ElectionError};
+use crate::core::election::record::Saved;
+use crate::core::election::{AssignOutcome, ElectionError, LeaderReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
@@ -43,6 +45,10 @@ pub struct NodeConfig {
     pub eligible: bool,
     /// Its election priority; higher is preferred.
     pub priority: i32,
+    /// What an earlier life kept on disk ([`Output::Persist`]), where the quorum is static.
+    pub saved: Option<Saved>,
+    /// Which guards hold: all of them, outside the laboratory.
+    pub guards: Guards,
     /// The rules that all members share.
     pub policy: RoomPolicy,
     /// The key of this node.
@@ -116,6 +122,10 @@ pub enum Command {
     Disconnect(PeerId),
     /// A connection by hand lifts an earlier disconnect.
     Unbar(PeerId),
+    /// Hand the leadership over to a peer. Only the leader may.
+    TransferLeadership(PeerId),
+    /// Hand the leadership over to whoever would be next. Only the leader may.
+    YieldLeadership,
     /// Keep the places of lost peers and dial them, or not: those that are lost have left then.
     SetAutoReconnect(bool),
     /// May this node lead from now on?
@@ -206,6 +216,11 @@ pub enum Input {
     },
     /// A member that was dialled says that this node was removed from the room while it had no link.
     KickedOut,
+    /// What [`Output::Persist`] said is safe on disk.
+    Persisted {
+        /// The number of that output; those before it are safe, too.
+        number: u64,
+    },
     /// Whether the host's own dials are running.
     HostDialing(bool),
     /// The host asks for something.
@@ -247,6 +262,14 @@ pub enum Output {
     },
     /// Tell the host.
     Event(Event),
+    /// Keep this where it survives the process, and answer with [`Input::Persisted`] when it is safe: what
+    /// depends on it is not said before. Only where the quorum is static.
+    Persist {
+        /// Counts these outputs.
+        number: u64,
+        /// What to keep.
+        saved: Saved,
+    },
     /// Everybody answered the farewell.
     Departed,
 }
@@ -272,7 +295,12 @@ pub enum Event {
         bytes: Vec<u8>,
     },
     /// Another leader, or none.
-    LeaderChanged(Option<PeerId>),
+    LeaderChanged {
+        /// Who leads now.
+        leader: Option<PeerId>,
+        /// Why.
+        reason: LeaderReason,
+    },
     /// Somebody wants to enter, and this host decides: [`Command::AnswerJoin`].
     JoinRequest {
         /// Names the question.
@@ -410,6 +438,8 @@ impl NodeConfig {
             recovery: Recovery::Hold,
             eligible: true,
             priority: 0,
+            saved: None,
+            guards: Guards::ALL,
             policy: RoomPolicy::default(),
             key: Fingerprint([0; 32]),
             addresses: Vec::new(),

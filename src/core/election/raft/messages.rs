@@ -184,10 +184,7 @@ impl Raft {
                     return;
                 }
                 // A round of two that met a third peer proves nothing; it is repeated with all of them.
-                let counts = self
-                    .rules
-                    .campaign()
-                    .is_some_and(|open| open.threshold() > 1);
+                let counts = self.rules.campaign().is_some_and(|open| open.needed > 1);
                 if self.rules.count_pre_vote(round, from, granted) == Tally::Won && counts {
                     self.campaign(now, view, false);
                 }

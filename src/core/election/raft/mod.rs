@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::record::Record;
+use super::guards::Guards;
+use super::record::{Record, Saved};
 use super::rules::{Role, Rules};
 use super::{
-    AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter,
+    AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason,
+    View, Voter,
 };
 mod assign;
 mod campaign;
@@ -21,7 +23,7 @@ mod standing;
 
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{Authority, MergePolicy, Pulse, Side};
+use crate::core::wire::{Authority, MergePolicy, Pulse, QuorumPolicy, Side};
 use campaign::mean_rtt;
 use standing::millis;
 
@@ -66,6 +68,12 @@ pub struct RaftConfig {
     pub election_timeout_min: Duration,
     /// Longest election timeout; at least `election_timeout_min`.
     pub election_timeout_max: Duration,
+    /// Who counts for a majority.
+    pub quorum: QuorumPolicy,
+    /// What an earlier life kept on disk, where the quorum is static.
+    pub saved: Option<Saved>,
+    /// Which guards hold: all of them, outside the laboratory.
+    pub guards: Guards,
     /// Which leader stays when two sides meet.
     pub merge: MergePolicy,
     /// Who may call `SetLeader`.
@@ -199,7 +207,7 @@ impl Raft {
         now: Time,
     ) -> Self {
         let mut raft = Self {
-            rules: Rules::new(me.clone()),
+            rules: Rules::new(me.clone(), config.quorum, config.guards),
             me,
             incarnation,
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -267,6 +275,7 @@ impl Election for Raft {
             ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
             ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
+            ElectionInput::Transfer { target: _ } | ElectionInput::Persisted { number: _ } => {}
             ElectionInput::Leave => {
                 self.leaving = true;
                 self.abandon_round();
@@ -312,6 +321,10 @@ impl Election for Raft {
         } else {
             self.following.leader()
         }
+    }
+
+    fn leader_reason(&self) -> LeaderReason {
+        LeaderReason::None
     }
 
     fn record(&self) -> &Record {
@@ -459,7 +472,7 @@ impl Raft {
 
     /// Whether one vote is enough and nobody but the one peer asked could object.
     fn silence_is_consent(&self, view: &View) -> bool {
-        let threshold = self.rules.campaign().map_or(0, |open| open.threshold());
+        let threshold = self.rules.campaign().map_or(0, |open| open.needed);
         threshold == 1 && view.eligible().nth(1).is_none()
     }
 

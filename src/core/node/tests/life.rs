@@ -66,7 +66,7 @@ fn another_life_or_another_key_is_no_return() {
         let events = net.events("a");
         let about_b: Vec<_> = events
             .iter()
-            .filter(|told| !matches!(told, Event::LeaderChanged(_)))
+            .filter(|told| !matches!(told, Event::LeaderChanged { .. }))
             .collect();
         assert_eq!(about_b, told.iter().collect::<Vec<_>>(), "{restarted:?}");
     }

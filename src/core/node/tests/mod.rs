@@ -445,6 +445,7 @@ impl Net {
             return;
         };
         match output {
+            Output::Persist { .. } => {}
             Output::Transmit { to, envelope } => {
                 if !matches!(
                     envelope.message,

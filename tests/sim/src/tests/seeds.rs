@@ -1,24 +1,14 @@
 //! The seeded simulator over the core's one contract: one `u64` decides a whole run.
 //!
 //! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: how many seeds `simulations_keep_the_properties` runs, and from where.
-//! - `MMN_SIM_SEED=<seed> cargo test --test sim replay -- --nocapture`: the whole trace of one run.
+//! - `MMN_SIM_SEED=<seed> cargo test -p room_simulator replay -- --nocapture`: the whole trace of one run.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-mod bad_members;
-mod chaos;
-mod checks;
-mod links;
-mod regressions;
-mod rooms;
-mod scenarios;
-mod set_leader;
-mod trace;
-mod world;
-
-use trace::Trace;
+use crate::trace::Trace;
+use crate::{chaos, regressions};
 
 /// Seeds of one `make test`.
 const DEFAULT_SEEDS: u64 = 2_000;
@@ -44,7 +34,7 @@ fn report(seed: u64) -> Option<String> {
     let lines = outcome.trace.lines();
     let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
     Some(format!(
-        "seed {seed} breaks {violation}\nat {} ms; its last lines:\n{}\nreplay: MMN_SIM_SEED={seed} cargo test --test sim replay -- --nocapture\n",
+        "seed {seed} breaks {violation}\nat {} ms; its last lines:\n{}\nreplay: MMN_SIM_SEED={seed} cargo test -p room_simulator replay -- --nocapture\n",
         outcome.ended_at.as_micros() / 1000,
         tail.join("\n")
     ))

@@ -14,11 +14,11 @@ use meta_mystia_network::core::wire::{ElectionMessage, Message};
 
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Violation {
+pub struct Violation {
     /// Its name, as in `docs/elections.md`.
-    pub(crate) property: &'static str,
+    pub property: &'static str,
     /// What was seen instead.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl fmt::Display for Violation {
@@ -29,19 +29,19 @@ impl fmt::Display for Violation {
 
 /// What a node shows of itself after an input.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen<'a> {
-    pub(crate) record: &'a Record,
-    pub(crate) leader: Option<&'a PeerId>,
-    pub(crate) role: Role,
-    pub(crate) voted_for: Option<&'a PeerId>,
-    pub(crate) leads_under: Option<&'a Record>,
-    pub(crate) campaign: Option<&'a Campaign>,
-    pub(crate) won: Option<&'a Campaign>,
-    pub(crate) members: Vec<&'a PeerId>,
+pub struct Seen<'a> {
+    pub record: &'a Record,
+    pub leader: Option<&'a PeerId>,
+    pub role: Role,
+    pub voted_for: Option<&'a PeerId>,
+    pub leads_under: Option<&'a Record>,
+    pub campaign: Option<&'a Campaign>,
+    pub won: Option<&'a Campaign>,
+    pub members: Vec<&'a PeerId>,
     /// The linked peers that may vote.
-    pub(crate) eligible: Vec<&'a PeerId>,
+    pub eligible: Vec<&'a PeerId>,
     /// Whether this node itself may vote and lead.
-    pub(crate) may_lead: bool,
+    pub may_lead: bool,
 }
 
 /// One life of one peer, as far as the properties need it.
@@ -66,7 +66,7 @@ struct Life {
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(crate) struct Checker {
+pub struct Checker {
     lives: BTreeMap<usize, Life>,
     /// Who said to have voted for whom, in the whole room.
     granted: BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
@@ -89,7 +89,7 @@ fn ensure(holds: bool, property: &'static str, text: impl FnOnce() -> String) ->
 
 impl Checker {
     /// A process started.
-    pub(crate) fn born(&mut self, slot: usize, id: &PeerId) {
+    pub fn born(&mut self, slot: usize, id: &PeerId) {
         *self.births.entry(id.clone()).or_insert(0) += 1;
         self.lives.insert(
             slot,
@@ -110,12 +110,12 @@ impl Checker {
     }
 
     /// A process ended.
-    pub(crate) fn died(&mut self, slot: usize) {
+    pub fn died(&mut self, slot: usize) {
         self.lives.remove(&slot);
     }
 
     /// What a node did and shows after one input.
-    pub(crate) fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
+    pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
         for output in outputs {
             self.output(slot, output)?;
             ensure(seen.may_lead || !is_vote(output), "P6", || {
@@ -187,7 +187,7 @@ impl Checker {
                     life.said_farewell.insert(peer.clone(), births);
                 }
             }
-            Output::Event(Event::LeaderChanged(leader)) => {
+            Output::Event(Event::LeaderChanged { leader, .. }) => {
                 ensure(life.told != *leader, "P8", || {
                     format!("{} is told {leader:?} twice in a row", life.id)
                 })?;
@@ -397,6 +397,7 @@ fn farewell(message: &Message) -> bool {
 /// Wrong histories: each must be reported, or the runs prove nothing.
 #[cfg(test)]
 mod tests {
+    use meta_mystia_network::core::election::LeaderReason;
     use meta_mystia_network::core::election::record::Epoch;
     use meta_mystia_network::core::id::Incarnation;
     use meta_mystia_network::core::wire::Envelope;
@@ -444,7 +445,10 @@ mod tests {
     }
 
     fn shown(leader: &str) -> Output {
-        Output::Event(Event::LeaderChanged(Some(id(leader))))
+        Output::Event(Event::LeaderChanged {
+            leader: Some(id(leader)),
+            reason: LeaderReason::Elected,
+        })
     }
 
     fn joined(peer: &str) -> Output {
@@ -539,6 +543,7 @@ mod tests {
             electorate: set(electorate),
             granted: set(granted),
             refused: BTreeSet::new(),
+            needed: majority_threshold(electorate.len()),
         }
     }
 

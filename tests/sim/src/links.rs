@@ -43,7 +43,7 @@ struct Pipe {
 
 /// A link, from the acceptor's Hello on.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub struct Link {
     slots: [usize; 2],
     lives: [u64; 2],
     /// Whether the end holds the link as its session.
@@ -58,7 +58,7 @@ pub(crate) struct Link {
 
 /// A dial that has not ended.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub struct Pending {
     from: usize,
     life: u64,
     to: usize,
@@ -69,7 +69,7 @@ pub(crate) struct Pending {
 
 /// Something that will happen to links.
 #[derive(Debug)]
-pub(crate) enum Wire {
+pub enum Wire {
     SayHello {
         dial: u64,
     },
@@ -104,7 +104,7 @@ pub(crate) enum Wire {
 /// The network between places.
 impl World {
     /// Cuts one direction once more.
-    pub(crate) fn cut(&mut self, from: usize, to: usize) {
+    pub fn cut(&mut self, from: usize, to: usize) {
         *self.cuts.entry((from, to)).or_insert(0) += 1;
         self.trace.add(
             self.now,
@@ -113,7 +113,7 @@ impl World {
     }
 
     /// Takes one cut of that direction back.
-    pub(crate) fn mend(&mut self, from: usize, to: usize) {
+    pub fn mend(&mut self, from: usize, to: usize) {
         if let Some(count) = self.cuts.get_mut(&(from, to)) {
             *count = count.saturating_sub(1);
             if *count == 0 {
@@ -128,23 +128,23 @@ impl World {
     }
 
     /// Cuts both directions between two places.
-    pub(crate) fn cut_both(&mut self, a: usize, b: usize) {
+    pub fn cut_both(&mut self, a: usize, b: usize) {
         self.cut(a, b);
         self.cut(b, a);
     }
 
     /// Takes one cut of both directions back.
-    pub(crate) fn mend_both(&mut self, a: usize, b: usize) {
+    pub fn mend_both(&mut self, a: usize, b: usize) {
         self.mend(a, b);
         self.mend(b, a);
     }
 
-    pub(crate) fn is_cut(&self, from: usize, to: usize) -> bool {
+    pub fn is_cut(&self, from: usize, to: usize) -> bool {
         self.cuts.contains_key(&(from, to))
     }
 
     /// Whether both ends hold one link, and both directions work.
-    pub(crate) fn is_linked(&self, a: usize, b: usize) -> bool {
+    pub fn is_linked(&self, a: usize, b: usize) -> bool {
         let session = |x: usize, y: usize| {
             let process = self.slots[x].process.as_ref()?;
             process.sessions.get(&y).copied()
@@ -171,7 +171,7 @@ impl World {
         self.slots[slot].life == life && self.slots[slot].process.is_some()
     }
 
-    pub(crate) fn wire(&mut self, wire: Wire) {
+    pub fn wire(&mut self, wire: Wire) {
         match wire {
             Wire::SayHello { dial } => self.say_hello(dial),
             Wire::HelloArrives {
@@ -191,7 +191,7 @@ impl World {
 /// Dialling.
 impl World {
     /// The host of `from` connects to the address of `to`.
-    pub(crate) fn connect(&mut self, from: usize, to: usize) {
+    pub fn connect(&mut self, from: usize, to: usize) {
         let Some(process) = &self.slots[from].process else {
             return;
         };
@@ -215,7 +215,7 @@ impl World {
         self.dial(from, to, None);
     }
 
-    pub(crate) fn dial_for_core(&mut self, from: usize, dial: &Dial) {
+    pub fn dial_for_core(&mut self, from: usize, dial: &Dial) {
         self.trace.add(
             self.now,
             format_args!("{} dials {}", self.slots[from].id, dial.peer),
@@ -294,7 +294,7 @@ impl World {
     }
 
     /// What a process says of itself now.
-    pub(crate) fn hello(&self, slot: usize, by_hand: bool) -> Option<Hello> {
+    pub fn hello(&self, slot: usize, by_hand: bool) -> Option<Hello> {
         let place = &self.slots[slot];
         let process = place.process.as_ref()?;
         Some(Hello {
@@ -524,7 +524,7 @@ impl World {
 
 /// Traffic.
 impl World {
-    pub(crate) fn transmit(&mut self, slot: usize, to: &PeerId, envelope: Envelope) {
+    pub fn transmit(&mut self, slot: usize, to: &PeerId, envelope: Envelope) {
         let Some((link, end)) = self.session_with(slot, to) else {
             return;
         };
@@ -532,7 +532,7 @@ impl World {
     }
 
     /// A control message that the node itself did not send, for tests of bad members.
-    pub(crate) fn forge(&mut self, slot: usize, to: usize, envelope: Envelope) {
+    pub fn forge(&mut self, slot: usize, to: usize, envelope: Envelope) {
         let to = self.slots[to].id.clone();
         self.transmit(slot, &to, envelope);
     }
@@ -607,7 +607,7 @@ impl World {
     }
 
     /// What was held back by cuts and pauses is sent again.
-    pub(crate) fn unblock(&mut self) {
+    pub fn unblock(&mut self) {
         let stuck: Vec<_> = self
             .links
             .iter()
@@ -633,7 +633,7 @@ impl World {
         }
     }
 
-    pub(crate) fn send_datagram(&mut self, slot: usize, to: &PeerId, probe: Probe) {
+    pub fn send_datagram(&mut self, slot: usize, to: &PeerId, probe: Probe) {
         let Some((link, from)) = self.session_with(slot, to) else {
             return;
         };
@@ -671,7 +671,7 @@ impl World {
 /// Closing.
 impl World {
     /// The core of `slot` closes its link with `peer`.
-    pub(crate) fn close(&mut self, slot: usize, peer: &PeerId, why: LinkEnd) {
+    pub fn close(&mut self, slot: usize, peer: &PeerId, why: LinkEnd) {
         self.trace.add(
             self.now,
             format_args!("{} closes {peer}: {why:?}", self.slots[slot].id),
@@ -761,7 +761,7 @@ impl World {
     }
 
     /// A process that ends politely closes all of its links.
-    pub(crate) fn close_all(&mut self, slot: usize) {
+    pub fn close_all(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         let open: Vec<_> = self
             .links
@@ -777,7 +777,7 @@ impl World {
     }
 
     /// A process ended: its dials with it; its links are gone at its end.
-    pub(crate) fn forget_ends_of(&mut self, slot: usize) {
+    pub fn forget_ends_of(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         self.dials
             .retain(|_, dial| dial.from != slot || dial.life != life);

@@ -9,6 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use meta_mystia_network::core::election::Election;
+use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
 use meta_mystia_network::core::introductions::Reconnect;
@@ -31,16 +32,16 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 
 /// A running process.
 #[derive(Debug)]
-pub(crate) struct Process {
-    pub(crate) node: Node,
-    pub(crate) key: Fingerprint,
-    pub(crate) eligible: bool,
-    pub(crate) paused: bool,
-    pub(crate) leaving: bool,
+pub struct Process {
+    pub node: Node,
+    pub key: Fingerprint,
+    pub eligible: bool,
+    pub paused: bool,
+    pub leaving: bool,
     /// Dials that the host asked for and that are running.
-    pub(crate) host_dials: u32,
+    pub host_dials: u32,
     /// The link of each peer, by slot.
-    pub(crate) sessions: BTreeMap<usize, u64>,
+    pub sessions: BTreeMap<usize, u64>,
     /// Which peers it was told may lead.
     may_lead: BTreeMap<PeerId, bool>,
     wake_at: Option<Time>,
@@ -49,24 +50,24 @@ pub(crate) struct Process {
 
 /// A place for one peer: its processes come and go, its name and address stay.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) id: PeerId,
-    pub(crate) address: SocketAddr,
+pub struct Slot {
+    pub id: PeerId,
+    pub address: SocketAddr,
     /// Counts the processes that ran here.
-    pub(crate) life: u64,
-    pub(crate) process: Option<Process>,
-    pub(crate) eligible: bool,
+    pub life: u64,
+    pub process: Option<Process>,
+    pub eligible: bool,
     /// Every `LeaderChanged` that the host was told, with the time.
-    pub(crate) told: Vec<(Time, Option<PeerId>)>,
+    pub told: Vec<(Time, Option<PeerId>)>,
     /// Whether its peer was kicked: nobody starts there again.
-    pub(crate) kicked: bool,
+    pub kicked: bool,
     /// Every other event that the host was told.
-    pub(crate) events: Vec<(Time, Event)>,
+    pub events: Vec<(Time, Event)>,
 }
 
 /// Something that will happen.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub enum Happening {
     /// A node asked to be called.
     Wake { slot: usize, life: u64 },
     /// The limit of a polite leave.
@@ -77,20 +78,20 @@ pub(crate) enum Happening {
 
 /// Settings of a room.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
-    pub(crate) heartbeat_interval: Duration,
-    pub(crate) heartbeat_timeout: Duration,
-    pub(crate) election_timeout_min: Duration,
-    pub(crate) election_timeout_max: Duration,
-    pub(crate) merge: MergePolicy,
-    pub(crate) authority: Authority,
-    pub(crate) recovery: Recovery,
+pub struct Settings {
+    pub heartbeat_interval: Duration,
+    pub heartbeat_timeout: Duration,
+    pub election_timeout_min: Duration,
+    pub election_timeout_max: Duration,
+    pub merge: MergePolicy,
+    pub authority: Authority,
+    pub recovery: Recovery,
     /// One-way delay of every direction, at least and at most.
-    pub(crate) delay: (Duration, Duration),
+    pub delay: (Duration, Duration),
     /// Timers fire up to so much late.
-    pub(crate) lateness: Duration,
+    pub lateness: Duration,
     /// How long a lost member keeps its place.
-    pub(crate) member_hold: Duration,
+    pub member_hold: Duration,
 }
 
 impl Default for Settings {
@@ -112,38 +113,38 @@ impl Default for Settings {
 
 /// See the module's text.
 #[derive(Debug)]
-pub(crate) struct World {
-    pub(crate) now: Time,
-    pub(crate) rng: ChaCha8Rng,
-    pub(crate) settings: Settings,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) links: BTreeMap<u64, Link>,
-    pub(crate) dials: BTreeMap<u64, Pending>,
+pub struct World {
+    pub now: Time,
+    pub rng: ChaCha8Rng,
+    pub settings: Settings,
+    pub slots: Vec<Slot>,
+    pub links: BTreeMap<u64, Link>,
+    pub dials: BTreeMap<u64, Pending>,
     /// How many faults cut the direction from the first to the second.
-    pub(crate) cuts: BTreeMap<(usize, usize), u32>,
+    pub cuts: BTreeMap<(usize, usize), u32>,
     /// Share of datagrams that are lost, and that arrive twice.
-    pub(crate) datagram_loss: f64,
-    pub(crate) datagram_copies: f64,
+    pub datagram_loss: f64,
+    pub datagram_copies: f64,
     /// What the other end hears when a link is closed for its silence.
-    pub(crate) silence_is_told_as: LinkEnd,
-    pub(crate) trace: Trace,
-    pub(crate) violation: Option<Violation>,
+    pub silence_is_told_as: LinkEnd,
+    pub trace: Trace,
+    pub violation: Option<Violation>,
     /// Election messages that were sent, heartbeats not counted.
-    pub(crate) election_messages: u64,
+    pub election_messages: u64,
     /// Every link that a core closed: whose core, whom, why.
-    pub(crate) closes: Vec<(usize, PeerId, LinkEnd)>,
+    pub closes: Vec<(usize, PeerId, LinkEnd)>,
     /// Since when there are no faults, for the bounds that hold only then.
-    pub(crate) calm_since: Option<Time>,
+    pub calm_since: Option<Time>,
     checker: Checker,
     rivals: BTreeMap<(usize, usize), Time>,
     queue: BTreeMap<(Time, u64), Happening>,
     queued: u64,
-    pub(crate) made: u64,
+    pub made: u64,
 }
 
 impl World {
     /// A room of `size` places, nobody running yet.
-    pub(crate) fn new(seed: u64, size: usize, settings: Settings, trace: Trace) -> Self {
+    pub fn new(seed: u64, size: usize, settings: Settings, trace: Trace) -> Self {
         let mut world = Self {
             now: Time::from_micros(1_000_000),
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -171,7 +172,7 @@ impl World {
     }
 
     /// Adds places with names of their own.
-    pub(crate) fn add_slots(&mut self, count: usize) {
+    pub fn add_slots(&mut self, count: usize) {
         for _ in 0..count {
             let name = loop {
                 let letters = (0..3).map(|_| char::from(self.rng.random_range(b'a'..=b'z')));
@@ -186,21 +187,21 @@ impl World {
     }
 
     /// Puts something into the queue.
-    pub(crate) fn at(&mut self, time: Time, happening: Happening) {
+    pub fn at(&mut self, time: Time, happening: Happening) {
         self.queued += 1;
         self.queue
             .insert((time.max(self.now), self.queued), happening);
     }
 
     /// A duration between both, both included.
-    pub(crate) fn between(&mut self, least: Duration, most: Duration) -> Duration {
+    pub fn between(&mut self, least: Duration, most: Duration) -> Duration {
         let least = least.as_micros() as u64;
         let most = (most.as_micros() as u64).max(least);
         Duration::from_micros(self.rng.random_range(least..=most))
     }
 
     /// Makes everything happen that is due until `time`, or until a property is broken.
-    pub(crate) fn run_until(&mut self, time: Time) {
+    pub fn run_until(&mut self, time: Time) {
         while self.violation.is_none() {
             let Some((&(at, number), _)) = self.queue.first_key_value() else {
                 break;
@@ -225,11 +226,11 @@ impl World {
     }
 
     /// Runs for a while.
-    pub(crate) fn run_for(&mut self, duration: Duration) {
+    pub fn run_for(&mut self, duration: Duration) {
         self.run_until(self.now + duration);
     }
 
-    pub(crate) fn violate(&mut self, property: &'static str, text: String) {
+    pub fn violate(&mut self, property: &'static str, text: String) {
         let violation = Violation { property, text };
         self.trace
             .add(self.now, format_args!("VIOLATION {violation}"));
@@ -240,7 +241,7 @@ impl World {
 /// Processes.
 impl World {
     /// Starts a process.
-    pub(crate) fn start(&mut self, slot: usize) {
+    pub fn start(&mut self, slot: usize) {
         let life = self.slots[slot].life + 1;
         let seed = self.rng.random();
         let mut key = [0; 32];
@@ -286,13 +287,15 @@ impl World {
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: 0,
+            saved: None,
+            guards: Guards::ALL,
             policy: self.policy(),
             key,
             addresses: vec![self.slots[slot].address],
         }
     }
 
-    pub(crate) fn policy(&self) -> RoomPolicy {
+    pub fn policy(&self) -> RoomPolicy {
         RoomPolicy {
             merge: self.settings.merge,
             authority: self.settings.authority,
@@ -301,7 +304,7 @@ impl World {
     }
 
     /// Ends a process without a word (kill -9).
-    pub(crate) fn crash(&mut self, slot: usize) {
+    pub fn crash(&mut self, slot: usize) {
         if self.slots[slot].process.take().is_some() {
             self.trace
                 .add(self.now, format_args!("{} crashes", self.slots[slot].id));
@@ -311,7 +314,7 @@ impl World {
     }
 
     /// The host leaves politely.
-    pub(crate) fn leave(&mut self, slot: usize) {
+    pub fn leave(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         if let Some(process) = &mut self.slots[slot].process {
             process.leaving = true;
@@ -332,7 +335,7 @@ impl World {
     }
 
     /// Stops a process for a while: nothing reaches it.
-    pub(crate) fn pause(&mut self, slot: usize) {
+    pub fn pause(&mut self, slot: usize) {
         if let Some(process) = &mut self.slots[slot].process {
             process.paused = true;
             self.trace
@@ -341,7 +344,7 @@ impl World {
     }
 
     /// Lets a stopped process go on. Either its timers or its messages come first.
-    pub(crate) fn resume(&mut self, slot: usize) {
+    pub fn resume(&mut self, slot: usize) {
         let timers_first = self.rng.random_bool(0.5);
         let Some(process) = &mut self.slots[slot].process else {
             return;
@@ -358,32 +361,32 @@ impl World {
         self.schedule_wake(slot);
     }
 
-    pub(crate) fn node(&self, slot: usize) -> Option<&Node> {
+    pub fn node(&self, slot: usize) -> Option<&Node> {
         self.slots[slot]
             .process
             .as_ref()
             .map(|process| &process.node)
     }
 
-    pub(crate) fn slot_of(&self, id: &PeerId) -> Option<usize> {
+    pub fn slot_of(&self, id: &PeerId) -> Option<usize> {
         self.slots.iter().position(|slot| slot.id == *id)
     }
 
     /// The slots whose process runs.
-    pub(crate) fn running(&self) -> Vec<usize> {
+    pub fn running(&self) -> Vec<usize> {
         (0..self.slots.len())
             .filter(|slot| self.slots[*slot].process.is_some())
             .collect()
     }
 
     /// The running nodes that lead.
-    pub(crate) fn leaders(&self) -> Vec<usize> {
+    pub fn leaders(&self) -> Vec<usize> {
         let leads = |slot: &usize| self.node(*slot).is_some_and(Node::is_leader);
         (0..self.slots.len()).filter(leads).collect()
     }
 
     /// The one leader that every running node shows, if there is one and it runs.
-    pub(crate) fn agreed(&self) -> Option<usize> {
+    pub fn agreed(&self) -> Option<usize> {
         let [leader] = self.leaders()[..] else {
             return None;
         };
@@ -397,7 +400,7 @@ impl World {
 
     /// The same, and whoever it is linked to goes by the record under which it leads: nothing is under way
     /// any more.
-    pub(crate) fn settled(&self) -> Option<usize> {
+    pub fn settled(&self) -> Option<usize> {
         let leader = self.agreed()?;
         let record = self.node(leader)?.leader_stamp()?;
         let goes_by = |slot: &usize| {
@@ -410,7 +413,7 @@ impl World {
     }
 
     /// Whether every running pair is linked at both ends.
-    pub(crate) fn is_mesh(&self) -> bool {
+    pub fn is_mesh(&self) -> bool {
         let running = self.running();
         running.iter().all(|slot| {
             self.node(*slot)
@@ -422,7 +425,7 @@ impl World {
 /// Inputs and outputs.
 impl World {
     /// A host's command; what the node answers.
-    pub(crate) fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
+    pub fn command(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
         self.trace.add(
             self.now,
             format_args!("{} is told {command:?}", self.slots[slot].id),
@@ -431,7 +434,7 @@ impl World {
     }
 
     /// The host says whether its node may lead.
-    pub(crate) fn set_eligible(&mut self, slot: usize, eligible: bool) {
+    pub fn set_eligible(&mut self, slot: usize, eligible: bool) {
         if let Some(process) = &mut self.slots[slot].process {
             process.eligible = eligible;
         }
@@ -440,7 +443,7 @@ impl World {
     }
 
     /// One input of a node, with everything that follows from it.
-    pub(crate) fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
+    pub fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
         let now = self.now;
         let Some(process) = &mut self.slots[slot].process else {
             return Ok(());
@@ -535,12 +538,13 @@ impl World {
                 self.trace
                     .add(self.now, format_args!("{} event {event:?}", place.id));
                 match event {
-                    Event::LeaderChanged(leader) => place.told.push((self.now, leader)),
+                    Event::LeaderChanged { leader, .. } => place.told.push((self.now, leader)),
                     other => place.events.push((self.now, other)),
                 }
             }
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
+            Output::Persist { .. } => {}
             Output::Departed => self.exit(slot),
         }
     }
@@ -625,7 +629,7 @@ impl World {
     }
 
     /// What every node shows, for the text of a violation.
-    pub(crate) fn describe(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut text = String::new();
         for slot in &self.slots {
             let Some(process) = &slot.process else {
@@ -652,7 +656,7 @@ impl World {
     }
 
     /// Term of a running node's record.
-    pub(crate) fn term(&self, slot: usize) -> u64 {
+    pub fn term(&self, slot: usize) -> u64 {
         self.node(slot)
             .map_or(0, |node| node.election().record().term())
     }
@@ -674,7 +678,7 @@ impl Slot {
     }
 
     /// Gives the place another name, before anybody runs there.
-    pub(crate) fn rename(&mut self, name: &str) {
+    pub fn rename(&mut self, name: &str) {
         self.id = PeerId::new(name).expect("a valid name");
     }
 }

@@ -4,7 +4,7 @@ use meta_mystia_network::core::election::AssignOutcome;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::node::Command;
 
-use crate::rooms::*;
+use super::rooms::*;
 use crate::world::Settings;
 
 /// P12, one caller: whoever calls, whoever is named.

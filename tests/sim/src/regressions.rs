@@ -2,7 +2,7 @@
 
 /// The seeds.
 #[rustfmt::skip]
-pub(crate) const SEEDS: &[u64] = &[
+pub const SEEDS: &[u64] = &[
     // Allowing elections again and again put the election off for ever.
     2, 5, 7,
     // A SetLeader that met a leader's heartbeat on its way was undone; links that came back counted as gone.

@@ -3,7 +3,7 @@
 use meta_mystia_network::core::node::{Command, Event, LeftReason, LinkEnd};
 use meta_mystia_network::core::time::Duration;
 
-use crate::rooms::*;
+use super::rooms::*;
 use crate::world::{Settings, World};
 
 #[test]

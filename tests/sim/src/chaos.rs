@@ -30,14 +30,14 @@ const QUIET: Duration = Duration::from_secs(5);
 
 /// How a run ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) violation: Option<Violation>,
-    pub(crate) ended_at: Time,
-    pub(crate) trace: Trace,
+pub struct Outcome {
+    pub violation: Option<Violation>,
+    pub ended_at: Time,
+    pub trace: Trace,
 }
 
 /// Runs a seed to its end or to its first violation.
-pub(crate) fn run(seed: u64, trace: Trace) -> Outcome {
+pub fn run(seed: u64, trace: Trace) -> Outcome {
     let mut run = Run::new(seed, trace);
     let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
     if let Some(panic) = panicked {

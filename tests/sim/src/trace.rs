@@ -13,25 +13,25 @@ use meta_mystia_network::core::wire::{
 
 /// Lines of a run, when it is traced.
 #[derive(Debug, Default)]
-pub(crate) struct Trace {
+pub struct Trace {
     lines: Option<Vec<String>>,
 }
 
 impl Trace {
     /// Keeps nothing.
-    pub(crate) fn off() -> Self {
+    pub fn off() -> Self {
         Self { lines: None }
     }
 
     /// Keeps every line.
-    pub(crate) fn on() -> Self {
+    pub fn on() -> Self {
         Self {
             lines: Some(Vec::new()),
         }
     }
 
     /// Adds a line, if anybody wants it.
-    pub(crate) fn add(&mut self, now: Time, line: fmt::Arguments<'_>) {
+    pub fn add(&mut self, now: Time, line: fmt::Arguments<'_>) {
         if let Some(lines) = &mut self.lines {
             let micros = now.as_micros();
             lines.push(format!(
@@ -43,12 +43,12 @@ impl Trace {
     }
 
     /// All lines.
-    pub(crate) fn lines(&self) -> &[String] {
+    pub fn lines(&self) -> &[String] {
         self.lines.as_deref().unwrap_or_default()
     }
 
     /// A hash over all lines (P17).
-    pub(crate) fn hash(&self) -> u64 {
+    pub fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.lines().hash(&mut hasher);
         hasher.finish()
@@ -56,7 +56,7 @@ impl Trace {
 }
 
 /// A message in few characters; a record is `override_seq.assigner/term/leader`, with `!` when assigned.
-pub(crate) struct Brief<'a, T>(pub(crate) &'a T);
+pub struct Brief<'a, T>(pub &'a T);
 
 fn name(id: Option<&PeerId>) -> &str {
     id.map_or("-", PeerId::as_str)

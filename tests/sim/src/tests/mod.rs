@@ -1,0 +1,7 @@
+//! What rooms do: named situations, and seeds.
+
+mod bad_members;
+mod rooms;
+mod scenarios;
+mod seeds;
+mod set_leader;
