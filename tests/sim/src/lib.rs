@@ -6,8 +6,11 @@
 
 pub mod chaos;
 pub mod checks;
+pub mod clock;
+pub mod fingerprint;
 pub mod links;
 pub mod regressions;
+pub mod sometimes;
 pub mod trace;
 pub mod world;
 
