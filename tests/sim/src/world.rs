@@ -92,6 +92,7 @@ pub struct Settings {
     pub lateness: Duration,
     /// How long a lost member keeps its place.
     pub member_hold: Duration,
+    pub guards: Guards,
 }
 
 impl Default for Settings {
@@ -107,6 +108,7 @@ impl Default for Settings {
             delay: (Duration::from_millis(1), Duration::from_millis(5)),
             lateness: Duration::ZERO,
             member_hold: Duration::from_secs(60),
+            guards: Guards::ALL,
         }
     }
 }
@@ -288,7 +290,7 @@ impl World {
             eligible: self.slots[slot].eligible,
             priority: 0,
             saved: None,
-            guards: Guards::ALL,
+            guards: self.settings.guards,
             policy: self.policy(),
             key,
             addresses: vec![self.slots[slot].address],
