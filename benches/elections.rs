@@ -18,7 +18,7 @@ use std::thread;
 
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::node::Command;
-use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::time::Duration;
 use rand::Rng;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
@@ -146,11 +146,11 @@ impl Room {
             election_timeout_min: min,
             election_timeout_max: max,
             delay: (self.delay / 2, self.delay * 3 / 2),
-            stream_loss: self.loss,
             guards: self.guards,
             ..Settings::default()
         };
         let mut world = World::new(seed, self.nodes, settings, Trace::off());
+        world.stream_loss = self.loss;
         world.datagram_loss = self.loss;
         world
     }
@@ -360,15 +360,42 @@ impl Report {
             (Room::new(3, 50_000, 0.0, DEFAULT), small()),
             (Room::new(5, 50_000, 0.0, DEFAULT), small()),
             (Room::new(10, 50_000, 0.0, DEFAULT), small()),
-            (Room::new(30, 50_000, 0.0, DEFAULT), demand(1700, 2000, 1.05, 8.0)),
-            (Room::new(100, 50_000, 0.0, DEFAULT), demand(1700, 2000, 1.05, 8.0)),
-            (Room::new(5, 150_000, 0.0, DEFAULT), demand(2800, 3300, 1.1, 8.0)),
-            (Room::new(30, 150_000, 0.0, DEFAULT), demand(2800, 3300, 1.1, 8.0)),
-            (Room::new(100, 150_000, 0.0, DEFAULT), demand(2800, 3300, 1.1, 8.0)),
-            (Room::new(3, 50_000, 0.05, DEFAULT), demand(1800, 2800, 1.15, 0.0)),
-            (Room::new(5, 50_000, 0.05, DEFAULT), demand(1800, 2800, 1.15, 0.0)),
-            (Room::new(100, 50_000, 0.05, DEFAULT), demand(2300, 3300, 1.05, 10.0)),
-            (Room::new(5, 50_000, 0.2, DEFAULT), demand(2300, 5000, 1.6, 0.0)),
+            (
+                Room::new(30, 50_000, 0.0, DEFAULT),
+                demand(1700, 2000, 1.05, 8.0),
+            ),
+            (
+                Room::new(100, 50_000, 0.0, DEFAULT),
+                demand(1700, 2000, 1.05, 8.0),
+            ),
+            (
+                Room::new(5, 150_000, 0.0, DEFAULT),
+                demand(2800, 3300, 1.1, 8.0),
+            ),
+            (
+                Room::new(30, 150_000, 0.0, DEFAULT),
+                demand(2800, 3300, 1.1, 8.0),
+            ),
+            (
+                Room::new(100, 150_000, 0.0, DEFAULT),
+                demand(2800, 3300, 1.1, 8.0),
+            ),
+            (
+                Room::new(3, 50_000, 0.05, DEFAULT),
+                demand(1800, 2800, 1.15, 0.0),
+            ),
+            (
+                Room::new(5, 50_000, 0.05, DEFAULT),
+                demand(1800, 2800, 1.15, 0.0),
+            ),
+            (
+                Room::new(100, 50_000, 0.05, DEFAULT),
+                demand(2300, 3300, 1.05, 10.0),
+            ),
+            (
+                Room::new(5, 50_000, 0.2, DEFAULT),
+                demand(2300, 5000, 1.6, 0.0),
+            ),
             (Room::new(5, 25_000, 0.0, FAST), demand(700, 850, 0.0, 0.0)),
             (Room::new(5, 7_500, 0.0, LAN), demand(180, 250, 0.0, 0.0)),
         ] {
@@ -505,11 +532,20 @@ impl Report {
         self.line("\n### Two sides meet, until all agree, from when the staying leader is linked to all\n");
         self.line("| what | runs | p50 | p99 | demanded (2.5 and 4 slowest round trips) | met |");
         self.line("|---|---|---|---|---|---|");
-        for (nodes, minority, delay_us) in [(3, 1, 5_000), (5, 2, 5_000), (5, 2, 50_000), (7, 2, 150_000)] {
+        for (nodes, minority, delay_us) in [
+            (3, 1, 5_000),
+            (5, 2, 5_000),
+            (5, 2, 50_000),
+            (7, 2, 150_000),
+        ] {
             let room = Room::new(nodes, delay_us, 0.0, DEFAULT);
             let times = all(self.trials(400), |seed| heal(room, minority, seed));
             let round_trip = room.slowest_round_trip();
-            let what = format!("{} against {minority}: {}", nodes - minority, room.describe());
+            let what = format!(
+                "{} against {minority}: {}",
+                nodes - minority,
+                room.describe()
+            );
             self.times(&what, times, [round_trip * 5 / 2, round_trip * 4]);
         }
     }
@@ -522,21 +558,47 @@ impl Report {
         let stories: [(&str, usize, u64, Story); 7] = [
             ("one follower of 5 is isolated for 5 s", 5, 200, isolated),
             ("one follower of 30 is isolated for 5 s", 30, 50, isolated),
-            ("a follower of 5 flaps for a minute (4 s cut, 4 s linked)", 5, 100, flapping),
-            ("3 against 2 for 10 s, the leader with the 3", 5, 200, three_against_two),
-            ("a follower of 5 does not hear the leader for 30 s", 5, 100, deaf),
-            ("a chain of 3 for a minute, the leader at one end", 3, 100, chain),
-            ("a newcomer with the largest id enters through a follower of 5", 6, 100, joiner),
+            (
+                "a follower of 5 flaps for a minute (4 s cut, 4 s linked)",
+                5,
+                100,
+                flapping,
+            ),
+            (
+                "3 against 2 for 10 s, the leader with the 3",
+                5,
+                200,
+                three_against_two,
+            ),
+            (
+                "a follower of 5 does not hear the leader for 30 s",
+                5,
+                100,
+                deaf,
+            ),
+            (
+                "a chain of 3 for a minute, the leader at one end",
+                3,
+                100,
+                chain,
+            ),
+            (
+                "a newcomer with the largest id enters through a follower of 5",
+                6,
+                100,
+                joiner,
+            ),
         ];
         for (what, nodes, rooms, story) in stories {
             let room = Room::new(nodes, 5_000, 0.0, DEFAULT);
             let rooms = self.trials(rooms);
             let kept = all(rooms, |seed| {
-                let mut world = if story as usize == chain as usize || story as usize == joiner as usize {
-                    room.empty(seed)
-                } else {
-                    room.settled(seed)
-                };
+                let mut world =
+                    if story as usize == chain as usize || story as usize == joiner as usize {
+                        room.empty(seed)
+                    } else {
+                        room.settled(seed)
+                    };
                 let concerned = story(&mut world, seed as usize);
                 let undisturbed = (0..nodes)
                     .filter(|slot| !concerned.contains(slot))
@@ -600,8 +662,12 @@ fn set_linked(world: &mut World, slot: usize, linked: bool) {
 fn heal(room: Room, minority: usize, seed: u64) -> Option<Duration> {
     let mut world = room.settled(seed);
     let leader = world.agreed()?;
-    let small: Vec<usize> = (1..=minority).map(|step| (leader + step) % room.nodes).collect();
-    let large: Vec<usize> = (0..room.nodes).filter(|slot| !small.contains(slot)).collect();
+    let small: Vec<usize> = (1..=minority)
+        .map(|step| (leader + step) % room.nodes)
+        .collect();
+    let large: Vec<usize> = (0..room.nodes)
+        .filter(|slot| !small.contains(slot))
+        .collect();
     let cross = |world: &mut World, link: fn(&mut World, usize, usize)| {
         for a in &small {
             for b in &large {
@@ -655,7 +721,9 @@ fn three_against_two(world: &mut World, seed: usize) -> Vec<usize> {
         .find(|slot| *slot != first && *slot != leader)
         .expect("five places");
     forget(world);
-    let others: Vec<usize> = (0..5).filter(|slot| *slot != first && *slot != second).collect();
+    let others: Vec<usize> = (0..5)
+        .filter(|slot| *slot != first && *slot != second)
+        .collect();
     for link in [World::cut_both, World::mend_both] {
         for other in &others {
             link(world, first, *other);

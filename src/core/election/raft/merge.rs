@@ -154,6 +154,7 @@ impl Raft {
         }
         self.lose_leader();
         match why {
+            _ if !self.config.guards.succession => {}
             Gone::Left { successor } => {
                 self.lease_until = now;
                 if successor.as_ref() == Some(&self.me) && self.may_campaign() {

@@ -385,7 +385,7 @@ impl Election for Raft {
                 "a leader's message is stamped with another's record",
             ));
         }
-        if *record > *self.rules.record() && messages::is_eligible(view, from) {
+        if self.rules.is_newer(record) && messages::is_eligible(view, from) {
             self.hear_leader(now, view, from, record, 1, 0);
         }
         let named = self.rules.record().leader.as_ref();
@@ -493,6 +493,9 @@ impl Raft {
     fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.config.election_timeout_min;
         let range = self.config.election_timeout_max - min;
+        if !self.config.guards.rank_slots {
+            return min + self.up_to(range);
+        }
         let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
         let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
         let slots = slots.max(1);
@@ -519,7 +522,8 @@ impl Raft {
 
     /// Whether this node knows enough of the room to vote without a disk (G9).
     fn may_vote(&self, now: Time) -> bool {
-        self.config.eligible && (self.has_followed || now >= self.grace_until)
+        let knows = self.has_followed || now >= self.grace_until;
+        self.config.eligible && (knows || !self.config.guards.restart_grace)
     }
 }
 
