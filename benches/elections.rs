@@ -122,10 +122,6 @@ impl Room {
         self.delay * 3
     }
 
-    fn mean_round_trip(&self) -> Duration {
-        self.delay * 2
-    }
-
     fn describe(&self) -> String {
         let mut text = format!("{} peers, {} one way", self.nodes, ms(self.delay));
         if self.loss > 0.0 {
@@ -554,7 +550,7 @@ impl Report {
         self.line("\n### The leader stays, whatever happens to a minority\n");
         self.line("| what | rooms in which the leader stayed, and nobody but the one concerned was told anything | met |");
         self.line("|---|---|---|");
-        type Story = fn(&mut World, usize) -> Vec<usize>;
+        type Story = fn(Room, u64) -> (World, Vec<usize>);
         let stories: [(&str, usize, u64, Story); 7] = [
             ("one follower of 5 is isolated for 5 s", 5, 200, isolated),
             ("one follower of 30 is isolated for 5 s", 30, 50, isolated),
@@ -593,13 +589,7 @@ impl Report {
             let room = Room::new(nodes, 5_000, 0.0, DEFAULT);
             let rooms = self.trials(rooms);
             let kept = all(rooms, |seed| {
-                let mut world =
-                    if story as usize == chain as usize || story as usize == joiner as usize {
-                        room.empty(seed)
-                    } else {
-                        room.settled(seed)
-                    };
-                let concerned = story(&mut world, seed as usize);
+                let (world, concerned) = story(room, seed);
                 let undisturbed = (0..nodes)
                     .filter(|slot| !concerned.contains(slot))
                     .all(|slot| world.slots[slot].told.is_empty());
@@ -685,96 +675,102 @@ fn heal(room: Room, minority: usize, seed: u64) -> Option<Duration> {
 }
 
 /// Some follower, by the seed.
-fn follower(world: &World, seed: usize) -> usize {
+fn follower(world: &World, seed: u64) -> usize {
     let leader = world.agreed().expect("it is settled");
     let size = world.slots.len();
-    (leader + 1 + seed % (size - 1)) % size
+    (leader + 1 + seed as usize % (size - 1)) % size
 }
 
-fn isolated(world: &mut World, seed: usize) -> Vec<usize> {
-    let lost = follower(world, seed);
-    forget(world);
-    set_linked(world, lost, false);
-    run(world, Duration::from_secs(5));
-    set_linked(world, lost, true);
-    run(world, Duration::from_secs(10));
-    vec![lost]
+fn isolated(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.settled(seed);
+    let lost = follower(&world, seed);
+    forget(&mut world);
+    set_linked(&mut world, lost, false);
+    run(&mut world, Duration::from_secs(5));
+    set_linked(&mut world, lost, true);
+    run(&mut world, Duration::from_secs(10));
+    (world, vec![lost])
 }
 
-fn flapping(world: &mut World, seed: usize) -> Vec<usize> {
-    let flapper = follower(world, seed);
-    forget(world);
+fn flapping(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.settled(seed);
+    let flapper = follower(&world, seed);
+    forget(&mut world);
     for _ in 0..8 {
-        set_linked(world, flapper, false);
-        run(world, Duration::from_secs(4));
-        set_linked(world, flapper, true);
-        run(world, Duration::from_secs(4));
+        set_linked(&mut world, flapper, false);
+        run(&mut world, Duration::from_secs(4));
+        set_linked(&mut world, flapper, true);
+        run(&mut world, Duration::from_secs(4));
     }
-    run(world, Duration::from_secs(5));
-    vec![flapper]
+    run(&mut world, Duration::from_secs(5));
+    (world, vec![flapper])
 }
 
-fn three_against_two(world: &mut World, seed: usize) -> Vec<usize> {
-    let first = follower(world, seed);
+fn three_against_two(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.settled(seed);
     let leader = world.agreed().expect("it is settled");
+    let first = follower(&world, seed);
     let second = (0..5)
         .find(|slot| *slot != first && *slot != leader)
         .expect("five places");
-    forget(world);
+    forget(&mut world);
     let others: Vec<usize> = (0..5)
         .filter(|slot| *slot != first && *slot != second)
         .collect();
     for link in [World::cut_both, World::mend_both] {
         for other in &others {
-            link(world, first, *other);
-            link(world, second, *other);
+            link(&mut world, first, *other);
+            link(&mut world, second, *other);
         }
-        run(world, Duration::from_secs(10));
+        run(&mut world, Duration::from_secs(10));
     }
-    vec![first, second]
+    (world, vec![first, second])
 }
 
-fn deaf(world: &mut World, seed: usize) -> Vec<usize> {
-    let deaf = follower(world, seed);
+fn deaf(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.settled(seed);
+    let deaf = follower(&world, seed);
     let leader = world.agreed().expect("it is settled");
-    forget(world);
+    forget(&mut world);
     world.cut(leader, deaf);
-    run(world, Duration::from_secs(30));
+    run(&mut world, Duration::from_secs(30));
     world.mend(leader, deaf);
-    run(world, Duration::from_secs(10));
-    vec![deaf]
+    run(&mut world, Duration::from_secs(10));
+    (world, vec![deaf])
 }
 
-fn chain(world: &mut World, _: usize) -> Vec<usize> {
+fn chain(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.empty(seed);
     world.cut_both(0, 2);
     world.start(0);
-    run(world, Duration::from_millis(3_100));
+    run(&mut world, Duration::from_millis(3_100));
     world.start(1);
     world.connect(1, 0);
-    run(world, Duration::from_secs(2));
+    run(&mut world, Duration::from_secs(2));
     world.start(2);
     world.connect(2, 1);
-    run(world, Duration::from_secs(2));
-    forget(world);
-    run(world, Duration::from_secs(60));
-    Vec::new()
+    run(&mut world, Duration::from_secs(2));
+    forget(&mut world);
+    run(&mut world, Duration::from_secs(60));
+    (world, Vec::new())
 }
 
-fn joiner(world: &mut World, seed: usize) -> Vec<usize> {
+fn joiner(room: Room, seed: u64) -> (World, Vec<usize>) {
+    let mut world = room.empty(seed);
     world.slots[5].rename("zzzz");
     for slot in 0..5 {
         world.start(slot);
         world.connect(slot, 0);
     }
-    let formed = wait(world, PATIENCE, |world| {
+    let formed = wait(&mut world, PATIENCE, |world| {
         world.settled().is_some() && world.is_mesh()
     });
     assert!(formed.is_some(), "no room of five");
-    run(world, Duration::from_secs(3));
+    run(&mut world, Duration::from_secs(3));
     let leader = world.agreed().expect("it is settled");
-    forget(world);
+    forget(&mut world);
     world.start(5);
-    world.connect(5, (leader + 1 + seed % 4) % 5);
-    run(world, Duration::from_secs(10));
-    vec![5]
+    world.connect(5, (leader + 1 + seed as usize % 4) % 5);
+    run(&mut world, Duration::from_secs(10));
+    (world, vec![5])
 }
