@@ -41,6 +41,8 @@ enum Item {
 struct Pipe {
     items: VecDeque<(Time, Item)>,
     last: Option<Time>,
+    /// When something last arrived at the other end.
+    arrived: Option<Time>,
 }
 
 /// A link, from the acceptor's Hello on.
@@ -197,6 +199,13 @@ impl World {
             }
         }
         waits
+    }
+
+    /// When something last arrived at `to` on its present link with `from`.
+    pub fn last_arrival(&self, from: usize, to: usize) -> Option<Time> {
+        let process = self.slots[to].process.as_ref()?;
+        let link = self.links.get(process.sessions.get(&from)?)?;
+        link.pipes[link.end_of(from)].arrived
     }
 
     /// When the last of what is under way on the control streams arrives.
@@ -638,6 +647,7 @@ impl World {
             let Some((_, item)) = items.pop_front() else {
                 return;
             };
+            link.pipes[from].arrived = Some(now);
             let open = link.up[1 - from] && !link.ended[1 - from];
             let life = link.lives[1 - from];
             if !self.is_life(receiver, life) {
