@@ -6,6 +6,7 @@
 
 pub mod chaos;
 pub mod checks;
+pub mod explorer;
 pub mod links;
 pub mod regressions;
 pub mod trace;
