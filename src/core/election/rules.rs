@@ -140,6 +140,11 @@ impl Rules {
         self.voted_for.as_ref()
     }
 
+    /// How many rounds this node opened.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// The round that is open.
     pub fn campaign(&self) -> Option<&Campaign> {
         self.campaign.as_ref()

@@ -9,6 +9,7 @@ pub mod chaos;
 pub mod checks;
 pub mod clock;
 pub mod fingerprint;
+pub mod explorer;
 pub mod links;
 pub mod plan;
 pub mod regressions;

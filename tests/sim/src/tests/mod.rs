@@ -1,6 +1,7 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod explorer;
 mod rooms;
 mod scenarios;
 mod seeds;
