@@ -11,9 +11,11 @@ use rand::seq::IndexedRandom;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Authority, MergePolicy};
 
 use crate::checks::Violation;
+use crate::record::{Recorder, Section};
 use crate::trace::Trace;
 use crate::world::{Settings, World};
 
@@ -38,7 +40,27 @@ pub struct Outcome {
 
 /// Runs a seed to its end or to its first violation.
 pub fn run(seed: u64, trace: Trace) -> Outcome {
-    let mut run = Run::new(seed, trace);
+    play(Run::new(seed, None, trace)).0
+}
+
+/// The same in a room of `size` places, recorded.
+pub fn recorded(seed: u64, size: usize) -> (Outcome, Vec<Section>) {
+    let mut run = Run::new(seed, Some(size), Trace::off());
+    let world = &mut run.world;
+    world.recorder = Some(Recorder::new(seed, size, world.now));
+    if let Some((one, other)) = run.apart {
+        // It was cut before anybody listened.
+        for (from, to) in [(one, other), (other, one)] {
+            let (from, to) = (world.slots[from].id.clone(), world.slots[to].id.clone());
+            world.note_room(What::Cut { from, to });
+        }
+    }
+    let (outcome, recorder) = play(run);
+    let sections = recorder.map(|recorder| recorder.finish(outcome.ended_at));
+    (outcome, sections.unwrap_or_default())
+}
+
+fn play(mut run: Run) -> (Outcome, Option<Recorder>) {
     let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
     if let Some(panic) = panicked {
         let text = panic
@@ -48,11 +70,12 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
             .unwrap_or_default();
         run.world.violate("panic", text);
     }
-    Outcome {
+    let outcome = Outcome {
         violation: run.world.violation.take(),
         ended_at: run.world.now,
         trace: run.world.trace,
-    }
+    };
+    (outcome, run.world.recorder)
 }
 
 /// A kind of fault.
@@ -113,10 +136,11 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, trace: Trace) -> Self {
+    fn new(seed: u64, size: Option<usize>, trace: Trace) -> Self {
         let mut world = World::new(seed, 0, Settings::default(), trace);
         let sizes = [1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 7];
-        let size = *sizes.choose(&mut world.rng).expect("not empty");
+        let drawn = *sizes.choose(&mut world.rng).expect("not empty");
+        let size = size.unwrap_or(drawn);
         world.add_slots(size);
         world.settings = draw_settings(&mut world);
         if world.rng.random_bool(0.1) {
@@ -315,6 +339,8 @@ impl Run {
             Fault::Datagrams => {
                 self.world.datagram_loss = self.world.rng.random_range(0.0..0.6);
                 self.world.datagram_copies = self.world.rng.random_range(0.0..0.5);
+                let percent = (self.world.datagram_loss * 100.0) as u32;
+                self.world.note_room(What::Loss { percent });
             }
             Fault::Join => {
                 let slot = self.world.rng.random_range(0..self.world.slots.len());
@@ -391,6 +417,7 @@ impl Run {
         self.world
             .trace
             .add(self.world.now, format_args!("---- healing ----"));
+        self.world.note_room(What::Healed);
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
         for (_, undo) in std::mem::take(&mut self.undo) {

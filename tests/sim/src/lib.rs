@@ -7,6 +7,8 @@
 pub mod chaos;
 pub mod checks;
 pub mod links;
+pub mod page;
+pub mod record;
 pub mod regressions;
 pub mod trace;
 pub mod world;

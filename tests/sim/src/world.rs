@@ -17,10 +17,12 @@ use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, RoomPolicy};
 
 use crate::checks::{Checker, Seen, Violation};
 use crate::links::{Link, Pending, Wire};
+use crate::record::{CLOCK_US, Recorder};
 use crate::trace::{Brief, Trace};
 
 /// Outputs of one input, per member; more is a flood.
@@ -128,6 +130,8 @@ pub struct World {
     /// What the other end hears when a link is closed for its silence.
     pub silence_is_told_as: LinkEnd,
     pub trace: Trace,
+    /// Whoever wants a picture of the run.
+    pub recorder: Option<Recorder>,
     pub violation: Option<Violation>,
     /// Election messages that were sent, heartbeats not counted.
     pub election_messages: u64,
@@ -157,6 +161,7 @@ impl World {
             datagram_copies: 0.0,
             silence_is_told_as: LinkEnd::Closed,
             trace,
+            recorder: None,
             violation: None,
             election_messages: 0,
             closes: Vec::new(),
@@ -234,6 +239,10 @@ impl World {
         let violation = Violation { property, text };
         self.trace
             .add(self.now, format_args!("VIOLATION {violation}"));
+        self.note_room(What::Violation {
+            property: property.into(),
+            text: violation.text.clone(),
+        });
         self.violation.get_or_insert(violation);
     }
 }
@@ -247,7 +256,7 @@ impl World {
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.rng.random::<u64>().to_be_bytes());
         let incarnation = Incarnation {
-            started_us: 1_700_000_000_000_000 + self.now.as_micros(),
+            started_us: CLOCK_US + self.now.as_micros(),
             random: self.rng.random(),
         };
         let config = self.config(slot, Fingerprint(key));
@@ -268,7 +277,24 @@ impl World {
         self.trace
             .add(self.now, format_args!("{} starts, life {life}", place.id));
         self.checker.born(slot, &place.id);
+        if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
+            recorder.start(slot, self.now, &process.node);
+        }
         self.schedule_wake(slot);
+    }
+
+    /// Tells whoever records the run what happens to a process.
+    fn note(&mut self, slot: usize, what: What) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(slot, self.now, what);
+        }
+    }
+
+    /// Tells whoever records the run what happens to the room.
+    pub fn note_room(&mut self, what: What) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.room(self.now, what);
+        }
     }
 
     fn config(&self, slot: usize, key: Fingerprint) -> NodeConfig {
@@ -308,6 +334,7 @@ impl World {
         if self.slots[slot].process.take().is_some() {
             self.trace
                 .add(self.now, format_args!("{} crashes", self.slots[slot].id));
+            self.note(slot, What::Crashed);
             self.checker.died(slot);
             self.forget_ends_of(slot);
         }
@@ -328,6 +355,7 @@ impl World {
     fn exit(&mut self, slot: usize) {
         self.trace
             .add(self.now, format_args!("{} exits", self.slots[slot].id));
+        self.note(slot, What::Stopped);
         self.close_all(slot);
         self.slots[slot].process = None;
         self.checker.died(slot);
@@ -340,6 +368,7 @@ impl World {
             process.paused = true;
             self.trace
                 .add(self.now, format_args!("{} is paused", self.slots[slot].id));
+            self.note(slot, What::Paused);
         }
     }
 
@@ -354,6 +383,7 @@ impl World {
         }
         self.trace
             .add(self.now, format_args!("{} resumes", self.slots[slot].id));
+        self.note(slot, What::Resumed);
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -470,9 +500,15 @@ impl World {
             }
             _ => {}
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.input(slot, now, &input);
+        }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
         let result = process.node.handle(now, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.outcome(slot, now, &process.node, &result, &outputs);
+        }
         let limit = MAX_OUTPUTS_PER_MEMBER * (process.node.membership().len() + 2);
         if livelock {
             self.violate(
