@@ -9,11 +9,13 @@ use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::id::Fingerprint;
 use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
 use crate::plan::{Plan, Step, Who};
+use crate::record::{Recorder, Section};
 use crate::sometimes::Sometimes;
 use crate::stability::Stability;
 use crate::trace::Trace;
@@ -54,7 +56,28 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
 
 /// Runs a plan to its end or to its first violation.
 pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome {
-    let mut run = Run::new(plan, trace, watch);
+    play(Run::new(plan, trace, watch)).0
+}
+
+/// The run of a seed in a room of `size` places, recorded.
+pub fn recorded(seed: u64, size: usize) -> (Outcome, Vec<Section>) {
+    let plan = Plan::draw_for(seed, size);
+    let mut run = Run::new(&plan, Trace::off(), None);
+    let world = &mut run.world;
+    world.recorder = Some(Recorder::new(seed, size, world.now));
+    if let Some((one, other)) = plan.apart {
+        // It was cut before anybody listened.
+        for (from, to) in [(one, other), (other, one)] {
+            let (from, to) = (world.slots[from].id.clone(), world.slots[to].id.clone());
+            world.note_room(What::Cut { from, to });
+        }
+    }
+    let (outcome, recorder) = play(run);
+    let sections = recorder.map(|recorder| recorder.finish(outcome.ended_at));
+    (outcome, sections.unwrap_or_default())
+}
+
+fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
     let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
     if let Some(panic) = panicked {
         let text = panic
@@ -64,14 +87,15 @@ pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome 
             .unwrap_or_default();
         run.world.violate("panic", text);
     }
-    Outcome {
+    let outcome = Outcome {
         violation: run.world.violation.take(),
         ended_at: run.world.now,
         hash: run.world.hash.value(),
         sometimes: run.world.sometimes,
         trace: run.world.trace,
-        size: plan.size,
-    }
+        size: run.plan.size,
+    };
+    (outcome, run.world.recorder)
 }
 
 /// What ends a fault, or begins it again.
@@ -359,6 +383,8 @@ impl<'a> Run<'a> {
             Step::Datagrams { loss, copies } => {
                 self.world.datagram_loss = f64::from(*loss) / 100.0;
                 self.world.datagram_copies = f64::from(*copies) / 100.0;
+                let percent = u32::from(*loss);
+                self.world.note_room(What::Loss { percent });
             }
             Step::StreamLoss { loss } => self.world.stream_loss = f64::from(*loss) / 100.0,
             Step::Connect { from, to } => self.world.connect(*from, *to),
@@ -444,6 +470,7 @@ impl<'a> Run<'a> {
         self.world
             .trace
             .add(self.world.now, format_args!("---- healing ----"));
+        self.world.note_room(What::Healed);
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
         self.world.stream_loss = 0.0;

@@ -234,12 +234,15 @@ const LARGE: usize = 100;
 impl Plan {
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {
-        let mut draw = Draw {
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            size: 0,
-            observers: Vec::new(),
-            steps: Vec::new(),
-        };
+        let mut draw = Draw::new(seed);
+        draw.size = draw.draw_size();
+        draw.plan(seed)
+    }
+
+    /// The same for a room of `size` places.
+    pub fn draw_for(seed: u64, size: usize) -> Self {
+        let mut draw = Draw::new(seed);
+        draw.size = size;
         draw.plan(seed)
     }
 
@@ -303,8 +306,16 @@ struct Draw {
 }
 
 impl Draw {
+    fn new(seed: u64) -> Self {
+        Self {
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            size: 0,
+            observers: Vec::new(),
+            steps: Vec::new(),
+        }
+    }
+
     fn plan(&mut self, seed: u64) -> Plan {
-        self.size = self.draw_size();
         let size = self.size;
         if self.chance(0.1) {
             // The first place stays eligible, so that somebody can lead.
