@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -64,6 +65,8 @@ pub struct Config {
     pub dispatch_mode: DispatchMode,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
+    /// Where a trace of the elections is written, for people to look at.
+    pub trace_path: Option<PathBuf>,
     /// Who may name a leader.
     pub authority: Authority,
     /// Whether one fixed member leads, and whether that is this one.
@@ -178,6 +181,7 @@ impl Config {
             identity_key: None,
             dispatch_mode: DispatchMode::Thread,
             merge_policy: MergePolicy::default(),
+            trace_path: None,
             authority: Authority::default(),
             host_mode: HostMode::default(),
             member_hold: DEFAULT_MEMBER_HOLD,

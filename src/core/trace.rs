@@ -737,3 +737,178 @@ fn verdict_word(verdict: &Verdict) -> Word {
     }
     .into()
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::core::election::record::Stamp;
+    use crate::core::id::Incarnation;
+    use crate::core::node::NodeConfig;
+    use crate::core::time::Duration;
+    use crate::core::wire::{Envelope, Heartbeat};
+
+    fn id(name: &str) -> PeerId {
+        PeerId::new(name).expect("a valid id")
+    }
+
+    fn incarnation() -> Incarnation {
+        Incarnation {
+            started_us: 12,
+            random: 34,
+        }
+    }
+
+    /// A node that starts at 0, alone.
+    pub(crate) fn node() -> Node {
+        Node::new(
+            id("a"),
+            incarnation(),
+            NodeConfig::for_tests(),
+            1,
+            Time::ZERO,
+        )
+    }
+
+    fn envelope(message: Message) -> Envelope {
+        Envelope {
+            incarnation: incarnation(),
+            stamp: Stamp::default(),
+            message,
+        }
+    }
+
+    fn heartbeat() -> Envelope {
+        envelope(Message::Heartbeat(Heartbeat {
+            seq: 77,
+            echo: None,
+            pulse: Pulse::Follows {
+                record: Record::default(),
+                live: false,
+            },
+        }))
+    }
+
+    fn leave_ack() -> Envelope {
+        envelope(Message::LeaveAck)
+    }
+
+    fn numbers(entries: &[Entry]) -> Vec<u64> {
+        let number = |entry: &Entry| match &entry.what {
+            What::Sent { said, .. } | What::Received { said, .. } => Some(said.n),
+            _ => None,
+        };
+        entries.iter().filter_map(number).collect()
+    }
+
+    #[test]
+    fn a_trace_begins_with_the_nodes_role_and_record() {
+        let mut tracer = Tracer::new(Time::ZERO, &node(), 1);
+        let entries = tracer.take();
+        assert!(matches!(
+            entries[0].what,
+            What::Role {
+                role: Role::Follower
+            }
+        ));
+        assert!(matches!(entries[1].what, What::Record { term: 0, .. }));
+        let header = tracer.header(&node(), 5, "room");
+        assert_eq!(header.incarnation.as_deref(), Some("12-0000000000000022"));
+    }
+
+    #[test]
+    fn a_node_that_is_alone_is_seen_to_become_leader() {
+        let mut node = node();
+        let mut tracer = Tracer::new(Time::ZERO, &node, 1);
+        let now = Time::ZERO + Duration::from_secs(10);
+        tracer.take();
+        tracer.input(now, &Input::Tick);
+        node.handle(now, Input::Tick).expect("no command");
+        tracer.state(now, &node);
+        while let Some(output) = node.poll_output() {
+            tracer.output(now, &output);
+        }
+        let entries = tracer.take();
+        let role = Role::Leader;
+        assert!(entries.contains(&Entry {
+            at: now.as_micros(),
+            what: What::Role { role }
+        }));
+        let shown = |entry: &Entry| matches!(&entry.what, What::Shows { leader, .. } if *leader == Some(id("a")));
+        assert!(entries.iter().any(shown), "{entries:?}");
+    }
+
+    #[test]
+    fn both_ends_number_and_thin_messages_alike_and_begin_anew_with_a_link() {
+        let (mut sender, mut receiver) = (
+            Tracer::new(Time::ZERO, &node(), 3),
+            Tracer::new(Time::ZERO, &node(), 3),
+        );
+        let mut say = |envelope: &Envelope| {
+            let to = id("b");
+            let output = Output::Transmit {
+                to,
+                envelope: envelope.clone(),
+            };
+            sender.output(Time::ZERO, &output);
+            let from = id("a");
+            let input = Input::Message {
+                from,
+                envelope: envelope.clone(),
+            };
+            receiver.input(Time::ZERO, &input);
+        };
+        for _ in 0..4 {
+            say(&heartbeat());
+            say(&leave_ack());
+        }
+        let (sent, received) = (numbers(&sender.take()), numbers(&receiver.take()));
+        assert_eq!(sent, received);
+        // Of the heartbeats 1, 3, 5 and 7, the third.
+        assert_eq!(sent, [2, 3, 4, 6, 8]);
+        let peer = id("b");
+        let why = LinkEnd::Silent;
+        sender.input(Time::ZERO, &Input::LinkDown { peer, why });
+        let output = Output::Transmit {
+            to: id("b"),
+            envelope: leave_ack(),
+        };
+        sender.output(Time::ZERO, &output);
+        assert_eq!(numbers(&sender.take()), [1]);
+    }
+
+    #[test]
+    fn an_entry_is_one_flat_line_and_reads_back() {
+        let said = Said {
+            kind: "vote_response".into(),
+            n: 9,
+            term: Some(3),
+            granted: Some(true),
+            names: None,
+        };
+        let to = id("b");
+        let entry = Entry {
+            at: 5,
+            what: What::Sent { to, said },
+        };
+        let line = serde_json::to_string(&entry).expect("JSON");
+        let expected = r#"{"at":5,"what":"sent","to":"b","kind":"vote_response","n":9,"term":3,"granted":true}"#;
+        assert_eq!(line, expected);
+        let read: Entry = serde_json::from_str(&line).expect("an entry");
+        assert_eq!(read, entry);
+    }
+
+    #[test]
+    fn what_applications_say_is_not_in_a_trace() {
+        let command = Command::Kick {
+            peer: id("b"),
+            code: 4,
+            bytes: b"private".to_vec(),
+        };
+        let mut tracer = Tracer::new(Time::ZERO, &node(), 1);
+        tracer.take();
+        tracer.input(Time::ZERO, &Input::Command(command));
+        let line = serde_json::to_string(&tracer.take()[0]).expect("JSON");
+        let expected = r#"{"at":0,"what":"command","name":"kick","peer":"b","value":4}"#;
+        assert_eq!(line, expected);
+    }
+}

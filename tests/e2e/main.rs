@@ -6,4 +6,5 @@ mod harness;
 mod membership;
 mod messages;
 mod options;
+mod traces;
 mod traffic;

@@ -155,12 +155,12 @@ function matchMessages(model) {
   return messages;
 }
 
-// Who leads from when to when, and who did before.
+// Who leads from when to when, and whom it followed before.
 function leaderChanges(model) {
   const changes = [];
   for (const lane of model.lanes) {
     for (const life of lane.lives) {
-      let record = null, started = null;
+      let record = null, started = null, followed = null;
       const finish = (t) => { if (started) started.until = t; started = null; };
       for (const entry of life.entries) {
         if (entry.what === "record") {
@@ -169,11 +169,12 @@ function leaderChanges(model) {
         } else if (entry.what === "role") {
           finish(entry.t);
           if (entry.role === "leader") {
-            started = { t: entry.t, lane, record, reason: "", until: null, before: null };
+            started = { t: entry.t, lane, record, reason: "", until: null, followed, before: null };
             changes.push(started);
           }
         } else if (entry.what === "shows") {
           if (started && entry.leader === lane.peer && !started.reason) started.reason = entry.reason;
+          if (entry.leader && entry.leader !== lane.peer) followed = entry.leader;
         } else if (["stopped", "crashed"].includes(entry.what)) finish(entry.t);
       }
       if (started && !life.entries.some((entry) => entry.what === "end")) finish(life.entries[life.entries.length - 1].t);
@@ -182,7 +183,7 @@ function leaderChanges(model) {
   changes.sort((a, b) => a.t - b.t);
   changes.forEach((change, index) => {
     for (let i = index - 1; i >= 0; i -= 1) {
-      if (changes[i].lane !== change.lane) { change.before = changes[i]; break; }
+      if (changes[i].lane.peer === change.followed) { change.before = changes[i]; break; }
     }
   });
   return changes;

@@ -302,10 +302,13 @@ function paintHandOvers({ context, model, view, place, colours, x }) {
     for (const [style, width] of [[colours.ground, 4], [colours.ink, 1.7]]) {
       context.strokeStyle = style;
       context.lineWidth = width;
+      // Dashed: nobody led in between.
+      if (began < change.t && width < 4) context.setLineDash([5, 3]);
       context.beginPath();
       context.moveTo(...from);
       context.lineTo(...to);
       context.stroke();
+      context.setLineDash([]);
     }
     head(context, from, to, 7, colours.ink);
     context.lineWidth = 1;
