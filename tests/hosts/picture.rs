@@ -11,11 +11,11 @@ use meta_mystia_network::core::id::{PeerId, SessionId};
 use meta_mystia_network::core::trace::{Role, What};
 use meta_mystia_network::room::Room;
 use meta_mystia_network::target::parse_target;
+use room_simulator::chaos;
 use room_simulator::page::page;
 use room_simulator::record::{Recorder, Section, from_lines, to_lines};
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
-use room_simulator::chaos;
 use serde_json::Value;
 
 use crate::tools::output;
@@ -299,51 +299,7 @@ fn the_colours_of_the_roles_are_painted_where_the_trace_has_them() {
 
 #[test]
 fn wheel_keys_pointer_and_kinds_change_what_is_seen() {
-    let script = r#"
-const results = {};
-const span = () => view.to - view.from;
-const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, cancelable: true }));
-const box = canvas.getBoundingClientRect();
-const at = (name, x, y, more) => canvas.dispatchEvent(new (name === "wheel" ? WheelEvent : PointerEvent)(name,
-  { clientX: box.left + x, clientY: box.top + y, bubbles: true, cancelable: true, ...more }));
-const x = drawn.place.left + (drawn.place.right - drawn.place.left) / 4;
-const under = timeAt(x);
-at("wheel", x, 100, { deltaY: -300 });
-redraw();
-results.wheel_zooms = span() < model.end * 0.9;
-results.wheel_stays = Math.abs(timeAt(x) - under) < span() / 100;
-results.fewer_drawn = drawn.roles.flat().length < digest.roles.flat().length;
-const before = view.from;
-press("ArrowRight");
-results.right = view.from > before;
-press("ArrowLeft");
-results.left = Math.abs(view.from - before) < span() / 100;
-const wide = span();
-press("+");
-results.plus = span() < wide;
-press("-");
-results.minus = Math.abs(span() - wide) < 1;
-press("0");
-results.zero = view.from === 0 && view.to === model.end;
-redraw();
-results.no_arrows = drawn.arrows.length === 0;
-document.querySelectorAll("#kinds input").forEach((box) => box.click());
-redraw();
-results.arrows = drawn.arrows.length === model.messages.length;
-results.lost = model.messages.some((message) => message.arrived === null);
-wishes.kinds.clear();
-redraw();
-at("pointermove", drawn.x(7e6), drawn.place.top + drawn.place.row * 2.5, { pointerId: 1 });
-results.tip = tip.hidden ? "" : tip.textContent.split("\n").slice(0, 2).join(" / ");
-results.rows = byId("changes").tBodies[0].rows.length === model.changes.length;
-results.title = document.title;
-results.errors = errors;
-const said = document.createElement("script");
-said.type = "application/json";
-said.id = "results";
-said.textContent = JSON.stringify(results).replaceAll("<", "\\u003c");
-document.body.append(said);
-"#;
+    let script = include_str!("picture.js");
     let text = page(&staged());
     let text = text.replace("</body>", &format!("<script>{script}</script></body>"));
     let path = write_page("touched.html", &text);
