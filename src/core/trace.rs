@@ -615,6 +615,7 @@ fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
         ),
         M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
         M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
+        M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
     };
     Said {
         kind: kind.into(),
