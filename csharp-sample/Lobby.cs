@@ -116,7 +116,7 @@ internal static class Lobby
         switch (e.Kind)
         {
             case EventKind.LeaderChanged:
-                Say(e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer);
+                Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
                 break;
             case EventKind.Joined:
                 Say("peer " + e.Peer + " connected");

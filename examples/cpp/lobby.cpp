@@ -110,7 +110,7 @@ void happened(const mmn::Room& room, const std::string& id, const mmn::Event& ev
   const std::string peer(event.peer);
   switch (event.kind) {
     case MMN_EVENT_LEADER_CHANGED:
-      say(id, peer.empty() ? "no leader" : "leader is " + peer);
+      say(id, (peer.empty() ? "no leader" : "leader is " + peer) + " (" + mmn::describe_leader_reason(event.reason) + ")");
       break;
     case MMN_EVENT_JOINED:
       say(id, "peer " + peer + " connected");

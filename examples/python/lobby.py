@@ -90,7 +90,8 @@ class Lobby:
     def happened(self, event):
         self.state.on_event(event)
         if event.kind == mmn.EVENT_LEADER_CHANGED:
-            say(self.id, f"leader is {event.peer}" if event.peer else "no leader")
+            leader = f"leader is {event.peer}" if event.peer else "no leader"
+            say(self.id, f"{leader} ({mmn.describe_leader_reason(event.reason)})")
         elif event.kind == mmn.EVENT_JOINED:
             say(self.id, f"peer {event.peer} connected")
         elif event.kind == mmn.EVENT_RECONNECTING:

@@ -14,10 +14,12 @@ use super::admissions::Admissions;
 use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
+use super::state_file::{StateFile, StateWriter};
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
+use crate::core::election::record::{Record, Saved};
 use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
@@ -25,7 +27,7 @@ use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, No
 use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
 use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
-use crate::error::{Code, StartError};
+use crate::error::{Code, StartError, StateError};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
@@ -113,6 +115,10 @@ pub(super) struct Driver {
     flushed: mpsc::UnboundedSender<PeerId>,
     discovery: Option<Discovery>,
     discovered: mpsc::Receiver<SocketAddr>,
+    /// Where a static quorum keeps its state.
+    state: Option<StateWriter>,
+    /// Which states are safe on disk.
+    persisted: mpsc::UnboundedReceiver<u64>,
     pub(super) host_dials: usize,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
@@ -126,6 +132,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<HostCommand>,
     ) -> Result<(Self, Bound), StartError> {
         let config = &shared.config;
+        let (state_file, saved) = take_state(&shared)?;
         let identity = match &config.identity_key {
             Some(key) => {
                 Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
@@ -162,28 +169,27 @@ impl Driver {
         .map_err(|source| StartError::Socket { source })?;
 
         let policy = RoomPolicy {
+            quorum: config.quorum,
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
             ..RoomPolicy::default()
         };
         let random = SystemRandom::new();
-        let draw = || {
+        let draw = || -> Result<u64, StartError> {
             let mut bytes = [0; 8];
             let filled = random.fill(&mut bytes);
             filled.map_err(|_| internal(&"the system's random generator failed"))?;
             Ok(u64::from_le_bytes(bytes))
         };
-        let incarnation = Incarnation {
-            started_us: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX)),
-            random: draw()?,
-        };
+        let incarnation = new_incarnation(saved.as_ref(), draw()?);
+        if let Some(file) = &state_file {
+            keep_incarnation(file, saved.as_ref(), incarnation)?;
+        }
         let node = Node::new(
             shared.peer_id.clone(),
             incarnation,
-            node_config(&shared, policy, &identity, bound),
+            node_config(&shared, policy, &identity, bound, saved),
             draw()?,
             Time::ZERO,
         );
@@ -215,6 +221,10 @@ impl Driver {
             max_message_size: shared.config.max_message_size,
             write_timeout: shared.config.write_timeout,
         };
+        let (state, persisted) = match state_file.map(StateWriter::start) {
+            Some((writer, persisted)) => (Some(writer), persisted),
+            None => (None, mpsc::unbounded_channel().1),
+        };
         let driver = Self {
             shared,
             node,
@@ -236,6 +246,8 @@ impl Driver {
             flushed,
             discovery,
             discovered,
+            state,
+            persisted,
             host_dials: 0,
             join_payload: Vec::new(),
             leave_asked: false,
@@ -262,6 +274,7 @@ impl Driver {
             Some(peer) = self.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
+            Some(number) = self.persisted.recv() => self.feed(Input::Persisted { number }),
             Some(address) = self.discovered.recv() => self.found(address),
             () = sleep_until(deadline) => self.timer(deadline),
         }
@@ -333,8 +346,7 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
-                // Static quorums come with their state directory.
-                Output::Persist { .. } => {}
+                Output::Persist { number, saved } => self.persist(number, saved),
                 Output::Departed => self.departed = true,
             }
         }
@@ -345,6 +357,14 @@ impl Driver {
         }
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
+        }
+    }
+
+    fn persist(&self, number: u64, saved: Saved) {
+        match &self.state {
+            Some(state) => state.write(number, saved),
+            // The core asks for it where the quorum is static, and such a room has a state directory.
+            None => tracing::error!("there is no state directory: this member cannot vote"),
         }
     }
 
@@ -454,12 +474,16 @@ impl Driver {
             (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
             (now, _) => now.cloned().map(Arc::new),
         };
+        let record = self.node.election().record();
         let snapshot = Snapshot {
             peers,
             connected,
             peer_list,
             leader: self.node.leader().cloned(),
             is_leader: self.node.is_leader(),
+            term: record.stamp.term,
+            epoch: record.stamp.epoch.override_seq,
+            strategy: self.policy.strategy,
             leader_stamp,
         };
         if **published != snapshot {
@@ -599,6 +623,7 @@ fn node_config(
     policy: RoomPolicy,
     identity: &Identity,
     bound: Bound,
+    saved: Option<Saved>,
 ) -> NodeConfig {
     let config = &shared.config;
     NodeConfig {
@@ -623,12 +648,51 @@ fn node_config(
         },
         eligible: config.eligible,
         priority: config.priority,
-        saved: None,
+        saved,
         guards: Guards::ALL,
         policy,
         key: identity.fingerprint(),
         addresses: bound.addresses(),
     }
+}
+
+/// The file in which a static quorum keeps its state, and what is in it.
+fn take_state(shared: &Shared) -> Result<(Option<StateFile>, Option<Saved>), StartError> {
+    let Some(directory) = &shared.config.state_directory else {
+        return Ok((None, None));
+    };
+    let (file, saved) = StateFile::open(directory, &shared.session_id, &shared.peer_id)?;
+    Ok((Some(file), saved))
+}
+
+/// A life that is newer than the one that saved its state, whatever the clock says (C6 G9).
+fn new_incarnation(saved: Option<&Saved>, random: u64) -> Incarnation {
+    let clock = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX));
+    let after = saved.map_or(0, |saved| saved.incarnation.started_us.saturating_add(1));
+    Incarnation {
+        started_us: clock.max(after),
+        random,
+    }
+}
+
+/// So that the next life is newer than this one, even if this one never votes. And a disk that takes nothing is
+/// told to the host before it has a room.
+fn keep_incarnation(
+    file: &StateFile,
+    saved: Option<&Saved>,
+    incarnation: Incarnation,
+) -> Result<(), StateError> {
+    let saved = Saved {
+        incarnation,
+        record: saved.map_or_else(Record::default, |saved| saved.record.clone()),
+        voted_for: saved.and_then(|saved| saved.voted_for.clone()),
+    };
+    file.write(&saved).map_err(|source| StateError::Unwritable {
+        path: file.path().to_owned(),
+        source,
+    })
 }
 
 /// Discovery as the configuration has it. A room works without it.

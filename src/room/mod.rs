@@ -11,6 +11,7 @@ mod hostile;
 mod moderation;
 mod relay;
 mod sessions;
+mod state_file;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
