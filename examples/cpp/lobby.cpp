@@ -141,6 +141,14 @@ void obey(mmn::Room& room, SharedState& state, const std::string& id, const std:
     attempt(id, [&] { room.set_leader(line.substr(8)); });
     return;
   }
+  if (line.rfind("/transfer ", 0) == 0) {
+    attempt(id, [&] { room.transfer_leadership(line.substr(10)); });
+    return;
+  }
+  if (line == "/yield") {
+    attempt(id, [&] { room.yield_leadership(); });
+    return;
+  }
   const bool add = line.rfind("/add ", 0) == 0;
   if (!line.empty() && !state.submit(add ? "add" : "say", add ? line.substr(5) : line)) {
     std::fprintf(stderr, "[%s] error: not taken: %s\n", id.c_str(), line.c_str());
@@ -206,7 +214,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit.\n");
+                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
     return 2;
   }
   try {

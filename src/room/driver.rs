@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -14,20 +14,20 @@ use super::admissions::Admissions;
 use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
-use super::state_file::{StateFile, StateWriter};
+use super::state_file::{StateWriter, new_incarnation, take_state};
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
-use crate::core::election::record::{Record, Saved};
+use crate::core::election::record::Saved;
 use crate::core::election::{AssignOutcome, Election};
-use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
 use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
-use crate::error::{Code, StartError, StateError};
+use crate::error::{Code, StartError};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
@@ -184,7 +184,7 @@ impl Driver {
         };
         let incarnation = new_incarnation(saved.as_ref(), draw()?);
         if let Some(file) = &state_file {
-            keep_incarnation(file, saved.as_ref(), incarnation)?;
+            file.keep_incarnation(saved.as_ref(), incarnation)?;
         }
         let node = Node::new(
             shared.peer_id.clone(),
@@ -654,45 +654,6 @@ fn node_config(
         key: identity.fingerprint(),
         addresses: bound.addresses(),
     }
-}
-
-/// The file in which a static quorum keeps its state, and what is in it.
-fn take_state(shared: &Shared) -> Result<(Option<StateFile>, Option<Saved>), StartError> {
-    let Some(directory) = &shared.config.state_directory else {
-        return Ok((None, None));
-    };
-    let (file, saved) = StateFile::open(directory, &shared.session_id, &shared.peer_id)?;
-    Ok((Some(file), saved))
-}
-
-/// A life that is newer than the one that saved its state, whatever the clock says (C6 G9).
-fn new_incarnation(saved: Option<&Saved>, random: u64) -> Incarnation {
-    let clock = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX));
-    let after = saved.map_or(0, |saved| saved.incarnation.started_us.saturating_add(1));
-    Incarnation {
-        started_us: clock.max(after),
-        random,
-    }
-}
-
-/// So that the next life is newer than this one, even if this one never votes. And a disk that takes nothing is
-/// told to the host before it has a room.
-fn keep_incarnation(
-    file: &StateFile,
-    saved: Option<&Saved>,
-    incarnation: Incarnation,
-) -> Result<(), StateError> {
-    let saved = Saved {
-        incarnation,
-        record: saved.map_or_else(Record::default, |saved| saved.record.clone()),
-        voted_for: saved.and_then(|saved| saved.voted_for.clone()),
-    };
-    file.write(&saved).map_err(|source| StateError::Unwritable {
-        path: file.path().to_owned(),
-        source,
-    })
 }
 
 /// Discovery as the configuration has it. A room works without it.

@@ -8,15 +8,16 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
-use crate::core::election::record::Saved;
-use crate::core::id::{PeerId, SessionId};
-use crate::error::StateError;
+use super::Shared;
+use crate::core::election::record::{Record, Saved};
+use crate::core::id::{Incarnation, PeerId, SessionId};
+use crate::error::{StartError, StateError};
 
 const MAGIC: &[u8; 8] = b"MMNSTATE";
 const VERSION: u32 = 1;
@@ -126,6 +127,27 @@ impl StateFile {
         Ok(Some(content.saved))
     }
 
+    /// So that the next life is newer than this one, even if this one never votes. And a disk that takes nothing is
+    /// told to the host before it has a room.
+    ///
+    /// # Errors
+    /// [`StateError`]; the file is as it was.
+    pub(super) fn keep_incarnation(
+        &self,
+        saved: Option<&Saved>,
+        incarnation: Incarnation,
+    ) -> Result<(), StateError> {
+        let saved = Saved {
+            incarnation,
+            record: saved.map_or_else(Record::default, |saved| saved.record.clone()),
+            voted_for: saved.and_then(|saved| saved.voted_for.clone()),
+        };
+        self.write(&saved).map_err(|source| StateError::Unwritable {
+            path: self.path.clone(),
+            source,
+        })
+    }
+
     /// Replaces what is kept. When this returns, it survives a loss of power.
     pub(super) fn write(&self, saved: &Saved) -> io::Result<()> {
         let bytes = encode(&Content {
@@ -142,6 +164,29 @@ impl StateFile {
         #[cfg(unix)]
         File::open(&self.directory)?.sync_all()?;
         Ok(())
+    }
+}
+
+/// The file in which a static quorum keeps its state, and what is in it.
+pub(super) fn take_state(
+    shared: &Shared,
+) -> Result<(Option<StateFile>, Option<Saved>), StartError> {
+    let Some(directory) = &shared.config.state_directory else {
+        return Ok((None, None));
+    };
+    let (file, saved) = StateFile::open(directory, &shared.session_id, &shared.peer_id)?;
+    Ok((Some(file), saved))
+}
+
+/// A life that is newer than the one that saved its state, whatever the clock says (C6 G9).
+pub(super) fn new_incarnation(saved: Option<&Saved>, random: u64) -> Incarnation {
+    let clock = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX));
+    let after = saved.map_or(0, |saved| saved.incarnation.started_us.saturating_add(1));
+    Incarnation {
+        started_us: clock.max(after),
+        random,
     }
 }
 
@@ -267,8 +312,7 @@ async fn write_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::election::record::{Epoch, Record, Stamp};
-    use crate::core::id::Incarnation;
+    use crate::core::election::record::{Epoch, Stamp};
     use crate::error::{Code, Coded};
 
     /// A directory of its own for each test.
@@ -340,6 +384,33 @@ mod tests {
             .collect();
         assert_eq!(names.len(), 2, "the state and the lock: {names:?}");
         drop(file);
+    }
+
+    #[test]
+    fn each_life_is_newer_than_the_one_before_it_whatever_the_clock_says() {
+        let directory = Directory::new("lives");
+        let future = Incarnation {
+            started_us: u64::MAX / 2,
+            random: 9,
+        };
+        let (file, _) = directory.open("s", "a").expect("opened");
+        let before = Saved {
+            incarnation: future,
+            ..saved(4)
+        };
+        file.keep_incarnation(Some(&before), future)
+            .expect("written");
+        drop(file);
+        let (_, found) = directory.open("s", "a").expect("a restart");
+        assert_eq!(
+            found.as_ref(),
+            Some(&before),
+            "term and vote are as they were"
+        );
+        let next = new_incarnation(found.as_ref(), 3);
+        assert!(next > future, "{next:?}");
+        let first = new_incarnation(None, 3);
+        assert!(first.started_us > 1_600_000_000_000_000, "{first:?}");
     }
 
     #[test]
