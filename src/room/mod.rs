@@ -11,6 +11,7 @@ mod hostile;
 mod moderation;
 mod relay;
 mod sessions;
+mod state_file;
 mod trace;
 
 use std::net::SocketAddr;
