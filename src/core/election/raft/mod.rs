@@ -524,4 +524,6 @@ impl Raft {
 }
 
 #[cfg(test)]
+mod scenarios;
+#[cfg(test)]
 mod tests;

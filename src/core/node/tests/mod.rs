@@ -6,6 +6,7 @@
 mod decrees;
 mod entering;
 mod life;
+mod rows;
 mod standing;
 
 use std::collections::BTreeMap;

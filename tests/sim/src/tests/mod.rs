@@ -2,6 +2,7 @@
 
 mod bad_members;
 mod rooms;
+mod rows;
 mod scenarios;
 mod seeds;
 mod set_leader;
