@@ -319,3 +319,51 @@ fn m19_the_hold_of_an_older_life_does_not_end_the_newer_one() {
         .filter(|event| matches!(event, Event::Left { .. } | Event::Reconnecting(_)));
     assert_eq!(gone.count(), 0, "{later:?}");
 }
+
+/// Who leads when the leader `a` of a room falls silent, after `change`.
+fn heir(change: impl Fn(&mut Net)) -> PeerId {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    change(&mut net);
+    net.run(ms(1000));
+    net.dials_work = false;
+    net.kill("a", false);
+    net.wait("another leader", |net| {
+        let leader = net.node("b").leader().cloned();
+        let same = |place: &Place| place.node.leader() == leader.as_ref();
+        let found = leader.as_ref().is_some_and(|leader| *leader != id("a"));
+        found && net.places.values().all(same)
+    });
+    net.node("b").leader().cloned().expect("just seen")
+}
+
+/// raft-rs: a priority that is raised above the others' wins, and one that is lowered loses.
+#[test]
+fn r72_r78_a_priority_that_is_changed_decides_the_next_election() {
+    let set = |name: &'static str, priority| {
+        move |net: &mut Net| net.order(name, Command::SetPriority(priority))
+    };
+    assert_eq!(heir(|_| {}), id("d"), "the largest id");
+    assert_eq!(heir(set("b", 1)), id("b"));
+    assert_eq!(heir(set("d", -1)), id("c"));
+    let raised_and_lowered = |net: &mut Net| {
+        net.order("b", Command::SetPriority(5));
+        net.run(ms(500));
+        net.order("b", Command::SetPriority(-5));
+    };
+    assert_eq!(heir(raised_and_lowered), id("d"));
+}
+
+#[test]
+fn r78_everybody_knows_the_priority_that_is_set() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("b", Command::SetPriority(7));
+    net.run(ms(100));
+    assert_eq!(net.node("b").standing_of_myself(), (true, 7));
+    let known = |net: &Net, name: &str| net.node(name).view.voters[&id("b")].priority;
+    assert_eq!((known(&net, "a"), known(&net, "c")), (7, 7));
+    // And whoever joins later.
+    net.start("d");
+    net.enter("d", "a");
+    net.wait("a mesh", Net::is_settled);
+    assert_eq!(known(&net, "d"), 7);
+}

@@ -3,9 +3,12 @@
 
 mod assignments;
 mod leases;
+mod priorities;
+// mod quorums;
 mod rounds;
 mod terms;
 mod timers;
+// mod transfers;
 mod votes;
 
 use super::*;
@@ -223,6 +226,7 @@ impl Group {
         let now = self.now;
         let one = self.members.get_mut(&id(name)).expect("it is played here");
         let result = one.raft.handle(now, &one.view, input);
+        let mut kept = None;
         while let Some(output) = one.raft.poll_output() {
             match output {
                 ElectionOutput::Send { to, stamp, message } => {
@@ -237,8 +241,12 @@ impl Group {
                     }
                 }
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
-                ElectionOutput::Persist { .. } => {}
+                ElectionOutput::Persist { number, .. } => kept = Some(number),
             }
+        }
+        // The disk is as fast as the links.
+        if let Some(number) = kept {
+            self.feed(name, ElectionInput::Persisted { number });
         }
         result
     }

@@ -5,3 +5,4 @@ mod elections;
 mod fuzzy;
 mod membership;
 mod partitions;
+mod table;

@@ -20,7 +20,7 @@ fn change_cuts(world: &mut World, side: &[usize], change: impl Fn(&mut World, us
 }
 
 /// The one leader of the slots in `side` that all of them show.
-fn leader_within(world: &World, side: &[usize]) -> Option<usize> {
+pub(super) fn leader_within(world: &World, side: &[usize]) -> Option<usize> {
     let leaders = world.leaders();
     let mut inside = leaders.iter().filter(|slot| side.contains(slot));
     let (leader, None) = (*inside.next()?, inside.next()) else {
