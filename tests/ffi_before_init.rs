@@ -365,7 +365,7 @@ fn options_may_lie_anywhere_in_memory() {
 }
 
 #[test]
-fn every_option_names_itself_when_it_is_wrong() {
+fn r75_every_option_names_itself_when_it_is_wrong() {
     on_fresh_thread(|| {
         let refused = |code: i32, named: &str, change: &dyn Fn(&mut NetworkOptions)| {
             let mut options = default_options();

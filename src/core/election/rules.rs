@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pre_vote_changes_neither_record_nor_vote() {
+    fn o18_a_pre_vote_changes_neither_record_nor_vote() {
         let mut rules = rules_of("m");
         assert_eq!(rules.begin_pre_vote(voters(&["a", "b"])), Tally::Pending);
         let open = round(&rules);
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_steps_down_for_the_leader_of_its_own_term() {
+    fn r23_a_candidate_steps_down_for_the_leader_of_its_own_term() {
         let mut rules = candidate(&["a", "b"]);
         assert!(rules.adopt(&elected(1, "a"), true));
         assert_eq!(rules.role(), Role::Follower);

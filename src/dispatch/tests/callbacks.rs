@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn events_and_messages_arrive_in_the_order_of_the_pushes() {
+fn o17_events_and_messages_arrive_in_the_order_of_the_pushes() {
     let dispatch = started(wide());
     let seen = log_all(&dispatch);
     dispatch.push(Event::Joined(peer("b")));

@@ -601,4 +601,6 @@ impl Raft {
 }
 
 #[cfg(test)]
+mod scenarios;
+#[cfg(test)]
 mod tests;

@@ -286,7 +286,7 @@ fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
 }
 
 #[test]
-fn a_newer_life_under_the_same_key_takes_over_and_an_older_one_is_refused() {
+fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_is_refused() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life;
     let older = Life {

@@ -3,6 +3,7 @@
 mod bad_members;
 mod explorer;
 mod rooms;
+mod rows;
 mod scenarios;
 mod seeds;
 mod set_leader;
