@@ -9,9 +9,19 @@
 //! The machine knows neither links nor messages: its user tells it who said what, and says what it wants said.
 //! It is generic in the ids so that the room and [`crate::gossip`] run the same one.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+
+use thiserror::Error;
 
 use crate::core::time::{Duration, Time};
+
+/// Shortest window; shorter ones would let a peer spin.
+pub const MIN_WINDOW: Duration = Duration::from_millis(1);
+/// Longest window; its multiples stay far below what a clock counts.
+pub const MAX_WINDOW: Duration = Duration::from_millis(u32::MAX as u64);
+/// Declarations that a leader answers with its own at once within one declaration interval. Two leaders that
+/// meet need one; the limit is for a peer that declares without end.
+pub const MAX_ANSWERS: u32 = 64;
 
 /// The lengths of the windows. A change takes effect when the next window begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +47,37 @@ impl Default for Windows {
     }
 }
 
+/// A window is shorter than [`MIN_WINDOW`] or longer than [`MAX_WINDOW`].
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{name} is {found:?}; 1 ms to {MAX_WINDOW:?} are allowed")]
+pub struct WindowError {
+    /// Which one.
+    pub name: &'static str,
+    /// Its length.
+    pub found: Duration,
+}
+
 impl Windows {
+    /// Whether all lengths are within [`MIN_WINDOW`] and [`MAX_WINDOW`].
+    ///
+    /// # Errors
+    /// [`WindowError`] for the first that is not.
+    pub fn check(&self) -> Result<(), WindowError> {
+        let all = [
+            ("startup_grace", self.startup_grace),
+            ("sample_interval", self.sample_interval),
+            ("alive_threshold", self.alive_threshold),
+            ("election_duration", self.election_duration),
+        ];
+        match all
+            .into_iter()
+            .find(|(_, length)| !(MIN_WINDOW..=MAX_WINDOW).contains(length))
+        {
+            Some((name, found)) => Err(WindowError { name, found }),
+            None => Ok(()),
+        }
+    }
+
     /// Time between two declarations of a leader: half of the alive threshold.
     pub fn declaration_interval(&self) -> Duration {
         self.alive_threshold / 2
@@ -72,6 +112,11 @@ pub enum Act {
     Gained,
     /// This peer leads no longer.
     Lost,
+    /// A window begins in which this peer leads, or follows: what a metric shows.
+    Window {
+        /// Whether it leads.
+        leads: bool,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,35 +145,42 @@ pub struct Machine<Id> {
     /// Whether a follower that knows no leader joins every election that it hears of, so that windows always
     /// overlap and the lowest id always wins.
     strict_lowest: bool,
-    /// Whether this peer may propose itself.
+    /// Whether this peer proposes itself.
     enabled: bool,
+    /// Whether this peer may lead at all.
+    eligible: bool,
     phase: Phase,
-    /// Who proposed itself since the last window of a follower began, elections included.
-    proposals: BTreeSet<Id>,
+    /// Whether a lower id proposed itself since the last window of a follower began, elections included: all
+    /// that an election asks of the proposals.
+    outbid: bool,
     leads: bool,
     /// Whether a declaration was heard in this window, or this peer leads.
     leader_exists: bool,
     yields_until: Option<Time>,
+    /// Declarations of others that this window of a leader may still be cut short by.
+    answers: u32,
     acts: VecDeque<Act>,
 }
 
 impl<Id: Ord + Clone> Machine<Id> {
-    /// A peer that starts now. `size` is how many others it sees.
+    /// A peer that starts now. `size` is how many others it sees; `windows` are checked already.
     pub fn new(me: Id, windows: Windows, strict_lowest: bool, now: Time, size: usize) -> Self {
         Self {
             me,
             windows,
             strict_lowest,
             enabled: true,
+            eligible: true,
             phase: Phase::Startup {
                 ends_at: now + windows.startup_grace,
                 sample_at: now + windows.sample_interval,
                 size,
             },
-            proposals: BTreeSet::new(),
+            outbid: false,
             leads: false,
             leader_exists: false,
             yields_until: None,
+            answers: MAX_ANSWERS,
             acts: VecDeque::new(),
         }
     }
@@ -148,35 +200,45 @@ impl<Id: Ord + Clone> Machine<Id> {
         matches!(self.phase, Phase::Electing { .. })
     }
 
+    /// Whether this peer was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.phase == Phase::Stopped
+    }
+
     /// The lengths of the windows.
     pub fn windows(&self) -> &Windows {
         &self.windows
     }
 
-    /// Other lengths, from the next window on.
+    /// Other lengths, checked already, from the next window on.
     pub fn set_windows(&mut self, windows: Windows) {
         self.windows = windows;
     }
 
-    /// Whether this peer may propose itself from now on. A leader goes on leading.
+    /// Whether this peer proposes itself from now on. A leader goes on leading.
     pub fn enable(&mut self, enabled: bool) {
         self.enabled = enabled;
+    }
+
+    /// Whether this peer may lead from now on. A leader that may not stops at once.
+    pub fn set_eligible(&mut self, eligible: bool) {
+        self.eligible = eligible;
+        if !eligible && self.leads && !self.is_stopped() {
+            self.lose();
+            self.leader_exists = false;
+        }
     }
 
     /// When to call [`Machine::tick`] next.
     pub fn next_deadline(&self) -> Option<Time> {
         let phase = match self.phase {
-            Phase::Startup { sample_at, .. } => Some(sample_at),
+            Phase::Startup { sample_at, .. } => sample_at,
             Phase::Electing { until } | Phase::Leading { until } | Phase::Following { until } => {
-                Some(until)
+                until
             }
-            Phase::Stopped => None,
+            Phase::Stopped => return None,
         };
-        phase.into_iter().chain(self.yield_deadline()).min()
-    }
-
-    fn yield_deadline(&self) -> Option<Time> {
-        self.yields_until.filter(|_| self.phase != Phase::Stopped)
+        Some(self.yields_until.map_or(phase, |yielded| yielded.min(phase)))
     }
 
     /// What to do next; call until `None` after every other call.
@@ -186,7 +248,7 @@ impl<Id: Ord + Clone> Machine<Id> {
 
     /// Time has passed. `size` is how many others this peer sees now.
     pub fn tick(&mut self, now: Time, size: usize) {
-        if self.yield_deadline().is_some_and(|until| now >= until) {
+        if self.yields_until.is_some_and(|until| now >= until) {
             self.yields_until = None;
         }
         match self.phase {
@@ -196,7 +258,7 @@ impl<Id: Ord + Clone> Machine<Id> {
                 size: before,
             } if now >= sample_at => {
                 // Only the size is compared, so that one leave and one join look stable.
-                if size == before || now >= ends_at || self.leader_exists {
+                if size == before || now > ends_at || self.leader_exists {
                     self.turn(now);
                 } else {
                     self.phase = Phase::Startup {
@@ -207,9 +269,11 @@ impl<Id: Ord + Clone> Machine<Id> {
                 }
             }
             Phase::Electing { until } if now >= until => self.decide(now),
-            Phase::Leading { until } | Phase::Following { until } if now >= until => {
+            Phase::Leading { until } if now >= until => {
+                self.answers = MAX_ANSWERS;
                 self.turn(now);
             }
+            Phase::Following { until } if now >= until => self.turn(now),
             _ => {}
         }
     }
@@ -217,23 +281,35 @@ impl<Id: Ord + Clone> Machine<Id> {
     /// A peer of the present membership proposed itself. `leaderless` tells whether this peer knows no leader
     /// that is alive.
     pub fn proposed(&mut self, now: Time, from: &Id, leaderless: bool) {
-        self.proposals.insert(from.clone());
-        let waits = matches!(self.phase, Phase::Following { .. }) && !self.leader_exists;
-        if self.strict_lowest && leaderless && waits {
+        if self.is_stopped() {
+            return;
+        }
+        self.outbid |= *from < self.me;
+        let follows = matches!(self.phase, Phase::Following { .. });
+        if self.strict_lowest && leaderless && follows && self.may_propose() {
             self.elect(now);
         }
     }
 
     /// A peer of the present membership declared that it leads.
     pub fn declared(&mut self, now: Time, from: &Id) {
+        if self.is_stopped() {
+            return;
+        }
         self.leader_exists = true;
         if *from < self.me && self.leads {
             self.lose();
         }
         match self.phase {
-            // An election is over; two leaders that hear each other answer at once, so that one is left soon.
+            // An election is over.
             Phase::Electing { .. } => self.decide(now),
-            Phase::Leading { .. } => self.turn(now),
+            // A leader that lost follows; one that stays answers at once, so that the other hears of it.
+            Phase::Leading { .. } if !self.leads => self.turn(now),
+            Phase::Leading { .. } if self.answers > 0 => {
+                self.answers -= 1;
+                self.turn(now);
+            }
+            Phase::Leading { .. } => {}
             // The wait for a stable membership ends at its next sample, a follower's window at its end.
             Phase::Startup { .. } | Phase::Following { .. } | Phase::Stopped => {}
         }
@@ -242,7 +318,7 @@ impl<Id: Ord + Clone> Machine<Id> {
     /// Stops leading and stays away from it until another peer leads, or for the yield duration. Does
     /// nothing in a peer that does not lead.
     pub fn yield_leadership(&mut self, now: Time) {
-        if !self.leads || self.phase == Phase::Stopped {
+        if !self.leads || self.is_yielding() || self.is_stopped() {
             return;
         }
         self.yields_until = Some(now + self.windows.yield_duration());
@@ -256,28 +332,21 @@ impl<Id: Ord + Clone> Machine<Id> {
         self.acts.clear();
     }
 
-    /// Stops leading at once because this peer may not lead (any more).
-    pub fn step_down(&mut self) {
-        if self.leads {
-            self.lose();
-            self.leader_exists = false;
-        }
+    fn may_propose(&self) -> bool {
+        self.enabled && self.eligible && !self.is_yielding()
     }
 
     /// One turn of the loop.
     fn turn(&mut self, now: Time) {
-        if !self.leader_exists && self.yields_until.is_none() && self.enabled {
+        if !self.leader_exists && self.may_propose() {
             self.elect(now);
         } else {
             self.carry_on(now);
         }
     }
 
-    /// Proposes itself and begins to collect.
+    /// Proposes itself and begins to collect. What was proposed before in this window counts.
     fn elect(&mut self, now: Time) {
-        if self.yields_until.is_some() || !self.enabled {
-            return;
-        }
         self.acts.push_back(Act::Say(Claim::Proposal));
         self.phase = Phase::Electing {
             until: now + self.windows.election_duration,
@@ -286,10 +355,10 @@ impl<Id: Ord + Clone> Machine<Id> {
 
     /// The collection of proposals is over: by its time, or because somebody leads.
     fn decide(&mut self, now: Time) {
-        let lower = self.proposals.first().is_some_and(|first| *first < self.me);
-        if !self.leader_exists && self.yields_until.is_none() && self.enabled && !lower {
+        if !self.leader_exists && self.may_propose() && !self.outbid {
             self.leader_exists = true;
             self.leads = true;
+            self.answers = MAX_ANSWERS;
             self.acts.push_back(Act::Gained);
         }
         self.carry_on(now);
@@ -300,13 +369,14 @@ impl<Id: Ord + Clone> Machine<Id> {
         if self.leader_exists {
             self.yields_until = None;
         }
+        self.acts.push_back(Act::Window { leads: self.leads });
         if self.leads {
             self.acts.push_back(Act::Say(Claim::Declaration));
             self.phase = Phase::Leading {
                 until: now + self.windows.declaration_interval(),
             };
         } else {
-            self.proposals.clear();
+            self.outbid = false;
             self.leader_exists = false;
             self.phase = Phase::Following {
                 until: now + self.windows.alive_threshold,
