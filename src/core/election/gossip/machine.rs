@@ -238,7 +238,10 @@ impl<Id: Ord + Clone> Machine<Id> {
             }
             Phase::Stopped => return None,
         };
-        Some(self.yields_until.map_or(phase, |yielded| yielded.min(phase)))
+        Some(
+            self.yields_until
+                .map_or(phase, |yielded| yielded.min(phase)),
+        )
     }
 
     /// What to do next; call until `None` after every other call.
@@ -287,6 +290,8 @@ impl<Id: Ord + Clone> Machine<Id> {
         self.outbid |= *from < self.me;
         let follows = matches!(self.phase, Phase::Following { .. });
         if self.strict_lowest && leaderless && follows && self.may_propose() {
+            // The declaration that this window may have begun with was the last of a leader that is lost.
+            self.leader_exists = false;
             self.elect(now);
         }
     }

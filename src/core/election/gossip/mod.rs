@@ -12,9 +12,7 @@ use crate::core::time::Time;
 mod machine;
 mod store;
 
-pub use machine::{
-    Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows,
-};
+pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
 pub use store::{MAX_CREATORS, Store};
 
 /// A message of a peer: it would lead, or it leads. It goes to every member directly.

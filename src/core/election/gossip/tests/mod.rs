@@ -256,7 +256,11 @@ impl World {
 
     fn wake_at(&self, station: &Station) -> Option<Time> {
         let deadline = station.peer.as_ref()?.next_deadline()?;
-        Some(station.paused_until.map_or(deadline, |until| until.max(deadline)))
+        Some(
+            station
+                .paused_until
+                .map_or(deadline, |until| until.max(deadline)),
+        )
     }
 
     /// Runs until then, and everything that is due then.
