@@ -59,6 +59,7 @@ fn leads(leader: &str, at: u64) -> Pulse {
         record: led_by(leader, at),
         weight: 1,
         led_ms: 0,
+        election_timeout_min_ms: 1500,
     }
 }
 
