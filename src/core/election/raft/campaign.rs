@@ -65,15 +65,21 @@ impl Raft {
             transfer: self.transfer,
         };
         self.send_to_voters(view, &message);
-        let delay = self.retry_delay(slowest_rtt(view));
+        self.await_votes(now, view);
+    }
+
+    /// Until then the votes that were asked for should be here. A round begins when its requests may go out, and
+    /// where votes go to disk first it lasts so much longer.
+    pub(super) fn await_votes(&mut self, now: Time, view: &View) {
+        let delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
         self.round_at = Some(now + delay);
     }
 
     /// G14: a failed round is repeated soon, at a time that others hardly hit too.
     pub(super) fn retry_delay(&mut self, rtt: Duration) -> Duration {
         if !self.config.guards.fast_retry {
-            let range = self.election_timeout_max() - self.election_timeout_min();
-            return self.election_timeout_min() + self.up_to(range);
+            let min = self.election_timeout_min();
+            return min + self.up_to(self.election_timeout_max() - min);
         }
         rtt + self.up_to(MIN_RETRY_SPREAD.max(rtt * 4))
     }
@@ -108,6 +114,10 @@ impl Raft {
 
     /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
     pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
+        if !self.can_win(view) {
+            self.resign(now);
+            return;
+        }
         if let Some(reign) = &mut self.reign {
             reign.reterm_since.get_or_insert(now);
         }

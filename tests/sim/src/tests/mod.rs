@@ -2,6 +2,7 @@
 
 mod bad_members;
 mod explorer;
+mod guards;
 mod rooms;
 mod rows;
 mod scenarios;
