@@ -80,6 +80,12 @@ impl Run<'_> {
             }
     }
 
+    /// Whether the larger side's leader stays: by LargestSide, and where nobody is told that the leader's process
+    /// ended, although it lives (G3).
+    fn stays_with_the_larger(&self) -> bool {
+        self.world.settings.merge == MergePolicy::LargestSide && self.plan.rules.silence_is_told
+    }
+
     /// Runs until `done`, and reports what took longer than `bound` from `from` on.
     fn within(
         &mut self,
@@ -142,7 +148,7 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now + ms(400));
         let mended_at = self.world.now;
         self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
-        if self.world.settings.merge == MergePolicy::HighestTerm {
+        if !self.stays_with_the_larger() {
             return;
         }
         let mut bound = self.rtt() * 4;
@@ -350,7 +356,7 @@ impl Run<'_> {
     /// P16: whoever joins, whatever its id and its term, the leader stays. By LargestSide; by HighestTerm one
     /// that has led alone may win.
     fn joins(&mut self, leader: usize) {
-        if self.world.settings.merge == MergePolicy::HighestTerm || self.world.slots.len() > 16 {
+        if !self.stays_with_the_larger() || self.world.slots.len() > 16 {
             return;
         }
         let joiner = self.world.slots.len();
@@ -391,7 +397,7 @@ impl Run<'_> {
         let mut others = self.world.running();
         others.retain(|slot| *slot != leader);
         let most = (voters.len() - 1) / 2;
-        if most == 0 || self.world.settings.merge == MergePolicy::HighestTerm {
+        if most == 0 || !self.stays_with_the_larger() {
             return;
         }
         others.shuffle(&mut self.world.rng);

@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         Self {
             plan,
             watch,
-            stability: Stability::new(&world.settings),
+            stability: Stability::new(&world.settings, plan.rules.silence_is_told),
             undo: Vec::new(),
             upkeep_at: world.now + UPKEEP,
             sample_at: world.now + SAMPLE,

@@ -127,7 +127,8 @@ pub struct Rules {
     pub member_hold_ms: u64,
     pub lateness_us: u64,
     pub delay_ms: (u64, u64),
-    /// Whether a link that is closed for silence is told to be that.
+    /// Whether a link that is closed for silence is told to be that. Else it looks like the end of the process
+    /// there, although that lives: the core must come through it, but may take a leader for gone (G3).
     pub silence_is_told: bool,
     /// Whether processes of one place have one key.
     pub keeps_keys: bool,
@@ -389,7 +390,7 @@ impl Draw {
             member_hold_ms,
             lateness_us: self.between(0, 3_000),
             delay_ms,
-            silence_is_told: self.chance(0.5),
+            silence_is_told: self.chance(0.85),
             keeps_keys: fixed_voters || self.chance(0.5),
         }
     }
