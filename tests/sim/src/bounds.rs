@@ -23,9 +23,6 @@ const SUCCESSION: Duration = Duration::from_millis(300);
 const CONVERGENCE_SLACK: Duration = Duration::from_secs(2);
 /// How long links may take to come back, by redialling.
 const LINKS_BACK: Duration = Duration::from_secs(20);
-/// Whether hand-overs and CheckQuorum are there to be tried.
-const HAND_OVER: bool = false;
-const CHECK_QUORUM: bool = false;
 
 impl Run<'_> {
     /// The trial of the plan.
@@ -46,10 +43,10 @@ impl Run<'_> {
         match name {
             Phase::Heal if whole => self.parts_and_meets(leader),
             Phase::PoliteLeave if whole => self.leaves_politely(leader),
-            Phase::HandOver if whole && HAND_OVER => self.hands_over(leader),
+            Phase::HandOver if whole => self.hands_over(leader),
             Phase::OneCall if whole => self.one_call(leader),
             Phase::TwoCalls if whole => self.two_calls(leader),
-            Phase::DeafLeader if whole && CHECK_QUORUM => self.goes_deaf(leader),
+            Phase::DeafLeader if whole => self.goes_deaf(leader),
             Phase::CrashedLeader if whole => self.crashes(leader),
             Phase::Join if whole => self.joins(leader),
             Phase::Minority if whole => self.minority(leader),
