@@ -290,8 +290,8 @@ impl Run<'_> {
         result.is_ok()
     }
 
-    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout. For
-    /// three nodes and more.
+    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout, which is
+    /// at least four round trips (G15). For three nodes and more.
     fn goes_deaf(&mut self, leader: usize) {
         if self.voters().len() < 3 {
             return;
@@ -303,7 +303,8 @@ impl Run<'_> {
         }
         self.world.slots[leader].told.clear();
         let from = self.world.now;
-        let bound = slowest_clock(self.world.settings.election_timeout_min * 2) + self.rtt();
+        let shortest = self.world.settings.election_timeout_min.max(self.rtt() * 4);
+        let bound = slowest_clock(shortest * 2) + self.rtt();
         self.within("P13", from, bound, "a deaf leader leads on", |run| {
             !run.world.slots[leader].told.is_empty()
         });

@@ -336,7 +336,7 @@ impl Draw {
         let faults: Vec<Fault> = FAULTS.into_iter().filter(|_| self.chance(share)).collect();
         let pace = self.pick(&[300, 1_000, 3_000, 6_000]);
         let heal_at_ms = match size {
-            LARGE => self.between(9_000, 12_000),
+            LARGE => self.between(7_000, 9_000),
             8.. => self.between(5_000, 12_000),
             _ => self.between(4_000, 25_000),
         };
