@@ -23,9 +23,6 @@ const SUCCESSION: Duration = Duration::from_millis(300);
 const CONVERGENCE_SLACK: Duration = Duration::from_secs(2);
 /// How long links may take to come back, by redialling.
 const LINKS_BACK: Duration = Duration::from_secs(20);
-/// Whether hand-overs and CheckQuorum are there to be tried.
-const HAND_OVER: bool = false;
-const CHECK_QUORUM: bool = false;
 
 impl Run<'_> {
     /// The trial of the plan.
@@ -46,10 +43,10 @@ impl Run<'_> {
         match name {
             Phase::Heal if whole => self.parts_and_meets(leader),
             Phase::PoliteLeave if whole => self.leaves_politely(leader),
-            Phase::HandOver if whole && HAND_OVER => self.hands_over(leader),
+            Phase::HandOver if whole => self.hands_over(leader),
             Phase::OneCall if whole => self.one_call(leader),
             Phase::TwoCalls if whole => self.two_calls(leader),
-            Phase::DeafLeader if whole && CHECK_QUORUM => self.goes_deaf(leader),
+            Phase::DeafLeader if whole => self.goes_deaf(leader),
             Phase::CrashedLeader if whole => self.crashes(leader),
             Phase::Join if whole => self.joins(leader),
             Phase::Minority if whole => self.minority(leader),
@@ -78,6 +75,12 @@ impl Run<'_> {
                 QuorumPolicy::Dynamic => true,
                 QuorumPolicy::Static { voters: all } => voters > all as usize / 2,
             }
+    }
+
+    /// Whether the larger side's leader stays: by LargestSide, and where nobody is told that the leader's process
+    /// ended, although it lives (G3).
+    fn stays_with_the_larger(&self) -> bool {
+        self.world.settings.merge == MergePolicy::LargestSide && self.plan.rules.silence_is_told
     }
 
     /// Runs until `done`, and reports what took longer than `bound` from `from` on.
@@ -142,7 +145,7 @@ impl Run<'_> {
         self.world.calm_since = Some(self.world.now + ms(400));
         let mended_at = self.world.now;
         self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
-        if self.world.settings.merge == MergePolicy::HighestTerm {
+        if !self.stays_with_the_larger() {
             return;
         }
         let mut bound = self.rtt() * 4;
@@ -287,8 +290,8 @@ impl Run<'_> {
         result.is_ok()
     }
 
-    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout. For
-    /// three nodes and more.
+    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout, which is
+    /// at least four round trips (G15). For three nodes and more.
     fn goes_deaf(&mut self, leader: usize) {
         if self.voters().len() < 3 {
             return;
@@ -300,7 +303,8 @@ impl Run<'_> {
         }
         self.world.slots[leader].told.clear();
         let from = self.world.now;
-        let bound = slowest_clock(self.world.settings.election_timeout_min * 2) + self.rtt();
+        let shortest = self.world.settings.election_timeout_min.max(self.rtt() * 4);
+        let bound = slowest_clock(shortest * 2) + self.rtt();
         self.within("P13", from, bound, "a deaf leader leads on", |run| {
             !run.world.slots[leader].told.is_empty()
         });
@@ -350,7 +354,7 @@ impl Run<'_> {
     /// P16: whoever joins, whatever its id and its term, the leader stays. By LargestSide; by HighestTerm one
     /// that has led alone may win.
     fn joins(&mut self, leader: usize) {
-        if self.world.settings.merge == MergePolicy::HighestTerm || self.world.slots.len() > 16 {
+        if !self.stays_with_the_larger() || self.world.slots.len() > 16 {
             return;
         }
         let joiner = self.world.slots.len();
@@ -391,7 +395,7 @@ impl Run<'_> {
         let mut others = self.world.running();
         others.retain(|slot| *slot != leader);
         let most = (voters.len() - 1) / 2;
-        if most == 0 || self.world.settings.merge == MergePolicy::HighestTerm {
+        if most == 0 || !self.stays_with_the_larger() {
             return;
         }
         others.shuffle(&mut self.world.rng);

@@ -151,7 +151,7 @@ impl<'a> Run<'a> {
         Self {
             plan,
             watch,
-            stability: Stability::new(&world.settings),
+            stability: Stability::new(&world.settings, plan.rules.silence_is_told),
             undo: Vec::new(),
             upkeep_at: world.now + UPKEEP,
             sample_at: world.now + SAMPLE,
@@ -518,7 +518,8 @@ impl<'a> Run<'a> {
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }
-            if leader.is_some() && self.world.now.since(agreed.1) >= SETTLED {
+            let calm = self.world.now >= from;
+            if leader.is_some() && calm && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
             if self.world.now > deadline {
@@ -533,7 +534,12 @@ impl<'a> Run<'a> {
     fn quiet(&mut self) {
         let leader = self.world.agreed();
         let spoken = self.world.election_messages;
-        let until = self.world.now + QUIET;
+        let long = if self.world.slots.len() > 16 {
+            SETTLED
+        } else {
+            QUIET
+        };
+        let until = self.world.now + long;
         while self.world.violation.is_none() && self.world.now < until {
             self.run_until(self.world.now + ms(100));
             if self.world.agreed() != leader {

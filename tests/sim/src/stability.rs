@@ -51,10 +51,11 @@ pub struct Stability {
 
 impl Stability {
     /// For a room of these settings.
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings, silence_is_told: bool) -> Self {
         Self {
-            // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide.
-            applies: settings.merge == MergePolicy::LargestSide,
+            // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
+            // told that a leader's process ended, although it lives, goes by that (G3).
+            applies: settings.merge == MergePolicy::LargestSide && silence_is_told,
             window: slowest_clock(settings.election_timeout_max * 2),
             fresh: settings.heartbeat_timeout * 4 / 5,
             voters: BTreeMap::new(),

@@ -629,13 +629,15 @@ impl World {
             self.checker.released(slot);
         }
         let moment = Moment::before(&process.node, &input);
+        let members_before = process.node.membership().len();
         let local = process.clock.local(now);
         let result = process.node.handle(local, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
         if let Some(recorder) = &mut self.recorder {
             recorder.outcome(slot, now, &process.node, &result, &outputs);
         }
-        let limit = MAX_OUTPUTS_PER_MEMBER * (process.node.membership().len() + 2);
+        let members = process.node.membership().len().max(members_before);
+        let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
         self.hash.after(&process.node, &outputs);
         self.sometimes
             .after(&moment, local, slot, &process.node, &outputs);

@@ -176,7 +176,7 @@ impl Raft {
         match self.veto(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-            Word::None if self.silence_is_consent(view) => {
+            Word::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 self.round_at = None;
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
@@ -514,7 +514,15 @@ impl Raft {
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
+        // Whom this leader hands over to asks for the next term, and may win it before its word is here.
+        let handed_over = reign.handover.as_ref().is_some_and(|handover| match &word {
+            Word::Alive(live) => live.id == handover.target,
+            Word::Dead | Word::None => {
+                !foreign_epoch && record.term() == self.rules.record().term() + 1
+            }
+        });
         let stays = match (&word, self.config.merge) {
+            _ if handed_over => false,
             (_, MergePolicy::HighestTerm) => false,
             (Word::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

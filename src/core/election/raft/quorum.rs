@@ -21,6 +21,9 @@ pub(super) struct Window {
     voters: BTreeSet<PeerId>,
     /// Those of them that answered.
     answered: BTreeSet<PeerId>,
+    /// Those of the voters whose links were lost. They count in the next window, too: a leader that goes deaf
+    /// loses its links one after another, and would else find itself the leader of the few that are left (P13).
+    lost: BTreeSet<PeerId>,
     /// Whether this window was given because the check of the one before came late.
     is_second: bool,
 }
@@ -31,6 +34,7 @@ impl Window {
             until: now + length,
             voters: BTreeSet::new(),
             answered: BTreeSet::new(),
+            lost: BTreeSet::new(),
             is_second: false,
         }
     }
@@ -64,6 +68,9 @@ impl Window {
         self.answered.remove(voter);
         if matches!(why, Gone::Left { .. }) {
             self.voters.remove(voter);
+            self.lost.remove(voter);
+        } else if self.voters.contains(voter) {
+            self.lost.insert(voter.clone());
         }
     }
 }
@@ -107,6 +114,10 @@ impl Raft {
         }
         let voters = window.voters.len() + 1;
         let answered = window.answered.intersection(&window.voters).count() + 1;
+        next.voters = std::mem::take(&mut window.lost);
+        // Those that are lost before the next tick were linked in it, too.
+        next.voters
+            .extend(view.eligible().map(|(id, _)| id.clone()));
         reign.window = next;
         let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum;
         if exempt || answered >= votes_needed(self.config.quorum, voters) {

@@ -27,6 +27,9 @@ const REPEATED: u64 = 50;
 /// Lines of a failing run that are shown.
 const LAST_LINES: usize = 40;
 const THREADS: usize = 2;
+/// A failing plan is reduced for so long, at most.
+const REDUCING: Duration = Duration::from_secs(30);
+const REPLAY: &str = "cargo test --release -p room_simulator replay -- --nocapture";
 
 fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
@@ -37,7 +40,7 @@ fn number_from_env(name: &str) -> Option<u64> {
 }
 
 /// What a failing plan shows.
-fn report(plan: &Plan, name: &str) -> String {
+fn report(plan: &Plan, name: &str, reduce: bool) -> String {
     let outcome = chaos::run_plan(plan, Trace::on(), None);
     let Some(violation) = outcome.violation else {
         return format!("{name} failed once, and not again");
@@ -49,11 +52,17 @@ fn report(plan: &Plan, name: &str) -> String {
         outcome.ended_at.as_micros() / 1000,
         tail.join("\n")
     );
+    if !reduce {
+        text += &format!("replay: MMN_SIM_PLAN='{}' {REPLAY}\n", plan.to_line());
+        return text;
+    }
+    let until = Instant::now() + REDUCING;
     let small = shrink::shrink(plan, violation.property, &|plan| {
-        chaos::run_plan(plan, Trace::off(), None).violation
+        let time_is_over = Instant::now() >= until;
+        (!time_is_over).then(|| chaos::run_plan(plan, Trace::off(), None).violation)?
     });
     text += &format!(
-        "reduced to {} of {} steps:\n{}\nreplay: MMN_SIM_PLAN='{}' cargo test --release -p room_simulator replay -- --nocapture\n",
+        "reduced to {} of {} steps:\n{}\nreplay: MMN_SIM_PLAN='{}' {REPLAY}\n",
         small.steps.len(),
         plan.steps.len(),
         shrink::describe(&small),
@@ -157,7 +166,7 @@ fn simulations_keep_the_properties() {
     let order = Order::from_env();
     let most = number_from_env("MMN_SIM_FAILURES").unwrap_or(1) as usize;
     let next = AtomicU64::new(0);
-    let stop = AtomicBool::new(false);
+    let (stop, reducing) = (AtomicBool::new(false), AtomicBool::new(false));
     let tally = Mutex::new(Tally::default());
     thread::scope(|scope| {
         for _ in 0..THREADS {
@@ -170,7 +179,12 @@ fn simulations_keep_the_properties() {
                     let from = Instant::now();
                     let outcome = chaos::run_plan(&plan, Trace::off(), None);
                     let took = from.elapsed();
-                    let mut failure = outcome.violation.as_ref().map(|_| report(&plan, &name));
+                    let mut failure = outcome.violation.as_ref().map(|violation| {
+                        eprintln!("{name} breaks {}", violation.property);
+                        // The first one only: reducing takes its time.
+                        let first = !reducing.swap(true, Ordering::Relaxed);
+                        report(&plan, &name, first)
+                    });
                     if failure.is_none() && number % REPEATED == 0 {
                         let again = chaos::run_plan(&plan, Trace::off(), None).hash;
                         failure = (again != outcome.hash)
