@@ -98,7 +98,7 @@ if wants_coreclr && has_pip; then
 fi
 
 if ! has cargo; then
-    echo "missing: cargo (Rust 1.88 or newer); see https://rustup.rs" >&2
+    echo "missing: cargo (Rust 1.89 or newer); see https://rustup.rs" >&2
     failed=1
 fi
 for tool in $missing; do

@@ -614,6 +614,7 @@ fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
             record.leader.as_ref(),
         ),
         M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
+        M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
         M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
     };
     Said {

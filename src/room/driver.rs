@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -14,13 +14,15 @@ use super::admissions::Admissions;
 use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
+use super::state_file::{StateWriter, new_incarnation, take_state};
 use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
+use crate::core::election::record::Saved;
 use crate::core::election::{AssignOutcome, Election};
-use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
@@ -114,6 +116,10 @@ pub(super) struct Driver {
     flushed: mpsc::UnboundedSender<PeerId>,
     discovery: Option<Discovery>,
     discovered: mpsc::Receiver<SocketAddr>,
+    /// Where a static quorum keeps its state.
+    state: Option<StateWriter>,
+    /// Which states are safe on disk.
+    persisted: mpsc::UnboundedReceiver<u64>,
     pub(super) host_dials: usize,
     trace: Trace,
     /// What this application says when it enters a room.
@@ -128,6 +134,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<HostCommand>,
     ) -> Result<(Self, Bound), StartError> {
         let config = &shared.config;
+        let (state_file, saved) = take_state(&shared)?;
         let identity = match &config.identity_key {
             Some(key) => {
                 Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
@@ -164,34 +171,34 @@ impl Driver {
         .map_err(|source| StartError::Socket { source })?;
 
         let policy = RoomPolicy {
+            quorum: config.quorum,
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
             ..RoomPolicy::default()
         };
         let random = SystemRandom::new();
-        let draw = || {
+        let draw = || -> Result<u64, StartError> {
             let mut bytes = [0; 8];
             let filled = random.fill(&mut bytes);
             filled.map_err(|_| internal(&"the system's random generator failed"))?;
             Ok(u64::from_le_bytes(bytes))
         };
-        let incarnation = Incarnation {
-            started_us: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX)),
-            random: draw()?,
-        };
+        let incarnation = new_incarnation(saved.as_ref(), draw()?);
+        if let Some(file) = &state_file {
+            file.keep_incarnation(saved.as_ref(), incarnation)?;
+        }
         let node = Node::new(
             shared.peer_id.clone(),
             incarnation,
-            node_config(&shared, policy, &identity, bound),
+            node_config(&shared, policy, &identity, bound, saved),
             draw()?,
             Time::ZERO,
         );
+        let origin = Instant::now();
         let trace = match &config.trace_path {
             Some(path) => {
-                let opened = Trace::open(path, Time::ZERO, &node, incarnation.started_us);
+                let opened = Trace::open(path, Time::ZERO, &node);
                 opened.map_err(|source| StartError::TracePath {
                     path: path.clone(),
                     source,
@@ -227,6 +234,10 @@ impl Driver {
             max_message_size: shared.config.max_message_size,
             write_timeout: shared.config.write_timeout,
         };
+        let (state, persisted) = match state_file.map(StateWriter::start) {
+            Some((writer, persisted)) => (Some(writer), persisted),
+            None => (None, mpsc::unbounded_channel().1),
+        };
         let driver = Self {
             shared,
             node,
@@ -237,7 +248,7 @@ impl Driver {
             broadcasts: Broadcasts::default(),
             gate,
             bound,
-            origin: Instant::now(),
+            origin,
             tick_after: None,
             commands,
             asks,
@@ -248,6 +259,8 @@ impl Driver {
             flushed,
             discovery,
             discovered,
+            state,
+            persisted,
             host_dials: 0,
             trace,
             join_payload: Vec::new(),
@@ -275,6 +288,7 @@ impl Driver {
             Some(peer) = self.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
+            Some(number) = self.persisted.recv() => self.feed(Input::Persisted { number }),
             Some(address) = self.discovered.recv() => self.found(address),
             () = sleep_until(deadline) => self.timer(deadline),
         }
@@ -354,8 +368,7 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
-                // Static quorums come with their state directory.
-                Output::Persist { .. } => {}
+                Output::Persist { number, saved } => self.persist(number, saved),
                 Output::Departed => self.departed = true,
             }
         }
@@ -367,6 +380,14 @@ impl Driver {
         }
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
+        }
+    }
+
+    fn persist(&self, number: u64, saved: Saved) {
+        match &self.state {
+            Some(state) => state.write(number, saved),
+            // The core asks for it where the quorum is static, and such a room has a state directory.
+            None => tracing::error!("there is no state directory: this member cannot vote"),
         }
     }
 
@@ -476,12 +497,16 @@ impl Driver {
             (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
             (now, _) => now.cloned().map(Arc::new),
         };
+        let record = self.node.election().record();
         let snapshot = Snapshot {
             peers,
             connected,
             peer_list,
             leader: self.node.leader().cloned(),
             is_leader: self.node.is_leader(),
+            term: record.stamp.term,
+            epoch: record.stamp.epoch.override_seq,
+            strategy: self.policy.strategy,
             leader_stamp,
         };
         if **published != snapshot {
@@ -623,6 +648,7 @@ fn node_config(
     policy: RoomPolicy,
     identity: &Identity,
     bound: Bound,
+    saved: Option<Saved>,
 ) -> NodeConfig {
     let config = &shared.config;
     NodeConfig {
@@ -647,7 +673,7 @@ fn node_config(
         },
         eligible: config.eligible,
         priority: config.priority,
-        saved: None,
+        saved,
         guards: Guards::ALL,
         policy,
         key: identity.fingerprint(),

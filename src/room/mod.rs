@@ -11,6 +11,7 @@ mod hostile;
 mod moderation;
 mod relay;
 mod sessions;
+mod state_file;
 mod trace;
 
 use std::net::SocketAddr;
@@ -267,7 +268,11 @@ impl Room {
                     reason: "it is an observer",
                 },
                 ElectionError::NotLeader => SetLeaderError::NotLeader,
-                ElectionError::Violation(what) => SetLeaderError::Internal { what: what.into() },
+                ElectionError::NoSuccessor | ElectionError::Violation(_) => {
+                    SetLeaderError::Internal {
+                        what: error.to_string(),
+                    }
+                }
             }),
             Some(Err(error)) => Err(SetLeaderError::Internal {
                 what: error.to_string(),

@@ -68,3 +68,7 @@ stories! { "life.py":
     who_was_disconnected_stays_away_until_somebody_dials
     auto_reconnect_off_makes_a_loss_final
 }
+
+stories! { "stability.py":
+    who_disturbs_a_room_does_not_change_its_leader
+}

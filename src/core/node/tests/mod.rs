@@ -5,7 +5,9 @@
 
 mod decrees;
 mod entering;
+mod handover;
 mod life;
+mod reasons;
 mod standing;
 
 use std::collections::BTreeMap;
