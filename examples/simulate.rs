@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use room_simulator::plan::Plan;
 use room_simulator::record::{Section, from_lines, peers, to_lines};
 use room_simulator::{chaos, page};
 
@@ -111,7 +112,8 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
     let sections = match wishes.seed {
         Some(seed) => {
             let nodes = wishes.nodes.unwrap_or(5);
-            let (outcome, sections) = chaos::recorded(seed, nodes);
+            let plan = Plan::draw_for(seed, Some(nodes));
+            let (outcome, sections) = chaos::recorded(&plan);
             if let Some(violation) = outcome.violation {
                 said = format!("VIOLATION {violation}\n");
             }

@@ -286,8 +286,10 @@ pub enum What {
         /// To whom.
         to: PeerId,
     },
-    /// Probes are lost from now on.
+    /// Packets are lost from now on.
     Loss {
+        /// Of what: `probes`, or `streams`, where what is lost is sent again.
+        of: Word,
         /// How many of a hundred.
         percent: u32,
     },
