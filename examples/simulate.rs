@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use room_simulator::plan::Plan;
 use room_simulator::record::{Section, from_lines, peers, to_lines};
 use room_simulator::{chaos, page};
 
@@ -111,7 +112,8 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
     let sections = match wishes.seed {
         Some(seed) => {
             let nodes = wishes.nodes.unwrap_or(5);
-            let (outcome, sections) = chaos::recorded(seed, nodes);
+            let plan = Plan::draw_for(seed, Some(nodes));
+            let (outcome, sections) = chaos::recorded(&plan);
             if let Some(violation) = outcome.violation {
                 said = format!("VIOLATION {violation}\n");
             }
@@ -150,4 +152,109 @@ fn read(paths: &[PathBuf]) -> Result<Vec<Section>, String> {
 fn write(path: &PathBuf, text: &str) -> Result<(), String> {
     std::fs::write(path, text)
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Wishes>, String> {
+        Wishes::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        for (line, said) in [
+            ("", "give --seed S or --trace FILE"),
+            ("--seed", "--seed needs a value"),
+            ("--seed --nodes 5", "--seed needs a value"),
+            (
+                "--seed x",
+                "--seed x: a number from 0 to 18446744073709551615",
+            ),
+            ("--seed -1", "--seed -1: a number"),
+            ("--seed 1 --nodes 1", "--nodes 1: a number from 2 to 100"),
+            (
+                "--seed 1 --nodes 101",
+                "--nodes 101: a number from 2 to 100",
+            ),
+            ("--seed 1 stray", "\"stray\" belongs to no option"),
+            ("--seed 1 --colour red", "there is no option --colour"),
+            ("--seed 1 --trace a", "not both"),
+            ("--trace a --nodes 3", "go with --seed"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(said), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn many_traces_may_follow_one_option() {
+        let wishes = parse("--trace a b --out c --trace d").expect("fine");
+        let wishes = wishes.expect("no help");
+        assert_eq!(wishes.traces, ["a", "b", "d"].map(PathBuf::from));
+        assert_eq!(wishes.out, Some("c".into()));
+    }
+
+    #[test]
+    fn a_seed_is_drawn_saved_and_drawn_again_as_the_same_page() {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let (first, again) = (folder.join("first.html"), folder.join("again.html"));
+        let saved = folder.join("saved.jsonl");
+        let wishes = Wishes {
+            seed: Some(7),
+            nodes: Some(3),
+            out: Some(first.clone()),
+            save: Some(saved.clone()),
+            ..Wishes::default()
+        };
+        let said = draw(&wishes).expect("a page");
+        assert!(said.contains("3 peers"), "{said}");
+        let wishes = Wishes {
+            traces: vec![saved],
+            out: Some(again.clone()),
+            ..Wishes::default()
+        };
+        draw(&wishes).expect("a page");
+        let page = std::fs::read_to_string(first).expect("a page");
+        assert!(page == std::fs::read_to_string(again).expect("a page"));
+    }
+
+    #[test]
+    fn files_that_are_no_traces_are_named_with_the_line() {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let header = r#"{"trace":1,"origin_us":0,"routine":1,"by":"room"}"#;
+        let entry = r#"{"at":1,"what":"stopped"}"#;
+        for (name, text, said) in [
+            ("empty", "", "it is empty"),
+            ("other", "hello\n", "line 1 is no header"),
+            ("headless", &format!("{entry}\n"), "line 1 is no header"),
+            (
+                "inside",
+                &format!("{header}\n{{\n{entry}\n"),
+                "line 2 is neither",
+            ),
+            (
+                "end",
+                &format!("{header}\n{entry}\n{{\n"),
+                "line 3 is neither",
+            ),
+            (
+                "newer",
+                &header.replace(":1,\"origin", ":2,\"origin"),
+                "version 2 of the format",
+            ),
+        ] {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("target can be written");
+            let error = read(&[path]).expect_err(name);
+            assert!(error.contains(said) && error.contains(name), "{error}");
+        }
+        let torn = folder.join("torn");
+        std::fs::write(&torn, format!("{header}\n{entry}\n{{\"at\":"))
+            .expect("target can be written");
+        assert_eq!(read(&[torn]).expect("a trace")[0].entries.len(), 1);
+        let error = read(&[folder.join("missing")]).expect_err("no file");
+        assert!(error.contains("cannot be read"), "{error}");
+    }
 }

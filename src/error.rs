@@ -172,6 +172,9 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What a static quorum keeps is not to be had.
+    #[error(transparent)]
+    State(#[from] StateError),
     /// The file of the trace cannot be made.
     #[error(
         "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
@@ -183,9 +186,6 @@ pub enum StartError {
         /// What the operating system said.
         source: std::io::Error,
     },
-    /// What a static quorum keeps is not to be had.
-    #[error(transparent)]
-    State(#[from] StateError),
     /// Anything else that the operating system or a library refused.
     #[error("the network could not be started: {what}")]
     Internal {

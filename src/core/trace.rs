@@ -286,8 +286,10 @@ pub enum What {
         /// To whom.
         to: PeerId,
     },
-    /// Probes are lost from now on.
+    /// Packets are lost from now on.
     Loss {
+        /// Of what: `probes`, or `streams`, where what is lost is sent again.
+        of: Word,
         /// How many of a hundred.
         percent: u32,
     },
@@ -614,8 +616,8 @@ fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
             record.leader.as_ref(),
         ),
         M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
-        M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
         M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
+        M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
     };
     Said {
         kind: kind.into(),

@@ -195,9 +195,10 @@ impl Driver {
             draw()?,
             Time::ZERO,
         );
+        let origin = Instant::now();
         let trace = match &config.trace_path {
             Some(path) => {
-                let opened = Trace::open(path, Time::ZERO, &node, incarnation.started_us);
+                let opened = Trace::open(path, Time::ZERO, &node);
                 opened.map_err(|source| StartError::TracePath {
                     path: path.clone(),
                     source,
@@ -247,7 +248,7 @@ impl Driver {
             broadcasts: Broadcasts::default(),
             gate,
             bound,
-            origin: Instant::now(),
+            origin,
             tick_after: None,
             commands,
             asks,

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::core::node::{CommandError, Input, Node, Output};
 use crate::core::time::{Duration, Time};
@@ -29,16 +30,11 @@ struct Running {
 }
 
 impl Trace {
-    /// Opens `path` anew and begins with what `node` is now.
+    /// Opens `path` anew and begins with what `node` is at `now`, which is the wall clock's now, too.
     ///
     /// # Errors
     /// The system's, when there can be no such file; a device or a pipe is none.
-    pub(super) fn open(
-        path: &Path,
-        now: Time,
-        node: &Node,
-        clock_us: u64,
-    ) -> Result<Self, io::Error> {
+    pub(super) fn open(path: &Path, now: Time, node: &Node) -> Result<Self, io::Error> {
         // Opening a pipe would wait for its reader.
         if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let kind = io::ErrorKind::InvalidInput;
@@ -46,6 +42,8 @@ impl Trace {
         }
         let file = File::create(path)?;
         let tracer = Tracer::new(now, node, DEFAULT_ROUTINE);
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+        let clock_us = clock.map_or(0, |since| since.as_micros().try_into().unwrap_or(0));
         let header = tracer.header(node, clock_us, "room");
         let (queue, batches) = sync_channel(QUEUE);
         let writer = thread::Builder::new()

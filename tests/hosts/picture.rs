@@ -13,7 +13,8 @@ use meta_mystia_network::room::Room;
 use meta_mystia_network::target::parse_target;
 use room_simulator::chaos;
 use room_simulator::page::page;
-use room_simulator::record::{Recorder, Section, from_lines, to_lines};
+use room_simulator::plan::Plan;
+use room_simulator::record::{Section, from_lines, to_lines};
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
 use serde_json::Value;
@@ -187,7 +188,7 @@ fn expected(sections: &[Section]) -> BTreeMap<String, Vec<Span>> {
 /// Three peers: one leads and is paused later, one is an observer, one crashes.
 fn staged() -> Vec<Section> {
     let mut world = World::new(5, 3, Settings::default(), Trace::off());
-    world.recorder = Some(Recorder::new(5, 3, world.now));
+    world.record(5);
     for (slot, name) in ["anna", "<b>", "</script>"].into_iter().enumerate() {
         world.slots[slot].rename(name);
     }
@@ -212,7 +213,8 @@ fn staged() -> Vec<Section> {
 
 #[test]
 fn the_lanes_of_a_seed_are_those_of_its_trace() {
-    let (_, sections) = chaos::recorded(7, 5);
+    let plan = Plan::draw_for(7, Some(5));
+    let (_, sections) = chaos::recorded(&plan);
     let digest = digest(&write_page("seed.html", &page(&sections)));
     let lanes = drawn(&digest);
     assert_eq!(lanes.len(), 5);

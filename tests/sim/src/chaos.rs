@@ -56,23 +56,12 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
 
 /// Runs a plan to its end or to its first violation.
 pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome {
-    play(Run::new(plan, trace, watch)).0
+    play(Run::new(plan, trace, watch, false)).0
 }
 
-/// The run of a seed in a room of `size` places, recorded.
-pub fn recorded(seed: u64, size: usize) -> (Outcome, Vec<Section>) {
-    let plan = Plan::draw_for(seed, size);
-    let mut run = Run::new(&plan, Trace::off(), None);
-    let world = &mut run.world;
-    world.recorder = Some(Recorder::new(seed, size, world.now));
-    if let Some((one, other)) = plan.apart {
-        // It was cut before anybody listened.
-        for (from, to) in [(one, other), (other, one)] {
-            let (from, to) = (world.slots[from].id.clone(), world.slots[to].id.clone());
-            world.note_room(What::Cut { from, to });
-        }
-    }
-    let (outcome, recorder) = play(run);
+/// Runs a plan and records it, for a picture.
+pub fn recorded(plan: &Plan) -> (Outcome, Vec<Section>) {
+    let (outcome, recorder) = play(Run::new(plan, Trace::off(), None, true));
     let sections = recorder.map(|recorder| recorder.finish(outcome.ended_at));
     (outcome, sections.unwrap_or_default())
 }
@@ -124,8 +113,11 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>) -> Self {
+    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>, recorded: bool) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
+        if recorded {
+            world.record(plan.seed);
+        }
         for (index, slot) in world.slots.iter_mut().enumerate() {
             slot.eligible = !plan.observers.contains(&index);
             if let Some(rate) = plan.clocks.get(index) {
@@ -382,11 +374,19 @@ impl<'a> Run<'a> {
             }
             Step::Datagrams { loss, copies } => {
                 self.world.datagram_loss = f64::from(*loss) / 100.0;
+                self.world.note_room(What::Loss {
+                    of: "probes".into(),
+                    percent: *loss,
+                });
                 self.world.datagram_copies = f64::from(*copies) / 100.0;
-                let percent = u32::from(*loss);
-                self.world.note_room(What::Loss { percent });
             }
-            Step::StreamLoss { loss } => self.world.stream_loss = f64::from(*loss) / 100.0,
+            Step::StreamLoss { loss } => {
+                self.world.stream_loss = f64::from(*loss) / 100.0;
+                self.world.note_room(What::Loss {
+                    of: "streams".into(),
+                    percent: *loss,
+                });
+            }
             Step::Connect { from, to } => self.world.connect(*from, *to),
             Step::Observe { slot, eligible } => self.world.set_eligible(*slot, *eligible),
             Step::Kick { victim } => self.kick(*victim),

@@ -237,15 +237,17 @@ const LARGE: usize = 100;
 impl Plan {
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {
-        let mut draw = Draw::new(seed);
-        draw.size = draw.draw_size();
-        draw.plan(seed)
+        Self::draw_for(seed, None)
     }
 
-    /// The same for a room of `size` places.
-    pub fn draw_for(seed: u64, size: usize) -> Self {
-        let mut draw = Draw::new(seed);
-        draw.size = size;
+    /// The same for a room of `size` places, where that is given.
+    pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
+        let mut draw = Draw {
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            size: size.unwrap_or(0),
+            observers: Vec::new(),
+            steps: Vec::new(),
+        };
         draw.plan(seed)
     }
 
@@ -309,16 +311,11 @@ struct Draw {
 }
 
 impl Draw {
-    fn new(seed: u64) -> Self {
-        Self {
-            rng: ChaCha8Rng::seed_from_u64(seed),
-            size: 0,
-            observers: Vec::new(),
-            steps: Vec::new(),
-        }
-    }
-
     fn plan(&mut self, seed: u64) -> Plan {
+        let drawn = self.draw_size();
+        if self.size == 0 {
+            self.size = drawn;
+        }
         let size = self.size;
         if self.chance(0.1) {
             // The first place stays eligible, so that somebody can lead.

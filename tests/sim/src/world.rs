@@ -386,6 +386,11 @@ impl World {
         self.schedule_wake(slot);
     }
 
+    /// Records the run from now on.
+    pub fn record(&mut self, seed: u64) {
+        self.recorder = Some(Recorder::new(seed, self.slots.len(), self.now));
+    }
+
     /// Tells whoever records the run what happens to a process.
     fn note(&mut self, slot: usize, what: What) {
         if let Some(recorder) = &mut self.recorder {

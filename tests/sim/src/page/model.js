@@ -197,21 +197,28 @@ function findFaults(model) {
     if (!groups.has(key)) groups.set(key, { from, to, pairs: [] });
     groups.get(key).pairs.push(pair);
   };
-  let loss = null;
-  const endLoss = (t) => { if (loss) faults.push({ from: loss.t, to: t, lanes: null, label: `probes: ${loss.percent} % lost` }); };
+  const losses = new Map();
+  const endLoss = (of, t) => {
+    const loss = losses.get(of);
+    if (loss) faults.push({ from: loss.t, to: t, lanes: null, label: `${of}: ${loss.percent} % lost` });
+    losses.delete(of);
+  };
   for (const entry of model.room) {
     const key = `${entry.from}\n${entry.to}`;
     if (entry.what === "cut") open.set(key, entry);
     else if (entry.what === "mended") {
       const cut = open.get(key);
       if (cut) { close([entry.from, entry.to], cut.t, entry.t); open.delete(key); }
-    } else if (entry.what === "loss") { endLoss(entry.t); loss = entry.percent ? entry : null; }
+    } else if (entry.what === "loss") {
+      endLoss(entry.of, entry.t);
+      if (entry.percent) losses.set(entry.of, entry);
+    }
     else if (entry.what === "healed") {
-      endLoss(entry.t); loss = null;
+      for (const of of [...losses.keys()]) endLoss(of, entry.t);
       model.healed = entry.t;
     }
   }
-  endLoss(model.end);
+  for (const of of [...losses.keys()]) endLoss(of, model.end);
   for (const cut of open.values()) close([cut.from, cut.to], cut.t, model.end);
   for (const group of groups.values()) {
     const lanes = new Set();

@@ -2,8 +2,8 @@
 // Drawing. Everything is drawn anew for each view; only what is in view costs anything.
 
 const GROUPS = [
-  { name: "votes", kinds: /^(pre_)?vote_/, colour: "#7b4fc9" },
-  { name: "assignment", kinds: /^(leader_assign|nack|foreign_side|timeout_now)/, colour: "#c2410c" },
+  { name: "votes", kinds: /^((pre_)?vote_|timeout_now)/, colour: "#7b4fc9" },
+  { name: "assignment", kinds: /^(leader_assign|nack|foreign_side)/, colour: "#c2410c" },
   { name: "heartbeats", kinds: /heartbeat$/, colour: "#7a8791" },
   { name: "probes", kinds: /^p[io]ng$/, colour: "#7a8791" },
   { name: "membership", kinds: /./, colour: "#1a8a9a" },
