@@ -157,6 +157,7 @@ impl Room {
                     reason: "it is an observer",
                 }
             }
+            CommandError::Election(ElectionError::NoSuccessor) => TransferError::NoSuccessor,
             CommandError::FixedHost => TransferError::FixedHost,
             error => TransferError::Internal {
                 what: error.to_string(),

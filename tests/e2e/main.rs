@@ -3,6 +3,7 @@
 mod centralized;
 mod entering;
 mod harness;
+mod leadership;
 mod membership;
 mod messages;
 mod options;
