@@ -388,6 +388,8 @@ pub enum Pulse {
         weight: u32,
         /// How long it has led without interruption, in milliseconds.
         led_ms: u64,
+        /// The shortest election timeout in force where it leads, in milliseconds.
+        election_timeout_min_ms: u32,
     },
 }
 
@@ -470,6 +472,12 @@ pub enum ElectionMessage {
         ours: Side,
         /// What the peer said of its side.
         theirs: Side,
+    },
+    /// The sender, who leads under the record of the envelope's stamp, hands over: `target` campaigns at once. All
+    /// are told, so that they let that campaign pass.
+    TimeoutNow {
+        /// Who shall lead.
+        target: PeerId,
     },
 }
 

@@ -266,7 +266,11 @@ impl Room {
                     reason: "it is an observer",
                 },
                 ElectionError::NotLeader => SetLeaderError::NotLeader,
-                ElectionError::Violation(what) => SetLeaderError::Internal { what: what.into() },
+                ElectionError::NoSuccessor | ElectionError::Violation(_) => {
+                    SetLeaderError::Internal {
+                        what: error.to_string(),
+                    }
+                }
             }),
             Some(Err(error)) => Err(SetLeaderError::Internal {
                 what: error.to_string(),

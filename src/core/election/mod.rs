@@ -109,7 +109,13 @@ pub enum ElectionInput {
         /// Whether this node may campaign by itself.
         bool,
     ),
-    /// The host calls `TransferLeadership`, or `YieldLeadership` when it names nobody.
+    /// The host calls `TransferLeadership`, or `YieldLeadership` when it names nobody. Only the leader may.
+    ///
+    /// It goes on leading until the target is elected: a target that dies, leaves or is not elected within the
+    /// longest election timeout leaves everything as it was. A second call with another target replaces the first;
+    /// this node itself as target, or the same target again, changes nothing. Since the host asks for it, the target
+    /// campaigns even where campaigns of its own are forbidden to it ([`EnableAuto`](Self::EnableAuto)) or the place
+    /// is held for an assigned leader; its election ends that assignment.
     Transfer {
         /// Who shall lead; `None` is whoever would be next.
         target: Option<PeerId>,
@@ -208,15 +214,18 @@ pub enum AssignOutcome {
 /// Why a strategy refuses an input. Its state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElectionError {
-    /// `SetLeader` names somebody who is not connected.
+    /// `SetLeader` or `TransferLeadership` names somebody who is not connected.
     #[error("{0} is neither this peer nor connected")]
     UnknownTarget(PeerId),
-    /// `SetLeader` names somebody who may not lead.
+    /// `SetLeader` or `TransferLeadership` names somebody who may not lead.
     #[error("{0} may not lead")]
     IneligibleTarget(PeerId),
-    /// Only the leader may call `SetLeader` here.
-    #[error("only the leader may set the leader in this room")]
+    /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
+    #[error("only the leader may do this")]
     NotLeader,
+    /// The leader yields, but nobody else is connected who may lead.
+    #[error("nobody else is connected who may lead")]
+    NoSuccessor,
     /// A peer broke the protocol.
     #[error("{0}")]
     Violation(&'static str),

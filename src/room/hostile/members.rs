@@ -241,6 +241,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
                 record: led_by("b", 1),
                 weight: u32::MAX,
                 led_ms: u64::MAX,
+                election_timeout_min_ms: 1500,
             }),
         ),
         (

@@ -131,6 +131,7 @@ impl fmt::Display for Brief<'_, Envelope> {
                     record,
                     weight,
                     led_ms,
+                    ..
                 } => write!(
                     f,
                     "beat {} LEADS {} weight {weight} led {led_ms}",

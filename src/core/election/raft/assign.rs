@@ -1,8 +1,8 @@
 //! `SetLeader`: assignments, their answers, and what holds when an assigned leader is lost (C4).
 
 use super::{
-    AssignOutcome, Assignment, ElectionError, ElectionOutput, Following, MAX_ASSIGN_RETRIES, Raft,
-    View,
+    AssignOutcome, Assignment, ElectionError, ElectionOutput, Following, LeaderReason,
+    MAX_ASSIGN_RETRIES, Raft, View,
 };
 use crate::core::election::Election;
 use crate::core::election::record::Record;
@@ -67,7 +67,7 @@ impl Raft {
             seq: self.assignments,
             unacked: view.voters.keys().cloned().collect(),
             retries,
-            deadline: now + self.config.election_timeout_max,
+            deadline: now + self.election_timeout_max(),
             reported: false,
         });
         if *target == self.me {
@@ -86,7 +86,7 @@ impl Raft {
         }
         self.following = Following::Awaited {
             leader: leader.clone(),
-            until: now + self.config.election_timeout_max,
+            until: now + self.election_timeout_max(),
         };
     }
 
@@ -142,7 +142,9 @@ impl Raft {
         self.check_stamp(&record.stamp)?;
         let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
         if names_me && self.config.authority == Authority::Anyone {
+            self.begin_input(now);
             self.go_by_assignment(now, view, record);
+            self.note_leader(now);
         }
         Ok(())
     }
@@ -198,6 +200,7 @@ impl Raft {
             return;
         }
         self.follow(Following::None);
+        self.hints.ended = Some(LeaderReason::Resigned);
         match &record.leader {
             Some(leader) if record.assigned && heard.is_direct(leader) => self.following = heard,
             Some(leader) if record.assigned => self.await_leader(now, view, leader),

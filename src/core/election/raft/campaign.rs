@@ -1,11 +1,11 @@
 //! Pre-votes, votes and campaigns in place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{ElectionOutput, Following, Raft, Reign, View, Voter};
 use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
 use crate::core::election::record::Stamp;
-use crate::core::election::rules::{Role, Tally};
+use crate::core::election::rules::{Role, Tally, votes_needed};
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::ElectionMessage;
@@ -65,27 +65,31 @@ impl Raft {
         rtt + self.up_to(MIN_RETRY_SPREAD.max(rtt * 4))
     }
 
+    /// Whether there are enough voters for a majority: a static quorum may be out of reach, and a campaign would
+    /// only raise the term.
+    pub(super) fn can_win(&self, view: &View) -> bool {
+        let voters = view.eligible().count() + 1;
+        votes_needed(self.config.quorum, voters) <= voters
+    }
+
     /// Begins to lead under the record that the rules hold.
     pub(super) fn lead(&mut self, now: Time) {
         self.round_at = None;
-        self.transfer = false;
+        self.hints.transferred = std::mem::take(&mut self.transfer);
         self.following = Following::None;
         self.has_followed = true;
         // Leading goes on across a campaign in place and into an epoch of one's own.
-        let (since, mut acks, rival) = match self.reign.take() {
-            Some(reign) => (reign.since, reign.acks, reign.rival),
-            None => (now, BTreeMap::new(), None),
-        };
+        let window = self.election_timeout_min();
+        let reign = self.reign.take();
+        let mut reign = reign.unwrap_or_else(|| Reign::new(now, window));
         if let Some(won) = self.rules.won() {
-            acks.extend(won.granted.iter().map(|voter| (voter.clone(), now)));
+            let granted = won.granted.iter().map(|voter| (voter.clone(), now));
+            reign.acks.extend(granted);
+            reign.window.won(&self.me, won);
         }
-        self.reign = Some(Reign {
-            record: self.rules.record().clone(),
-            since,
-            acks,
-            reterm_since: None,
-            rival,
-        });
+        reign.record = self.rules.record().clone();
+        reign.reterm_since = None;
+        self.reign = Some(reign);
         self.outputs.push_back(ElectionOutput::HeartbeatNow);
     }
 
@@ -104,7 +108,7 @@ impl Raft {
             return;
         }
         // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
-        let patience = self.config.election_timeout_max + MIN_RETRY_SPREAD;
+        let patience = self.election_timeout_max() + MIN_RETRY_SPREAD;
         let since = self.reign.as_ref().and_then(|reign| reign.reterm_since);
         if since.is_none_or(|since| now.since(since) > patience) {
             self.resign(now);

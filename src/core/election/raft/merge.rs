@@ -1,7 +1,7 @@
 //! Links come and go: two sides meet, a leader is lost.
 
 use super::messages::Word;
-use super::{Following, Gone, MAX_GONE, Raft, SUCCESSION_GRACE, View};
+use super::{Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View};
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
 use crate::core::id::{Incarnation, PeerId};
@@ -134,10 +134,12 @@ impl Raft {
     ) {
         if let Some(reign) = &mut self.reign {
             reign.acks.remove(peer);
+            reign.window.lost(peer, &why);
         }
         if let Some(assignment) = &mut self.assignment {
             assignment.unacked.remove(peer);
         }
+        self.end_handover(|handover| handover.target == *peer);
         if why != Gone::Silent {
             if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
                 self.gone.pop_first();
@@ -155,7 +157,12 @@ impl Raft {
         self.lose_leader();
         match why {
             Gone::Left { successor } => {
+                self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;
+                if let Some(successor) = &successor {
+                    self.expect_heir(now, successor);
+                    self.answer_early_request(now, view);
+                }
                 if successor.as_ref() == Some(&self.me) && self.may_campaign() {
                     self.campaign(now, view, true);
                 } else {

@@ -4,7 +4,8 @@ use super::campaign::{electorate, slowest_rtt};
 use super::standing::millis;
 use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
 use super::{
-    ElectionError, Following, Leadership, MAX_CONTESTS, MAX_COUNTER, MAX_COUNTER_JUMP, Raft, View,
+    ElectionError, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
+    MAX_COUNTER_JUMP, Raft, View,
 };
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::{Role, Tally};
@@ -117,7 +118,11 @@ impl Raft {
                 self.check_stamp(&theirs.record.stamp)?;
                 if self.rules.role() == Role::Leader {
                     self.meet(now, view, &peer, &ours, &theirs);
+                    self.leader_was_found();
                 }
+            }
+            ElectionMessage::TimeoutNow { target } => {
+                self.timeout_now(now, view, from, stamp, &target);
             }
         }
         Ok(())
@@ -201,9 +206,15 @@ impl Raft {
         stamp: &Stamp,
         transfer: bool,
     ) {
-        let bound = !transfer && !self.following.is_direct(from) && self.lease_binds(now);
+        let handed_over = transfer && self.is_handed_over_to(now, from);
+        let bound = !handed_over && !self.following.is_direct(from) && self.lease_binds(now);
         let leads = self.rules.role() == Role::Leader;
-        let keeps_leading = leads && !transfer && self.has_quorum(now, view);
+        if transfer && bound && self.rules.role() == Role::Follower {
+            // The leader's own word, which travels another way, may come a moment later.
+            self.early_request = Some((from.clone(), round, stamp.clone()));
+            return;
+        }
+        let keeps_leading = leads && !handed_over && self.has_quorum(now, view);
         let mut granted = false;
         if is_eligible(view, from) && self.may_vote(now) && !bound && !keeps_leading {
             granted = self.rules.vote(from, stamp);
@@ -214,6 +225,9 @@ impl Raft {
             } else if self.rules.role() == Role::Follower && self.round_at.take().is_some() {
                 // A higher term ended the own round.
                 self.election_at = now + self.retry_delay(slowest_rtt(view));
+            }
+            if granted && handed_over {
+                self.expect_heir(now, from);
             }
             if granted && leads_nothing(self.rules.role()) {
                 // Whoever gives its vote waits for what comes of it.
@@ -274,6 +288,7 @@ impl Raft {
                 record,
                 weight,
                 led_ms,
+                election_timeout_min_ms,
             } => {
                 self.check_stamp(&record.stamp)?;
                 if let Some(leader) = &record.leader {
@@ -283,6 +298,7 @@ impl Raft {
                     _ if !is_eligible(view, from) => {} // P6: it may not
                     Some(_) => {
                         self.leader_heard(now, view, from, &record, weight, led_ms);
+                        self.go_by_timeout(now, view, from, election_timeout_min_ms);
                     }
                     None => self.campaigning_leader_heard(now, view, from),
                 }
@@ -346,6 +362,7 @@ impl Raft {
         weight: u32,
         led_ms: u64,
     ) {
+        self.saw_leader(now, from, led_ms);
         self.following = Following::Direct(Leadership {
             leader: from.clone(),
             heard_at: now,
@@ -353,7 +370,7 @@ impl Raft {
             led_ms,
         });
         self.has_followed = true;
-        self.lease_until = now + self.config.election_timeout_min;
+        self.lease_until = now + self.election_timeout_min();
         self.arm_election(now, view);
         let done = self.assignment.as_ref().is_some_and(|assignment| {
             assignment.target == *from && assignment.record == *self.rules.record()
@@ -383,8 +400,10 @@ impl Raft {
         live: bool,
     ) {
         if let Some(reign) = &mut self.reign {
-            if live && *record == *self.rules.record() {
+            // Until a campaign in place is won its followers go by the record before it.
+            if live && (*record == *self.rules.record() || *record == reign.record) {
                 reign.acks.insert(from.clone(), now);
+                reign.window.answered(from);
             } else if record
                 .leader
                 .as_ref()
@@ -409,6 +428,7 @@ impl Raft {
             }
             _ => {
                 self.lose_leader();
+                self.hints.ended = Some(LeaderReason::Resigned);
                 self.election_at = now + self.up_to(SUCCESSION_GRACE);
             }
         }
@@ -439,6 +459,9 @@ impl Raft {
             return;
         }
         let leader = leader.clone();
+        // How long it has led is not said: under the record of the leader before, it led beside it.
+        let beside = *record == *self.rules.record() && self.following == Following::None;
+        self.saw_leader(now, &leader, if beside { u64::MAX } else { 0 });
         let shown_until = match self.following {
             Following::Indirect { until, .. } => until,
             _ => now,
@@ -563,7 +586,8 @@ impl Raft {
         if self.rules.role() == Role::Leader && self.rules.record() == record {
             return;
         }
-        let extra = self.draw_timeout(view) - self.config.election_timeout_min;
+        let extra = self.draw_timeout(view) - self.election_timeout_min();
+        self.saw_leader(now, &live.id, live.led_ms);
         let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
         let until = now + rest + extra;
         self.follow(Following::Indirect {

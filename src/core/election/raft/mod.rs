@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::guards::Guards;
-use super::record::{Record, Saved};
+use super::record::{Record, Saved, Stamp};
 use super::rules::{Role, Rules};
 use super::{
     AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason,
@@ -19,13 +19,19 @@ mod assign;
 mod campaign;
 mod merge;
 mod messages;
+mod quorum;
+mod reason;
 mod standing;
+mod transfer;
 
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, MergePolicy, Pulse, QuorumPolicy, Side};
 use campaign::mean_rtt;
-use standing::millis;
+use quorum::Window;
+use reason::Hints;
+use standing::{clamp_millis, millis};
+use transfer::{Handover, Heir, best_ranked};
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
@@ -135,9 +141,24 @@ struct Reign {
     reterm_since: Option<Time>,
     /// The other leader that this one went above last, and how often in a row.
     rival: Option<(PeerId, u32)>,
+    /// To whom it hands over.
+    handover: Option<Handover>,
+    window: Window,
 }
 
 impl Reign {
+    fn new(now: Time, window: Duration) -> Self {
+        Self {
+            record: Record::default(),
+            since: now,
+            acks: BTreeMap::new(),
+            reterm_since: None,
+            rival: None,
+            handover: None,
+            window: Window::new(now, window),
+        }
+    }
+
     fn contests_with(&self, rival: &PeerId) -> u32 {
         match &self.rival {
             Some((id, contests)) if id == rival => *contests,
@@ -179,8 +200,19 @@ pub struct Raft {
     election_at: Time,
     /// When the open round is repeated, or silence becomes consent.
     round_at: Option<Time>,
-    /// Whether the open campaign was asked for by a leaving leader.
+    /// Whether the open campaign was asked for by the leader, which left or hands over.
     transfer: bool,
+    heir: Option<Heir>,
+    /// A vote request that the leader is said to have asked for, before the leader said so.
+    early_request: Option<(PeerId, u64, Stamp)>,
+    /// Whom this node showed as leader after the last input, and why that one.
+    shown: Option<PeerId>,
+    reason: LeaderReason,
+    /// When a leader was known to lead here last, this node included.
+    led_until: Time,
+    hints: Hints,
+    /// By how much round trips lengthen the election timeouts (G15).
+    stretch: Duration,
     /// From then on a node that never followed a leader votes (G9).
     grace_until: Time,
     has_followed: bool,
@@ -217,6 +249,13 @@ impl Raft {
             election_at: now,
             round_at: None,
             transfer: false,
+            heir: None,
+            early_request: None,
+            shown: None,
+            reason: LeaderReason::None,
+            led_until: now,
+            hints: Hints::default(),
+            stretch: Duration::ZERO,
             grace_until: now + config.election_timeout_max,
             has_followed: false,
             lone: true,
@@ -247,6 +286,127 @@ impl Election for Raft {
         view: &View,
         input: ElectionInput,
     ) -> Result<(), ElectionError> {
+        self.begin_input(now);
+        let result = self.apply(now, view, input);
+        self.note_leader(now);
+        result
+    }
+
+    fn poll_output(&mut self) -> Option<ElectionOutput> {
+        self.outputs.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let followed_until = match &self.following {
+            Following::Indirect { until, .. } | Following::Awaited { until, .. } => Some(*until),
+            Following::None | Following::Direct(_) => None,
+        };
+        let assigned_until = self
+            .assignment
+            .as_ref()
+            .filter(|assignment| !assignment.reported)
+            .map(|assignment| assignment.deadline);
+        let handed_over_until = self
+            .reign
+            .as_ref()
+            .and_then(|reign| reign.handover.as_ref());
+        let election_at = self.awaits_election().then_some(self.election_at);
+        [
+            followed_until,
+            assigned_until,
+            handed_over_until.map(|handover| handover.until),
+            self.reign.as_ref().map(|reign| reign.window.until),
+            election_at,
+            self.round_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn leader(&self) -> Option<&PeerId> {
+        if self.rules.role() == Role::Leader {
+            Some(&self.me)
+        } else {
+            self.following.leader()
+        }
+    }
+
+    fn leader_reason(&self) -> LeaderReason {
+        self.reason
+    }
+
+    fn record(&self) -> &Record {
+        self.rules.record()
+    }
+
+    fn leader_stamp(&self) -> Option<&Record> {
+        self.reign.as_ref().map(|reign| &reign.record)
+    }
+
+    fn heartbeat_sent(&mut self) {
+        self.repeat_assignment();
+        self.repeat_handover();
+    }
+
+    fn pulse(&self, now: Time, view: &View) -> Pulse {
+        let record = self.rules.record().clone();
+        match &self.reign {
+            Some(reign) => Pulse::Leads {
+                record,
+                weight: self.weight(now, view, reign),
+                led_ms: millis(now.since(reign.since)),
+                election_timeout_min_ms: clamp_millis(self.election_timeout_min()),
+            },
+            None => Pulse::Follows {
+                record,
+                live: self.hears_leader(now),
+            },
+        }
+    }
+
+    fn side(&self, now: Time, view: &View) -> Side {
+        Side {
+            record: self.rules.record().clone(),
+            live: self.live(now, view),
+            lone: self.lone,
+        }
+    }
+
+    fn successor(&self, view: &View) -> Option<PeerId> {
+        let reign = self.reign.as_ref()?;
+        if let Some(handover) = &reign.handover {
+            return Some(handover.target.clone());
+        }
+        // Under Hold nobody takes over from an assigned leader by itself.
+        (!self.is_held()).then(|| best_ranked(view)).flatten()
+    }
+
+    fn accept_leader_message(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+    ) -> Result<bool, ElectionError> {
+        self.check_stamp(&record.stamp)?;
+        if record.leader.as_ref() != Some(from) {
+            return Err(ElectionError::Violation(
+                "a leader's message is stamped with another's record",
+            ));
+        }
+        if *record > *self.rules.record() && messages::is_eligible(view, from) {
+            self.begin_input(now);
+            self.hear_leader(now, view, from, record, 1, 0);
+            self.note_leader(now);
+        }
+        let named = self.rules.record().leader.as_ref();
+        Ok(named.is_none_or(|leader| leader == from))
+    }
+}
+
+impl Raft {
+    fn apply(&mut self, now: Time, view: &View, input: ElectionInput) -> Result<(), ElectionError> {
         match input {
             ElectionInput::Tick => self.tick(now, view),
             ElectionInput::PeerUp { peer, ours, theirs } => {
@@ -255,6 +415,8 @@ impl Election for Raft {
                 // A link that comes back shows that this life was not gone, whatever its end looked like.
                 self.gone.remove(&peer);
                 self.meet(now, view, &peer, &ours, &theirs);
+                self.leader_was_found();
+                self.voter_linked(view, &peer);
                 if let Some(assignment) = &mut self.assignment {
                     assignment.unacked.insert(peer);
                 }
@@ -275,7 +437,8 @@ impl Election for Raft {
             ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
             ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
-            ElectionInput::Transfer { target: _ } | ElectionInput::Persisted { number: _ } => {}
+            ElectionInput::Transfer { target } => self.transfer(now, view, target)?,
+            ElectionInput::Persisted { number: _ } => {}
             ElectionInput::Leave => {
                 self.leaving = true;
                 self.abandon_round();
@@ -284,6 +447,7 @@ impl Election for Raft {
             ElectionInput::SetPriority(priority) => self.config.priority = priority,
             ElectionInput::PeerEligible { peer } => {
                 self.gone.remove(&peer);
+                self.voter_linked(view, &peer);
             }
             ElectionInput::PeerIneligible {
                 peer,
@@ -292,104 +456,6 @@ impl Election for Raft {
             } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
         }
         Ok(())
-    }
-
-    fn poll_output(&mut self) -> Option<ElectionOutput> {
-        self.outputs.pop_front()
-    }
-
-    fn next_deadline(&self) -> Option<Time> {
-        let followed_until = match &self.following {
-            Following::Indirect { until, .. } | Following::Awaited { until, .. } => Some(*until),
-            Following::None | Following::Direct(_) => None,
-        };
-        let assigned_until = self
-            .assignment
-            .as_ref()
-            .filter(|assignment| !assignment.reported)
-            .map(|assignment| assignment.deadline);
-        let election_at = self.awaits_election().then_some(self.election_at);
-        [followed_until, assigned_until, election_at, self.round_at]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    fn leader(&self) -> Option<&PeerId> {
-        if self.rules.role() == Role::Leader {
-            Some(&self.me)
-        } else {
-            self.following.leader()
-        }
-    }
-
-    fn leader_reason(&self) -> LeaderReason {
-        LeaderReason::None
-    }
-
-    fn record(&self) -> &Record {
-        self.rules.record()
-    }
-
-    fn leader_stamp(&self) -> Option<&Record> {
-        self.reign.as_ref().map(|reign| &reign.record)
-    }
-
-    fn heartbeat_sent(&mut self) {
-        self.repeat_assignment();
-    }
-
-    fn pulse(&self, now: Time, view: &View) -> Pulse {
-        let record = self.rules.record().clone();
-        match &self.reign {
-            Some(reign) => Pulse::Leads {
-                record,
-                weight: self.weight(now, view, reign),
-                led_ms: millis(now.since(reign.since)),
-            },
-            None => Pulse::Follows {
-                record,
-                live: self.hears_leader(now),
-            },
-        }
-    }
-
-    fn side(&self, now: Time, view: &View) -> Side {
-        Side {
-            record: self.rules.record().clone(),
-            live: self.live(now, view),
-            lone: self.lone,
-        }
-    }
-
-    fn successor(&self, view: &View) -> Option<PeerId> {
-        // Under Hold nobody takes over from an assigned leader by itself.
-        if self.rules.role() != Role::Leader || self.is_held() {
-            return None;
-        }
-        view.eligible()
-            .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
-            .map(|(id, _)| id.clone())
-    }
-
-    fn accept_leader_message(
-        &mut self,
-        now: Time,
-        view: &View,
-        from: &PeerId,
-        record: &Record,
-    ) -> Result<bool, ElectionError> {
-        self.check_stamp(&record.stamp)?;
-        if record.leader.as_ref() != Some(from) {
-            return Err(ElectionError::Violation(
-                "a leader's message is stamped with another's record",
-            ));
-        }
-        if *record > *self.rules.record() && messages::is_eligible(view, from) {
-            self.hear_leader(now, view, from, record, 1, 0);
-        }
-        let named = self.rules.record().leader.as_ref();
-        Ok(named.is_none_or(|leader| leader == from))
     }
 }
 
@@ -410,6 +476,9 @@ impl Raft {
         {
             self.finish_assignment(AssignOutcome::Timeout);
         }
+        self.end_handover(|handover| now >= handover.until);
+        self.measure_round_trips(view);
+        self.check_quorum(now, view);
         if self.round_at.is_some_and(|at| now >= at) {
             self.round_timeout(now, view);
         }
@@ -439,7 +508,7 @@ impl Raft {
         let alone = view.eligible().next().is_none();
         if (!alone || view.dialing) && !self.may_vote(now) {
             // G9: a node that just started does not know yet whom it should hear.
-            let slot = self.draw_timeout(view) - self.config.election_timeout_min;
+            let slot = self.draw_timeout(view) - self.election_timeout_min();
             self.election_at = self.grace_until + slot;
             return;
         }
@@ -477,9 +546,13 @@ impl Raft {
     }
 
     fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
+        if let Some(successor) = self.successor(view) {
+            self.expect_heir(now, &successor);
+        }
         self.config.eligible = eligible;
         if !eligible && self.rules.role() != Role::Follower {
             self.follow(Following::None);
+            self.hints.ended = Some(LeaderReason::Left);
         }
         self.arm_election(now, view);
     }
@@ -491,8 +564,8 @@ impl Raft {
     /// G13: every voter has a slot of its own within the range, so that the next leader is known beforehand
     /// and votes hardly ever split. Those whose rank is beyond the range share the last slot.
     fn draw_timeout(&mut self, view: &View) -> Duration {
-        let min = self.config.election_timeout_min;
-        let range = self.config.election_timeout_max - min;
+        let min = self.election_timeout_min();
+        let range = self.election_timeout_max() - min;
         let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
         let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
         let slots = slots.max(1);

@@ -1,7 +1,7 @@
 //! How strong a leadership is, and whether it lives.
 
 use super::{Following, Raft, Reign, View};
-use crate::core::election::rules::majority_threshold;
+use crate::core::election::rules::votes_needed;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::LiveLeader;
@@ -67,7 +67,7 @@ impl Raft {
             .reign
             .as_ref()
             .map_or(0, |reign| self.weight(now, view, reign));
-        total <= 2 || weight as usize >= majority_threshold(total)
+        self.is_exempt(total) || weight as usize >= votes_needed(self.config.quorum, total)
     }
 }
 
@@ -75,6 +75,6 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn clamp_millis(duration: Duration) -> u32 {
+pub(super) fn clamp_millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

@@ -74,6 +74,7 @@ impl Voting {
             },
             weight: 3,
             led_ms: 0,
+            election_timeout_min_ms: 1500,
         };
         let from = id("leader");
         let input = ElectionInput::Pulse { from, pulse };

@@ -5,7 +5,9 @@
 
 mod decrees;
 mod entering;
+mod handover;
 mod life;
+mod reasons;
 mod rows;
 mod standing;
 

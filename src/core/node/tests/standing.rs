@@ -311,6 +311,7 @@ fn the_claim_of_an_observer_to_lead_is_not_believed() {
             record: record.clone(),
             weight: 9,
             led_ms: 1 << 40,
+            election_timeout_min_ms: 1500,
         },
     });
     net.forge("c", "b", claim);

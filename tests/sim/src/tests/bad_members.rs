@@ -126,6 +126,7 @@ fn leading_in_anothers_name_costs_the_link() {
             record,
             weight: 3,
             led_ms: 0,
+            election_timeout_min_ms: 1500,
         };
         let heartbeat = Heartbeat {
             seq: 999,

@@ -418,7 +418,8 @@ fn a_chain_that_is_closed_in_the_middle_ends_with_one_leader() {
         world.connect(1, 0);
         world.run_for(ms(seed % 7 * 3));
         world.connect(1, 2);
-        world.run_for(ms(1_500));
+        // P10: of two sides of equal weight one stays within the longest election timeout and four round trips.
+        world.run_for(ms(3_000) + RTT * 4);
         let stays = world.agreed();
         expect(&world, stays.is_some(), "no agreement");
         for _ in 0..300 {

@@ -4,11 +4,11 @@
 mod assignments;
 mod leases;
 mod priorities;
-// mod quorums;
+mod quorums;
 mod rounds;
 mod terms;
 mod timers;
-// mod transfers;
+mod transfers;
 mod votes;
 
 use super::*;
@@ -59,6 +59,7 @@ fn leads(leader: &str, at: u64) -> Pulse {
         record: led_by(leader, at),
         weight: 1,
         led_ms: 0,
+        election_timeout_min_ms: 1500,
     }
 }
 

@@ -1,7 +1,6 @@
-//! What a leader needs of its voters, and what a restart may forget.
+//! What a leader needs of its voters (G6).
 
 use super::*;
-use crate::core::id::Incarnation;
 
 /// etcd-io/raft: while a majority answers, a leader leads on beyond every timeout.
 #[test]
@@ -55,50 +54,4 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
         assert_eq!(group.shows("a"), expected, "{quorum:?}");
         assert_eq!(group.term("a"), 1, "{quorum:?}");
     }
-}
-
-/// openraft: what a leader and a voter were before a restart decides what they may do after it, where the
-/// quorum is fixed.
-#[test]
-fn o14_a_restarted_voter_does_not_vote_again_in_the_term_that_it_kept() {
-    let saved = Saved {
-        incarnation: Incarnation {
-            started_us: 0,
-            random: 0,
-        },
-        record: Record::undecided(term(5)),
-        voted_for: Some(id("a")),
-    };
-    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
-        config.quorum = QuorumPolicy::Static { voters: 3 };
-        config.saved = Some(saved.clone());
-    });
-    assert_eq!(group.role("m"), Role::Follower);
-    assert!(!group.asks_vote("m", "b", term(5), false));
-    assert!(!group.asks_vote("m", "b", term(4), false));
-    assert!(group.asks_vote("m", "a", term(5), false), "the same again");
-    assert!(group.asks_vote("m", "b", term(6), false));
-}
-
-#[test]
-fn o14_a_restarted_leader_does_not_lead_on() {
-    let saved = Saved {
-        incarnation: Incarnation {
-            started_us: 0,
-            random: 0,
-        },
-        record: led_by("m", 5),
-        voted_for: Some(id("m")),
-    };
-    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
-        config.quorum = QuorumPolicy::Static { voters: 3 };
-        config.saved = Some(saved.clone());
-    });
-    assert_eq!((group.role("m"), group.shows("m")), (Role::Follower, None));
-    assert_eq!(group.raft("m").leader_stamp(), None);
-    // It is elected again in a later term only.
-    group.times_out("m");
-    group.answers("m", "a", true);
-    group.answers("m", "a", true);
-    assert_eq!((group.role("m"), group.term("m")), (Role::Leader, 6));
 }

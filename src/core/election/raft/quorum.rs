@@ -1,0 +1,160 @@
+//! Whether a leader still has a majority (G6), and how long its room's round trips make the timeouts (G15).
+
+use std::collections::BTreeSet;
+
+use super::{ElectionOutput, Following, Gone, Raft, View};
+use crate::core::election::rules::{Campaign, votes_needed};
+use crate::core::id::PeerId;
+use crate::core::time::{Duration, Time};
+use crate::core::wire::QuorumPolicy;
+
+/// A check that is so late was held up with the whole process, and so were the answers that it counts.
+const LATE: Duration = Duration::from_millis(100);
+/// The longest election timeout that round trips ask for, and the most that a leader's word adds to the own one.
+const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
+
+/// The time over which a leader counts who answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) until: Time,
+    /// Voters that were linked at any time of it, without those that left politely. The leader is not among them.
+    voters: BTreeSet<PeerId>,
+    /// Those of them that answered.
+    answered: BTreeSet<PeerId>,
+    /// Whether this window was given because the check of the one before came late.
+    is_second: bool,
+}
+
+impl Window {
+    pub(super) fn new(now: Time, length: Duration) -> Self {
+        Self {
+            until: now + length,
+            voters: BTreeSet::new(),
+            answered: BTreeSet::new(),
+            is_second: false,
+        }
+    }
+
+    /// The votes of a campaign are answers.
+    pub(super) fn won(&mut self, me: &PeerId, won: &Campaign) {
+        let others = |voters: &BTreeSet<PeerId>| {
+            let others = voters.iter().filter(|voter| *voter != me);
+            others.cloned().collect::<Vec<_>>()
+        };
+        self.voters.extend(others(&won.electorate));
+        self.answered.extend(others(&won.granted));
+    }
+
+    pub(super) fn answered(&mut self, voter: &PeerId) {
+        self.answered.insert(voter.clone());
+    }
+
+    /// Whoever left politely counts no more; whoever is lost still counts as one that does not answer.
+    pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
+        self.answered.remove(voter);
+        if matches!(why, Gone::Left { .. }) {
+            self.voters.remove(voter);
+        }
+    }
+}
+
+/// CheckQuorum.
+impl Raft {
+    /// Whether so few voters need no majority: the survivor of a pair leads on.
+    pub(super) fn is_exempt(&self, voters: usize) -> bool {
+        self.config.quorum == QuorumPolicy::Dynamic && voters <= 2
+    }
+
+    /// A link is made by both ends, so that whoever is linked anew has answered.
+    pub(super) fn voter_linked(&mut self, view: &View, voter: &PeerId) {
+        let eligible = super::messages::is_eligible(view, voter);
+        if let Some(reign) = &mut self.reign
+            && eligible
+        {
+            reign.window.voters.insert(voter.clone());
+            reign.window.answered(voter);
+        }
+    }
+
+    /// A leader that a majority of its voters did not answer for a whole shortest election timeout resigns. A new
+    /// leader has one such window before it is judged.
+    pub(super) fn check_quorum(&mut self, now: Time, view: &View) {
+        let length = self.election_timeout_min();
+        let Some(reign) = &mut self.reign else {
+            return;
+        };
+        let window = &mut reign.window;
+        let linked = view.eligible().map(|(id, _)| id.clone());
+        window.voters.extend(linked.clone());
+        if now < window.until {
+            return;
+        }
+        let mut next = Window::new(now, length);
+        // Who is lost before the next look counts as linked at its beginning.
+        next.voters.extend(linked);
+        if now > window.until + LATE && !window.is_second {
+            next.is_second = true;
+            next.voters = std::mem::take(&mut window.voters);
+            reign.window = next;
+            return;
+        }
+        let voters = window.voters.len() + 1;
+        let answered = window.answered.intersection(&window.voters).count() + 1;
+        reign.window = next;
+        if self.is_exempt(voters) || answered >= votes_needed(self.config.quorum, voters) {
+            return;
+        }
+        // It waits for its own timeout before it campaigns again, so that those who lack a leader go first.
+        self.follow(Following::None);
+        self.arm_election(now, view);
+        self.outputs.push_back(ElectionOutput::HeartbeatNow);
+    }
+}
+
+/// Timeouts in force.
+impl Raft {
+    /// Shortest election timeout: the configured one, or more where round trips are long.
+    pub(super) fn election_timeout_min(&self) -> Duration {
+        self.config
+            .election_timeout_min
+            .saturating_add(self.stretch)
+    }
+
+    /// Longest election timeout: moved by as much.
+    pub(super) fn election_timeout_max(&self) -> Duration {
+        self.config
+            .election_timeout_max
+            .saturating_add(self.stretch)
+    }
+
+    /// A leader's room needs four round trips to its median voter, at most five seconds.
+    pub(super) fn measure_round_trips(&mut self, view: &View) {
+        if self.reign.is_none() {
+            return;
+        }
+        let mut measured: Vec<_> = view.eligible().filter_map(|(_, voter)| voter.rtt).collect();
+        measured.sort_unstable();
+        let median = measured
+            .get(measured.len() / 2)
+            .copied()
+            .unwrap_or_default();
+        let needed = median.saturating_mul(4).min(MAX_ROUND_TRIPS);
+        self.stretch = needed.saturating_sub(self.config.election_timeout_min);
+    }
+
+    /// Goes by the shortest election timeout of the leader that is followed.
+    pub(super) fn go_by_timeout(&mut self, now: Time, view: &View, leader: &PeerId, min_ms: u32) {
+        if !self.following.is_direct(leader) {
+            return;
+        }
+        let told = Duration::from_millis(min_ms.into());
+        let stretch = told
+            .saturating_sub(self.config.election_timeout_min)
+            .min(MAX_ROUND_TRIPS);
+        if stretch != self.stretch {
+            self.stretch = stretch;
+            self.lease_until = now + self.election_timeout_min();
+            self.arm_election(now, view);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
+
+use super::messages::is_eligible;
+use super::{ElectionError, ElectionOutput, Following, Raft, View};
+use crate::core::election::record::Stamp;
+use crate::core::election::rules::Role;
+use crate::core::id::PeerId;
+use crate::core::time::Time;
+use crate::core::wire::{Authority, ElectionMessage};
+
+/// A transfer that the leader's host asked for and that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Handover {
+    pub(super) target: PeerId,
+    /// Then it has failed, and this node leads on as before.
+    pub(super) until: Time,
+}
+
+/// Whom the last leader named to follow it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heir {
+    pub(super) peer: PeerId,
+    until: Time,
+}
+
+impl Raft {
+    pub(super) fn transfer(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: Option<PeerId>,
+    ) -> Result<(), ElectionError> {
+        let until = now + self.election_timeout_max();
+        let Some(reign) = &mut self.reign else {
+            return Err(ElectionError::NotLeader);
+        };
+        let target = target
+            .or_else(|| best_ranked(view))
+            .ok_or(ElectionError::NoSuccessor)?;
+        if target == self.me {
+            return Ok(());
+        }
+        match view.voters.get(&target) {
+            None => return Err(ElectionError::UnknownTarget(target)),
+            Some(voter) if !voter.eligible => {
+                return Err(ElectionError::IneligibleTarget(target));
+            }
+            Some(_) => {}
+        }
+        let same = |handover: &Handover| handover.target == target;
+        if !reign.handover.as_ref().is_some_and(same) {
+            reign.handover = Some(Handover {
+                target: target.clone(),
+                until,
+            });
+            self.expect_heir(now, &target);
+            if !self.rules.campaigning() {
+                for to in view.voters.keys() {
+                    let target = target.clone();
+                    self.send(to, ElectionMessage::TimeoutNow { target });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// With every heartbeat the target is told again: it may not have heard this leader directly before, and a
+    /// leader that campaigns in place has no record to hand over.
+    pub(super) fn repeat_handover(&mut self) {
+        let handover = self.reign.as_ref().and_then(|reign| reign.handover.clone());
+        if let Some(Handover { target, .. }) = handover
+            && !self.rules.campaigning()
+        {
+            self.outputs.push_back(ElectionOutput::Send {
+                to: target.clone(),
+                stamp: self.rules.record().stamp.clone(),
+                message: ElectionMessage::TimeoutNow { target },
+            });
+        }
+    }
+
+    /// The target is gone, or had its time.
+    pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
+        if let Some(reign) = &mut self.reign
+            && reign.handover.as_ref().is_some_and(ended)
+        {
+            reign.handover = None;
+        }
+    }
+
+    /// The leader hands over. Only the word of the leader that this node hears itself counts, and only under the
+    /// record by which both go.
+    pub(super) fn timeout_now(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        stamp: &Stamp,
+        target: &PeerId,
+    ) {
+        let record = self.rules.record();
+        let leads = record.stamp == *stamp && record.leader.as_ref() == Some(from);
+        if !leads || !self.following.is_direct(from) {
+            return;
+        }
+        self.expect_heir(now, target);
+        if *target != self.me {
+            self.answer_early_request(now, view);
+            return;
+        }
+        if self.config.eligible && !self.leaving && self.can_win(view) {
+            self.campaign(now, view, true);
+            if self.rules.role() == Role::Candidate {
+                // It leads until this campaign is won.
+                self.following = Following::Indirect {
+                    leader: from.clone(),
+                    until: now + self.election_timeout_max(),
+                };
+            }
+        }
+    }
+
+    /// The leader has named who follows it: by [`ElectionMessage::TimeoutNow`], or when it left.
+    pub(super) fn expect_heir(&mut self, now: Time, peer: &PeerId) {
+        self.heir = Some(Heir {
+            peer: peer.clone(),
+            until: now + self.election_timeout_max(),
+        });
+    }
+
+    pub(super) fn is_heir(&self, now: Time, peer: &PeerId) -> bool {
+        self.heir
+            .as_ref()
+            .is_some_and(|heir| heir.peer == *peer && now < heir.until)
+    }
+
+    /// Whether a candidate that says so has really been asked by the leader. A leader knows whom it asked. Others
+    /// take a member's word for it, except where only the leader may name a leader: there it must have said so.
+    pub(super) fn is_handed_over_to(&self, now: Time, candidate: &PeerId) -> bool {
+        match &self.reign {
+            Some(reign) => reign
+                .handover
+                .as_ref()
+                .is_some_and(|handover| handover.target == *candidate && now < handover.until),
+            None => self.config.authority == Authority::Anyone || self.is_heir(now, candidate),
+        }
+    }
+
+    /// The heir's vote request was here before the leader's word: it is answered now.
+    pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
+        if let Some((from, round, stamp)) = self.early_request.take()
+            && self.is_heir(now, &from)
+            && is_eligible(view, &from)
+        {
+            self.answer_vote(now, view, &from, round, &stamp, true);
+        }
+    }
+}
+
+/// Who goes first when the leader is gone: the highest priority, then the largest id.
+pub(super) fn best_ranked(view: &View) -> Option<PeerId> {
+    view.eligible()
+        .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
+        .map(|(id, _)| id.clone())
+}
