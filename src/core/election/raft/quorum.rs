@@ -35,6 +35,16 @@ impl Window {
         }
     }
 
+    pub(super) fn see(&mut self, view: &View) {
+        self.voters
+            .extend(view.eligible().map(|(id, _)| id.clone()));
+    }
+
+    /// A leader that was not elected has nobody in its first window yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.voters.is_empty()
+    }
+
     /// The votes of a campaign are answers.
     pub(super) fn won(&mut self, me: &PeerId, won: &Campaign) {
         let others = |voters: &BTreeSet<PeerId>| {
@@ -84,17 +94,14 @@ impl Raft {
             return;
         };
         let window = &mut reign.window;
-        let linked = view.eligible().map(|(id, _)| id.clone());
-        window.voters.extend(linked.clone());
         if now < window.until {
             return;
         }
         let mut next = Window::new(now, length);
-        // Who is lost before the next look counts as linked at its beginning.
-        next.voters.extend(linked);
+        next.see(view);
         if now > window.until + LATE && !window.is_second {
             next.is_second = true;
-            next.voters = std::mem::take(&mut window.voters);
+            next.voters.append(&mut window.voters);
             reign.window = next;
             return;
         }

@@ -10,10 +10,12 @@ mod life;
 mod reasons;
 mod rows;
 mod standing;
+mod static_quorum;
 
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::core::election::record::Saved;
 use crate::core::introductions::Dial;
 use crate::core::wire::{Candidate, Verdict};
 
@@ -85,6 +87,12 @@ enum Happening {
         from: PeerId,
         dial: Dial,
     },
+    Written {
+        by: PeerId,
+        life: Life,
+        number: u64,
+        saved: Box<Saved>,
+    },
 }
 
 /// Who asked with a ticket: linked when it is accepted.
@@ -105,6 +113,9 @@ struct Net {
     /// Whether the dials of cores reach anybody.
     dials_work: bool,
     config: NodeConfig,
+    /// What is on the disk of each name, and how long a write takes; `None` is for ever.
+    disks: BTreeMap<PeerId, Saved>,
+    write_time: Option<Duration>,
     counted: u64,
 }
 
@@ -118,6 +129,8 @@ impl Net {
             arrivals: BTreeMap::new(),
             dials_work: true,
             config: NodeConfig::for_tests(),
+            disks: BTreeMap::new(),
+            write_time: Some(ms(1)),
             counted: 0,
         }
     }
@@ -311,6 +324,8 @@ impl Net {
         self.counted += 1;
         let ticket = self.counted;
         let newcomer = id(newcomer);
+        let place = self.places.get(&newcomer);
+        let eligible = place.is_none_or(|place| place.node.standing_of_myself().0);
         let address = self.places.get(&newcomer).map(|place| place.address);
         let candidate = Candidate {
             entry: PeerEntry {
@@ -320,6 +335,7 @@ impl Net {
             },
             incarnation: life.incarnation,
             payload: b"hello".to_vec(),
+            eligible,
         };
         self.arrivals.insert(
             ticket,
@@ -448,7 +464,19 @@ impl Net {
             return;
         };
         match output {
-            Output::Persist { .. } => {}
+            Output::Persist { number, saved } => {
+                let life = place.life;
+                if let Some(write_time) = self.write_time {
+                    self.counted += 1;
+                    let written = Happening::Written {
+                        by: name.clone(),
+                        life,
+                        number,
+                        saved: Box::new(saved),
+                    };
+                    self.queue.insert((now + write_time, self.counted), written);
+                }
+            }
             Output::Transmit { to, envelope } => {
                 if !matches!(
                     envelope.message,
@@ -643,6 +671,17 @@ impl Net {
                 }
             }
             Happening::Dialled { from, dial } => self.dialled(&from, dial),
+            Happening::Written {
+                by,
+                life,
+                number,
+                saved,
+            } => {
+                if self.places.get(&by).is_some_and(|place| place.life == life) {
+                    self.disks.insert(by.clone(), *saved);
+                    let _ = self.feed(&by, Input::Persisted { number });
+                }
+            }
         }
     }
 
