@@ -108,7 +108,7 @@ fn r53_who_cannot_be_handed_the_room_is_refused() {
 }
 
 #[test]
-fn a_leader_yields_to_the_highest_priority_and_then_to_the_largest_id() {
+fn hc12_a_leader_yields_to_the_highest_priority_and_then_to_the_largest_id() {
     for (preferred, expected) in [(None, "c"), (Some("b"), "b")] {
         let mut net = Net::room(&["a", "b", "c"]);
         if let Some(name) = preferred {
@@ -121,7 +121,7 @@ fn a_leader_yields_to_the_highest_priority_and_then_to_the_largest_id() {
 }
 
 #[test]
-fn who_is_alone_cannot_yield() {
+fn hc12_who_is_alone_cannot_yield() {
     let mut net = Net::new();
     net.start("a");
     net.wait("it leads", |net| net.leads("a"));
@@ -150,7 +150,7 @@ fn r57_a_target_that_crashes_or_leaves_ends_the_handover() {
 }
 
 #[test]
-fn a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked_later() {
+fn hc12_a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked_later() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.mute("c", true);
     transfer(&mut net, "a", "c");
@@ -171,7 +171,7 @@ fn a_target_that_hears_nothing_leaves_everything_as_it_was_and_is_not_asked_late
 }
 
 #[test]
-fn a_second_target_replaces_the_first_and_the_same_changes_nothing() {
+fn hc12_a_second_target_replaces_the_first_and_the_same_changes_nothing() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.mute("d", true);
     transfer(&mut net, "a", "d");
@@ -208,7 +208,7 @@ fn a_node_that_does_not_campaign_by_itself_does_so_when_the_leader_asks() {
 }
 
 #[test]
-fn a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
+fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
     let mut net = Net::room(&["a", "b", "c"]);
     transfer(&mut net, "a", "c");
     net.order("c", Command::SetEligible(false));
@@ -331,7 +331,7 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
 }
 
 #[test]
-fn a_leader_that_hands_over_and_leaves_names_its_target() {
+fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.mute("b", true);
     transfer(&mut net, "a", "b");

@@ -4,11 +4,11 @@
 mod assignments;
 mod leases;
 mod priorities;
-// mod quorums;
+mod quorums;
 mod rounds;
 mod terms;
 mod timers;
-// mod transfers;
+mod transfers;
 mod votes;
 
 use super::*;

@@ -1,39 +1,6 @@
-//! What a leader needs of its voters, and what a restart may forget.
+//! Fixed quorums: whom a leader needs, and what a restart may not forget (C2, C8). More is in `raft::tests`.
 
 use super::*;
-use crate::core::id::Incarnation;
-
-/// etcd-io/raft: while a majority answers, a leader leads on beyond every timeout.
-#[test]
-fn r30_a_leader_that_a_majority_answers_leads_on() {
-    let mut group = Group::of(&everyone());
-    group.elect("a");
-    for silent in ["d", "e"] {
-        group.cut(silent, "a");
-    }
-    group.live(ms(20_000));
-    assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 1));
-    for name in ["b", "c"] {
-        assert_eq!(group.shows(name), Some("a"));
-    }
-}
-
-#[test]
-fn r31_a_leader_that_no_majority_answers_resigns_after_its_window() {
-    let mut group = Group::of(&everyone());
-    group.elect("a");
-    group.live(ms(5000));
-    // Everybody hears it, and of four only one is heard.
-    for silent in ["b", "c", "d"] {
-        group.cut.insert((id(silent), id("a")));
-    }
-    let began = group.now;
-    while group.role("a") == Role::Leader {
-        assert!(group.now.since(began) <= MIN * 2 + ms(1), "it leads on");
-        group.live(ms(10));
-    }
-    assert!(group.now.since(began) > MIN / 2, "it did not wait");
-}
 
 /// hashicorp/raft: a pair of which one is gone. With a fixed quorum of two the leader resigns; with that of
 /// who is connected it leads on.
@@ -57,36 +24,11 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
     }
 }
 
-/// openraft: what a leader and a voter were before a restart decides what they may do after it, where the
-/// quorum is fixed.
-#[test]
-fn o14_a_restarted_voter_does_not_vote_again_in_the_term_that_it_kept() {
-    let saved = Saved {
-        incarnation: Incarnation {
-            started_us: 0,
-            random: 0,
-        },
-        record: Record::undecided(term(5)),
-        voted_for: Some(id("a")),
-    };
-    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
-        config.quorum = QuorumPolicy::Static { voters: 3 };
-        config.saved = Some(saved.clone());
-    });
-    assert_eq!(group.role("m"), Role::Follower);
-    assert!(!group.asks_vote("m", "b", term(5), false));
-    assert!(!group.asks_vote("m", "b", term(4), false));
-    assert!(group.asks_vote("m", "a", term(5), false), "the same again");
-    assert!(group.asks_vote("m", "b", term(6), false));
-}
-
+/// openraft: what a leader was before a restart gives it no place after it.
 #[test]
 fn o14_a_restarted_leader_does_not_lead_on() {
     let saved = Saved {
-        incarnation: Incarnation {
-            started_us: 0,
-            random: 0,
-        },
+        incarnation: life(0),
         record: led_by("m", 5),
         voted_for: Some(id("m")),
     };

@@ -106,9 +106,12 @@ fn r42_silent_voters_that_join_depose_a_lone_leader_after_a_timeout_and_not_at_o
         });
         world.pause(1);
         world.pause(2);
-        let took = wait(&mut world, RESIGNS_WITHIN + ms(50), "it leads on", |world| {
-            !leads(world, 0)
-        });
+        let took = wait(
+            &mut world,
+            RESIGNS_WITHIN + ms(50),
+            "it leads on",
+            |world| !leads(world, 0),
+        );
         expect(&world, took >= ms(1400), "it was deposed at once");
     }
 }

@@ -28,7 +28,11 @@ fn hc12_in_a_room_of_seven_everybody_can_be_handed_the_room() {
             wait(&mut world, BOUND, "not handed over in time", |world| {
                 world.agreed() == Some(target)
             });
-            expect(&world, world.term(target) == before + 1, "more than one term");
+            expect(
+                &world,
+                world.term(target) == before + 1,
+                "more than one term",
+            );
             world.run_for(ms(seed * 83 % 1200));
             expect(&world, world.agreed() == Some(target), "it did not stay");
         }
@@ -83,8 +87,11 @@ fn hc12_a_target_that_hears_nothing_leaves_the_leader_where_it_is() {
             expect(&world, told(&world, slot).is_empty(), "somebody wavered");
         }
         world.resume(target);
-        wait(&mut world, ms(8000), "the target does not come back", |world| {
-            world.is_mesh() && world.agreed().is_some()
-        });
+        wait(
+            &mut world,
+            ms(8000),
+            "the target does not come back",
+            |world| world.is_mesh() && world.agreed().is_some(),
+        );
     }
 }
