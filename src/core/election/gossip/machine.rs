@@ -391,6 +391,8 @@ impl<Id: Ord + Clone> Machine<Id> {
 
     fn lose(&mut self) {
         self.leads = false;
+        // What it was about to say as a leader, it says no more.
+        self.acts.retain(|act| *act != Act::Say(Claim::Declaration));
         self.acts.push_back(Act::Lost);
     }
 }

@@ -35,15 +35,16 @@ fn fail_over(seed: u64, peers: u32, settings: Settings, spread: Duration) -> Fai
     assert_eq!(leaders.len(), 1, "seed {seed}");
     world.crash(leaders[0]);
     let crashed = world.now;
-    let step = world.delay.0;
-    while world.leaders().is_empty() {
-        world.run_for(step);
-    }
-    let next = world.leaders()[0];
-    let lowest = world.ids().into_iter().find(|id| *id != leaders[0]);
+    world.run_for(threshold * 3 + settings.windows.election_duration);
+    let declared = |(id, station): (&Id, &Station)| {
+        let next = station.declared.iter().find(|when| **when > crashed);
+        next.map(|when| (*when, *id))
+    };
+    let next = world.stations.iter().filter_map(declared).min();
+    let (when, next) = next.unwrap_or_else(|| panic!("no leader, seed {seed}"));
     Failover {
-        took: world.now.since(crashed),
-        lowest: Some(next) == lowest,
+        took: when.since(crashed),
+        lowest: world.ids().into_iter().find(|id| *id != leaders[0]) == Some(next),
     }
 }
 

@@ -74,10 +74,7 @@ fn f5_two_groups_that_meet_keep_the_lower_leader() {
     assert_eq!(world.leaders(), [0]);
     assert_eq!(world.callbacks(4), [true, false]);
     for follower in [1, 2, 3, 5, 6, 7] {
-        assert_eq!(
-            world.callbacks(follower).last().copied().unwrap_or(false),
-            false
-        );
+        assert_ne!(world.callbacks(follower).last(), Some(&true));
         assert_eq!(world.shown(follower), Some(0));
     }
 }
@@ -155,7 +152,7 @@ fn f15_a_declaration_reaches_each_of_the_others_once() {
     world.gossip(&message);
     world.run_for(ms(10));
     for id in [1, 2] {
-        assert_eq!(world.stations[&id].taken, [message.clone()]);
+        assert_eq!(world.stations[&id].taken, std::slice::from_ref(&message));
     }
     assert_eq!(world.stations[&0].taken, []);
 }
@@ -192,10 +189,6 @@ fn f21_who_is_not_in_the_view_is_not_heard() {
     world.run_for(SETTLED);
     assert_eq!(world.leaders(), [1]);
     let stranger = said_by(0, 1, Claim::Declaration);
-    world.send(1, stranger.clone());
-    world.stations.get_mut(&1).expect("started").taken.clear();
-    // The world carries messages of known peers only; hand this one over.
-    world.wire.clear();
     let mut taken = true;
     world.call(1, |peer, now, view| {
         taken = peer.receive(now, &stranger, view)

@@ -312,3 +312,27 @@ fn a_newcomer_with_the_lowest_id_unseats_no_living_leader_whenever_it_comes() {
         }
     }
 }
+
+#[test]
+fn a_peer_that_yields_at_the_moment_of_its_gain_does_not_declare_itself() {
+    let view = BTreeSet::from([7]);
+    let mut peer = peer(1, settings(SHORT), &view);
+    while !peer.is_leader() {
+        let at = peer.next_deadline().expect("not stopped");
+        peer.tick(at, &view);
+    }
+    let mut said = Vec::new();
+    while let Some(act) = peer.poll_act() {
+        said.push(act);
+        if act == Act::Gained {
+            peer.yield_leadership(at(600));
+        }
+    }
+    let expected = [
+        Act::Say(Claim::Proposal),
+        Act::Gained,
+        Act::Window { leads: true },
+        Act::Lost,
+    ];
+    assert_eq!(said, expected);
+}
