@@ -196,9 +196,16 @@ mod tests {
         assert_eq!(wishes.out, Some("c".into()));
     }
 
+    /// A place for files; each test process has its own.
+    fn folder() -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("mmn-simulate-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
     #[test]
     fn a_seed_is_drawn_saved_and_drawn_again_as_the_same_page() {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder();
         let (first, again) = (folder.join("first.html"), folder.join("again.html"));
         let saved = folder.join("saved.jsonl");
         let wishes = Wishes {
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn files_that_are_no_traces_are_named_with_the_line() {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder();
         let header = r#"{"trace":1,"origin_us":0,"routine":1,"by":"room"}"#;
         let entry = r#"{"at":1,"what":"stopped"}"#;
         for (name, text, said) in [
