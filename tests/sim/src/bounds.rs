@@ -54,6 +54,14 @@ impl Run<'_> {
         }
     }
 
+    /// What a campaign waits for disks: the candidate's, its voters', and that of the winner.
+    fn disks(&self) -> Duration {
+        match self.world.settings.quorum {
+            QuorumPolicy::Dynamic => Duration::ZERO,
+            QuorumPolicy::Static { .. } => self.world.settings.disk.1 * 3,
+        }
+    }
+
     fn rtt(&self) -> Duration {
         // Timers fire late, and a clock's rate shifts what is short by next to nothing.
         self.world.max_rtt() + self.world.settings.lateness * 2 + ms(1)
@@ -148,7 +156,7 @@ impl Run<'_> {
         if !self.stays_with_the_larger() {
             return;
         }
-        let mut bound = self.rtt() * 4;
+        let mut bound = self.rtt() * 4 + self.disks();
         let clear = ours != theirs && led_whole;
         if !clear {
             bound += slowest_clock(timeout);
@@ -181,7 +189,7 @@ impl Run<'_> {
         self.world.calm_since = None;
         let from = self.world.now;
         self.world.leave(leader);
-        let bound = slowest_clock(SUCCESSION) + self.rtt() * 3;
+        let bound = slowest_clock(SUCCESSION) + self.rtt() * 3 + self.disks();
         let others = move |run: &Self| run.agreed_without(leader);
         self.within("P11", from, bound, "nobody follows", others);
         self.come_back(leader);
@@ -231,7 +239,7 @@ impl Run<'_> {
             return;
         }
         self.forget_reigns();
-        let bound = self.rtt() * 2;
+        let bound = self.rtt() * 2 + self.disks();
         self.within("P11", from, bound, "the hand-over is not done", |run| {
             run.world.agreed() == Some(target)
         });
@@ -251,7 +259,8 @@ impl Run<'_> {
         if !self.call(caller, target) {
             return;
         }
-        let bound = slowest_clock(self.world.settings.heartbeat_interval) + self.rtt();
+        let bound =
+            slowest_clock(self.world.settings.heartbeat_interval) + self.rtt() + self.disks();
         self.within("P12", from, bound, "the target does not lead", |run| {
             run.world.agreed() == Some(target)
         });
@@ -271,7 +280,8 @@ impl Run<'_> {
             self.call(caller, target);
             targets.push(target);
         }
-        let bound = slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt();
+        let bound =
+            slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt() + self.disks();
         self.within("P12", from, bound, "none of both targets leads", |run| {
             run.world
                 .agreed()

@@ -229,8 +229,6 @@ const PHASES: [Phase; 10] = [
     Phase::Minority,
 ];
 
-/// Whether what a static quorum needs is kept on disk.
-const STATIC_QUORUM: bool = false;
 /// A room of this size is dear: it has little time for faults.
 const LARGE: usize = 100;
 
@@ -376,7 +374,7 @@ impl Draw {
     }
 
     fn rules(&mut self) -> Rules {
-        let fixed_voters = self.chance(0.2) && STATIC_QUORUM;
+        let fixed_voters = self.chance(0.2);
         let member_hold_ms = if self.size < LARGE && self.chance(0.25) {
             self.between(1_000, 8_000)
         } else {
