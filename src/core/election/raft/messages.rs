@@ -511,18 +511,18 @@ impl Raft {
             }
             return;
         };
+        if self.lets_pass(now, record) {
+            if let Word::Alive(live) = &word
+                && record.leader.as_ref() == Some(&live.id)
+            {
+                self.follow_indirectly(now, view, record, live);
+            }
+            return;
+        }
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
-        // Whom this leader hands over to asks for the next term, and may win it before its word is here.
-        let handed_over = reign.handover.as_ref().is_some_and(|handover| match &word {
-            Word::Alive(live) => live.id == handover.target,
-            Word::Dead | Word::None => {
-                !foreign_epoch && record.term() == self.rules.record().term() + 1
-            }
-        });
         let stays = match (&word, self.config.merge) {
-            _ if handed_over => false,
             (_, MergePolicy::HighestTerm) => false,
             (Word::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

@@ -17,13 +17,13 @@ const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) until: Time,
-    /// Voters that were linked at any time of it, without those that left politely. The leader is not among them.
+    /// Voters that were linked at any time of it, or lost in the one before, without those that left politely. The
+    /// leader is not among them.
     voters: BTreeSet<PeerId>,
+    /// Those of them that were lost in this window and are not back.
+    lost: BTreeSet<PeerId>,
     /// Those of them that answered.
     answered: BTreeSet<PeerId>,
-    /// Those of the voters whose links were lost. They count in the next window, too: a leader that goes deaf
-    /// loses its links one after another, and would else find itself the leader of the few that are left (P13).
-    lost: BTreeSet<PeerId>,
     /// Whether this window was given because the check of the one before came late.
     is_second: bool,
 }
@@ -33,8 +33,8 @@ impl Window {
         Self {
             until: now + length,
             voters: BTreeSet::new(),
-            answered: BTreeSet::new(),
             lost: BTreeSet::new(),
+            answered: BTreeSet::new(),
             is_second: false,
         }
     }
@@ -63,15 +63,22 @@ impl Window {
         self.answered.insert(voter.clone());
     }
 
-    /// Whoever left politely counts no more; whoever is lost still counts as one that does not answer.
+    /// Whoever left politely counts no more. Whoever is lost still counts as one that does not answer, for one more
+    /// window: those that fall silent together are lost one after the other, and a window may end between.
     pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
         self.answered.remove(voter);
         if matches!(why, Gone::Left { .. }) {
             self.voters.remove(voter);
-            self.lost.remove(voter);
         } else if self.voters.contains(voter) {
             self.lost.insert(voter.clone());
         }
+    }
+
+    fn next(&mut self, now: Time, length: Duration, view: &View) -> Self {
+        let mut next = Self::new(now, length);
+        next.voters = std::mem::take(&mut self.lost);
+        next.see(view);
+        next
     }
 }
 
@@ -104,8 +111,7 @@ impl Raft {
         if now < window.until {
             return;
         }
-        let mut next = Window::new(now, length);
-        next.see(view);
+        let mut next = window.next(now, length, view);
         if now > window.until + LATE && !window.is_second {
             next.is_second = true;
             next.voters.append(&mut window.voters);
@@ -114,10 +120,6 @@ impl Raft {
         }
         let voters = window.voters.len() + 1;
         let answered = window.answered.intersection(&window.voters).count() + 1;
-        next.voters = std::mem::take(&mut window.lost);
-        // Those that are lost before the next tick were linked in it, too.
-        next.voters
-            .extend(view.eligible().map(|(id, _)| id.clone()));
         reign.window = next;
         let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum;
         if exempt || answered >= votes_needed(self.config.quorum, voters) {

@@ -3,6 +3,7 @@
 mod bad_members;
 mod explorer;
 mod guards;
+mod laboratory;
 mod rooms;
 mod rows;
 mod scenarios;
