@@ -162,6 +162,12 @@ mod tests {
         Wishes::parse(line.split_whitespace().map(str::to_owned))
     }
 
+    fn folder() -> PathBuf {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/simulate");
+        std::fs::create_dir_all(&folder).expect("target can be written");
+        folder
+    }
+
     #[test]
     fn bad_arguments_are_named() {
         for (line, said) in [
@@ -198,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_seed_is_drawn_saved_and_drawn_again_as_the_same_page() {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder();
         let (first, again) = (folder.join("first.html"), folder.join("again.html"));
         let saved = folder.join("saved.jsonl");
         let wishes = Wishes {
@@ -222,7 +228,7 @@ mod tests {
 
     #[test]
     fn files_that_are_no_traces_are_named_with_the_line() {
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let folder = folder();
         let header = r#"{"trace":1,"origin_us":0,"routine":1,"by":"room"}"#;
         let entry = r#"{"at":1,"what":"stopped"}"#;
         for (name, text, said) in [

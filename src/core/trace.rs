@@ -293,7 +293,7 @@ pub enum What {
         /// How many of a hundred.
         percent: u32,
     },
-    /// All faults are over from now on.
+    /// The faults of a simulated run's chaos are over.
     Healed,
     /// A property that always holds did not: a bug.
     Violation {
