@@ -7,4 +7,5 @@ mod leadership;
 mod membership;
 mod messages;
 mod options;
+mod quorum;
 mod traffic;
