@@ -38,6 +38,15 @@ impl Drop for Directory {
     }
 }
 
+/// The state files of all members.
+fn states(directory: &Directory) -> Vec<PathBuf> {
+    fs::read_dir(&directory.0)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|suffix| suffix == "state"))
+        .collect()
+}
+
 /// How the dial of `other` ended.
 fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     let text = format!("127.0.0.1:{}", other.port());
@@ -128,11 +137,7 @@ fn a_state_that_is_damaged_or_in_use_gives_no_room_and_stays_as_it_is() {
     let error = refused(&directory, "a", "damaged");
     assert_eq!(error.code(), Code::DuplicatePeerId, "{error}");
     drop(a);
-    let state = fs::read_dir(&directory.0)
-        .expect("a directory")
-        .map(|entry| entry.expect("an entry").path())
-        .find(|path| path.extension().is_some_and(|suffix| suffix == "state"))
-        .expect("a state");
+    let state = states(&directory).remove(0);
     let whole = fs::read(&state).expect("there");
     fs::write(&state, &whole[1..]).expect("damaged");
     for _ in 0..2 {
@@ -146,35 +151,36 @@ fn a_state_that_is_damaged_or_in_use_gives_no_room_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_disk_that_takes_nothing_keeps_its_member_from_leading_until_it_does() {
+fn a_voter_whose_disk_takes_nothing_does_not_vote_until_it_does() {
     let directory = Directory::new("disk");
-    let lone = Member::open_with("lone", "disk", directory.config(1));
-    eventually("it leads", || lone.room.snapshot().is_leader);
-    drop(lone);
-
+    let a = Member::open_with("a", "disk", directory.config(2));
+    let others = states(&directory);
+    let b = Member::open_with("b", "disk", directory.config(2));
+    let states = states(&directory);
+    let state = states.iter().find(|state| !others.contains(state));
     // A directory in the place of the file that is written beside: even root cannot write it.
-    let state = fs::read_dir(&directory.0)
-        .expect("a directory")
-        .map(|entry| entry.expect("an entry").path())
-        .find(|path| path.extension().is_some_and(|suffix| suffix == "state"))
-        .expect("a state");
-    let in_the_way = state.with_extension("new");
+    let in_the_way = state.expect("that of b").with_extension("new");
+    eventually("the state is written", || {
+        fs::create_dir(&in_the_way).is_ok()
+    });
+    b.connect_to(&a);
+    b.wait_for(&Told::Joined("a".into()));
+    // Five of the longest election timeouts.
+    std::thread::sleep(quick().election_timeout_max * 5);
+    assert_eq!((a.leader(), b.leader()), (None, None));
+    fs::remove_dir(&in_the_way).expect("empty");
+    settled(&[&a, &b]);
+}
+
+#[test]
+fn a_disk_that_takes_nothing_gives_no_room() {
+    let directory = Directory::new("full");
+    drop(Member::open_with("a", "full disk", directory.config(3)));
+    let in_the_way = states(&directory)[0].with_extension("new");
     fs::create_dir(&in_the_way).expect("a directory");
-    let error = refused(&directory, "lone", "disk");
+    let error = refused(&directory, "a", "full disk");
     assert_eq!(error.code(), Code::InvalidArgument);
     assert!(error.to_string().contains("cannot be written"), "{error}");
     fs::remove_dir(&in_the_way).expect("empty");
-
-    let long = Config {
-        auto_election_enabled: false,
-        ..directory.config(1)
-    };
-    let lone = Member::open_with("lone", "disk", long);
-    fs::create_dir(&in_the_way).expect("a directory");
-    lone.room.enable_auto_election(true).expect("a room");
-    // Five of its longest election timeouts.
-    std::thread::sleep(quick().election_timeout_max * 5);
-    assert!(!lone.room.snapshot().is_leader, "its vote is not on disk");
-    fs::remove_dir(&in_the_way).expect("empty");
-    eventually("it leads", || lone.room.snapshot().is_leader);
+    Member::open_with("a", "full disk", directory.config(3));
 }
