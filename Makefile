@@ -18,7 +18,7 @@ demo: tools build ## one room of three hosts in three languages; the leader is k
 	@python3 scripts/demo.py
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr
+	@scripts/install-tools.sh coreclr chromium
 	@scripts/test.sh
 
 asan: tools ## the C hosts and the library under AddressSanitizer and LeakSanitizer

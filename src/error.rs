@@ -10,6 +10,7 @@ mod state;
 use std::ffi::CStr;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
@@ -174,6 +175,17 @@ pub enum StartError {
     /// What a static quorum keeps is not to be had.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The file of the trace cannot be made.
+    #[error(
+        "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
+        Quoted(&path.to_string_lossy())
+    )]
+    TracePath {
+        /// The path given.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// Anything else that the operating system or a library refused.
     #[error("the network could not be started: {what}")]
     Internal {
@@ -187,7 +199,7 @@ impl Coded for StartError {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
             Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
-            Self::IdentityKey { .. } => Code::InvalidArgument,
+            Self::IdentityKey { .. } | Self::TracePath { .. } => Code::InvalidArgument,
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
         }

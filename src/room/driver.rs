@@ -15,6 +15,7 @@ use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::state_file::{StateWriter, new_incarnation, take_state};
+use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
@@ -120,6 +121,7 @@ pub(super) struct Driver {
     /// Which states are safe on disk.
     persisted: mpsc::UnboundedReceiver<u64>,
     pub(super) host_dials: usize,
+    trace: Trace,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
     leave_asked: bool,
@@ -193,6 +195,17 @@ impl Driver {
             draw()?,
             Time::ZERO,
         );
+        let origin = Instant::now();
+        let trace = match &config.trace_path {
+            Some(path) => {
+                let opened = Trace::open(path, Time::ZERO, &node);
+                opened.map_err(|source| StartError::TracePath {
+                    path: path.clone(),
+                    source,
+                })?
+            }
+            None => Trace::default(),
+        };
         let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
         let (events, link_events) = mpsc::channel(EVENT_QUEUE);
         let (dial_done, dials) = mpsc::unbounded_channel();
@@ -235,7 +248,7 @@ impl Driver {
             broadcasts: Broadcasts::default(),
             gate,
             bound,
-            origin: Instant::now(),
+            origin,
             tick_after: None,
             commands,
             asks,
@@ -249,6 +262,7 @@ impl Driver {
             state,
             persisted,
             host_dials: 0,
+            trace,
             join_payload: Vec::new(),
             leave_asked: false,
             departed: false,
@@ -304,6 +318,7 @@ impl Driver {
         let now = Instant::now();
         if now > deadline + LATE && self.tick_after.is_none() {
             self.tick_after = Some(now + CATCH_UP);
+            self.trace.stalled(self.now(), now - deadline);
             return;
         }
         self.tick_after = None;
@@ -330,7 +345,11 @@ impl Driver {
 
     fn command(&mut self, input: Input) -> Result<(), CommandError> {
         let now = self.now();
+        self.trace.input(now, &input);
         let result = self.node.handle(now, input);
+        if let Err(error) = &result {
+            self.trace.refused(now, error);
+        }
         self.carry_out();
         result
     }
@@ -340,7 +359,10 @@ impl Driver {
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
         let mut answers = Vec::new();
+        let now = self.now();
+        self.trace.state(now, &self.node);
         while let Some(output) = self.node.poll_output() {
+            self.trace.output(now, &output);
             match output {
                 Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
@@ -352,6 +374,7 @@ impl Driver {
                 Output::Departed => self.departed = true,
             }
         }
+        self.trace.pass_on();
         self.follow_leader();
         self.publish();
         for event in events {
@@ -602,6 +625,8 @@ impl Driver {
         if let Some(discovery) = discovery {
             discovery.wait();
         }
+        let now = self.now();
+        self.trace.finish(now);
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.

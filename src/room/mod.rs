@@ -12,6 +12,7 @@ mod moderation;
 mod relay;
 mod sessions;
 mod state_file;
+mod trace;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

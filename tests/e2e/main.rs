@@ -8,4 +8,5 @@ mod membership;
 mod messages;
 mod options;
 mod quorum;
+mod traces;
 mod traffic;
