@@ -134,6 +134,18 @@ pub struct Incarnation {
     pub random: u64,
 }
 
+impl Incarnation {
+    /// This life, moved after `previous`, which an earlier life left on disk: a clock that was set back must not
+    /// make the new life the older one.
+    #[must_use]
+    pub fn after(self, previous: Self) -> Self {
+        Self {
+            started_us: self.started_us.max(previous.started_us.saturating_add(1)),
+            random: self.random,
+        }
+    }
+}
+
 /// The SHA-256 of a peer's public key (SubjectPublicKeyInfo, DER).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Fingerprint(pub [u8; 32]);

@@ -22,7 +22,7 @@ use super::membership::{Due, Member, Membership};
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, PeerEntry, Probe, Side,
+    Message, PeerEntry, Probe, QuorumPolicy, Side,
 };
 use joins::Joins;
 use links::Absent;
@@ -248,6 +248,9 @@ impl Node {
         }
         if !linked && self.membership.len() >= self.config.max_connections {
             return Err(AdmissionRefusal::Full(self.membership.len()));
+        }
+        if let Some(voters) = self.voters_without(peer).filter(|_| hello.eligible) {
+            return Err(AdmissionRefusal::VotersFull(voters));
         }
         if self.barred.contains(peer) && !hello.by_hand {
             return Err(AdmissionRefusal::Barred(peer.clone()));
@@ -584,7 +587,7 @@ impl Node {
     }
 
     fn transmit(&mut self, to: &PeerId, message: Message) {
-        let stamp = self.election.record().stamp.clone();
+        let stamp = self.election.stamp().clone();
         self.transmit_at(to, stamp, message);
     }
 

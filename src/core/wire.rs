@@ -42,10 +42,13 @@ pub enum QuorumPolicy {
     /// A fixed number of voters, connected or not: a majority of them elects, so that a room that is cut has one
     /// leader at most.
     Static {
-        /// How many.
+        /// How many; 1 to [`MAX_STATIC_VOTERS`].
         voters: u32,
     },
 }
+
+/// Most voters of [`QuorumPolicy::Static`]; the least is one.
+pub const MAX_STATIC_VOTERS: u32 = 1024;
 
 /// Which leader stays when two sides meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -313,6 +316,8 @@ pub struct Candidate {
     /// What its application says, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub payload: Vec<u8>,
+    /// Whether it may lead.
+    pub eligible: bool,
 }
 
 /// Whether somebody may enter.

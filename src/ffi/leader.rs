@@ -39,7 +39,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 /// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
 /// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
+/// MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -47,13 +48,13 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     })
 }
 
-/// Hands the leadership over to a connected peer, without an interruption where it takes part: it is told to be elected
-/// at once, and this node leads until that has happened. No SetLeader is undone by it, and nothing is set: the next
-/// leader is elected as ever. Only the leader may.
+/// Hands the leadership over to a connected peer: it is told to be elected at once, and this node leads until it is.
+/// The next leader is elected and not set: where SetLeader named the present one, that has ended then. It may be asked of a
+/// peer that does not campaign by itself (EnableAutoLeaderElection). Only the leader may.
 ///
-/// MMN_OK means that the peer was asked. The outcome is a change of the leader with the reason
-/// MMN_LEADER_TRANSFERRED; where the peer is lost meanwhile, this node goes on leading. To hand over to this node
-/// itself changes nothing.
+/// MMN_OK means that the peer was asked. The outcome is a change of the leader with the reason MMN_LEADER_TRANSFERRED;
+/// where the peer is lost, leaves or is not elected within the longest election timeout, this node leads on as before.
+/// This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. Handing over to this node itself changes nothing.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
 /// nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (by the

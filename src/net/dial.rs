@@ -231,9 +231,10 @@ impl Gate {
         let (mut send, mut recv) = dial_pake(connection, &self.proof).await?;
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
-        if ack.code == Code::PolicyMismatch.value() {
+        let rules = [Code::PolicyMismatch, Code::MaxConnectionsReached];
+        if rules.iter().any(|code| ack.code == code.value()) && !ack.bytes.is_empty() {
             let why = String::from_utf8_lossy(&ack.bytes);
-            tracing::warn!(?why, "the room has other rules");
+            tracing::warn!(?why, "the rules of the room forbid it");
         }
         if ack.code != 0 {
             return Err(Refusal::Said(Refused {

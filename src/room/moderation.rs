@@ -112,6 +112,9 @@ impl Room {
             None => Err(EligibilityError::NotInitialized),
             Some(Ok(())) => Ok(()),
             Some(Err(CommandError::FixedHost)) => Err(EligibilityError::FixedHost),
+            Some(Err(CommandError::VotersFull(voters))) => {
+                Err(EligibilityError::VotersFull { voters })
+            }
             Some(Err(error)) => Err(EligibilityError::Internal {
                 what: error.to_string(),
             }),
@@ -154,6 +157,7 @@ impl Room {
                     reason: "it is an observer",
                 }
             }
+            CommandError::Election(ElectionError::NoSuccessor) => TransferError::NoSuccessor,
             CommandError::FixedHost => TransferError::FixedHost,
             error => TransferError::Internal {
                 what: error.to_string(),

@@ -49,7 +49,7 @@ def main():
             while not condition():
                 assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS:g} s: {what}"
                 changed.wait(0.1)
-                assert all(host.alive() for host in hosts) and not any(host.errors for host in hosts)
+                assert all(host.alive() for host in hosts if host.process) and not any(host.errors for host in hosts)
 
     def one_leader():
         leaders = {host.leader for host in hosts}

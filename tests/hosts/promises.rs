@@ -1,5 +1,6 @@
 //! Where the published library breaks its promise, each with real processes over the C ABI: `promises.py`.
-//! And the life of a peer: `life.py`. Rooms of puppets, which `puppet/` moves.
+//! And the life of a peer: `life.py`; what does not change a leader: `stability.py`; elections: `elections.py`. Rooms of
+//! puppets, which `puppet/` moves.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -71,4 +72,12 @@ stories! { "life.py":
 
 stories! { "stability.py":
     who_disturbs_a_room_does_not_change_its_leader
+}
+
+stories! { "elections.py":
+    a_leader_hands_over_and_yields
+    the_preferred_member_follows_a_leader_that_crashed
+    a_static_quorum_has_a_leader_only_while_a_majority_is_there
+    a_damaged_state_is_refused_by_name
+    rooms_of_other_quorums_do_not_link
 }

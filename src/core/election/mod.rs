@@ -249,7 +249,12 @@ pub trait Election {
     fn leader_reason(&self) -> LeaderReason;
     /// The largest record seen.
     fn record(&self) -> &Record;
-    /// The record that stamps what this node sends as leader; `None` unless it leads.
+    /// Epoch and term of what this node says: those of the largest record that a restart of it cannot undo.
+    fn stamp(&self) -> &Stamp {
+        &self.record().stamp
+    }
+    /// The record that stamps what this node sends as leader; `None` unless it leads, and while a restart could
+    /// undo that.
     fn leader_stamp(&self) -> Option<&Record>;
     /// A heartbeat went to every peer: repeat with it what is not answered yet.
     fn heartbeat_sent(&mut self);

@@ -11,7 +11,7 @@
 use std::collections::BTreeSet;
 
 use super::guards::Guards;
-use super::record::{Epoch, Record, Stamp};
+use super::record::{Epoch, Record, Saved, Stamp};
 use crate::core::id::PeerId;
 use crate::core::wire::QuorumPolicy;
 
@@ -126,6 +126,12 @@ impl Rules {
             campaign: None,
             won: None,
         }
+    }
+
+    /// Takes up what an earlier life kept on disk. Whoever led then starts as a follower.
+    pub fn restore(&mut self, saved: &Saved) {
+        self.take(saved.record.clone());
+        self.voted_for.clone_from(&saved.voted_for);
     }
 
     /// What this node does.

@@ -375,6 +375,9 @@ pub enum CommandError {
     /// So many peers are kicked already.
     #[error("{0} peers are kicked already, which is the limit")]
     TooManyKicked(usize),
+    /// Where the quorum is static, so many others may lead already.
+    #[error("the quorum of this room is of {0} voters, and {0} other members may lead already")]
+    VotersFull(u32),
     /// The fixed host always leads and its guests never do.
     #[error("who may lead is fixed in a room with a fixed host")]
     FixedHost,
@@ -392,6 +395,12 @@ pub enum AdmissionRefusal {
     /// The room is full here.
     #[error("there are {0} other members already, which is the limit here")]
     Full(usize),
+    /// Where the quorum is static, so many members that may lead are in the room already: with one more, two
+    /// majorities could have no member in common.
+    #[error(
+        "the quorum of this room is of {0} voters, and {0} members that may lead are in it; enter as an observer, or give the room a larger number"
+    )]
+    VotersFull(u32),
     /// The rules of the room differ.
     #[error(
         "{field} is {ours} in the room and {theirs} at the peer that wants to enter; all members of a room need the same"

@@ -205,6 +205,9 @@ impl Node {
         if self.config.eligible == eligible {
             return Ok(());
         }
+        if let Some(voters) = self.voters_without(&self.me).filter(|_| eligible) {
+            return Err(CommandError::VotersFull(voters));
+        }
         let successor = self.election.successor(&self.view);
         self.config.eligible = eligible;
         if self.ended {
@@ -246,6 +249,8 @@ impl Node {
         priority: i32,
         successor: Option<PeerId>,
     ) {
+        // One too many is taken for an observer: counted, it would make two majorities possible.
+        let eligible = eligible && self.voters_without(from).is_none();
         let Some(voter) = self.view.voters.get_mut(from) else {
             return;
         };

@@ -288,6 +288,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
                             random: 1,
                         },
                         payload: vec![0; MAX_JOIN_PAYLOAD_BYTES + 1],
+                        eligible: true,
                     },
                 },
             ),

@@ -62,6 +62,9 @@ static int default_options(void)
     return accepted;
 }
 
+/* For rooms with a static quorum. */
+static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
+
 /* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
 static const NetworkOptions *any_options(union options *all)
 {
@@ -111,7 +114,6 @@ static const NetworkOptions *any_options(union options *all)
 }
 
 static atomic_llong polled_rooms, leaderships;
-static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
 
 /* No room is open any more. */
 static void remove_states(void)

@@ -687,7 +687,7 @@ impl World {
             leader: process.node.leader(),
             role: rules.role(),
             voted_for: rules.voted_for(),
-            leads_under: process.node.leader_stamp(),
+            leads_under: process.node.election().leads_under(),
             campaign: rules.campaign(),
             won: rules.won(),
             eligible: opened

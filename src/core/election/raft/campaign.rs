@@ -56,7 +56,16 @@ impl Raft {
             transfer: self.transfer,
         };
         self.send_to_voters(view, &message);
-        let delay = self.retry_delay(slowest_rtt(view));
+        self.await_votes(now, view);
+    }
+
+    /// Until then the votes that were asked for should be here. A round begins when its requests may go out, and
+    /// where votes go to disk first it lasts so much longer.
+    pub(super) fn await_votes(&mut self, now: Time, view: &View) {
+        let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
+        if self.transfer {
+            delay = delay.max(self.transfer_patience(view));
+        }
         self.round_at = Some(now + delay);
     }
 
@@ -95,6 +104,10 @@ impl Raft {
 
     /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
     pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
+        if !self.can_win(view) {
+            self.resign(now);
+            return;
+        }
         if let Some(reign) = &mut self.reign {
             reign.reterm_since.get_or_insert(now);
         }

@@ -143,6 +143,7 @@ impl Raft {
             assignment.unacked.remove(peer);
         }
         self.end_handover(|handover| handover.target == *peer);
+        self.forget_held(peer);
         if why != Gone::Silent {
             if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
                 self.gone.pop_first();
@@ -166,7 +167,8 @@ impl Raft {
                     self.expect_heir(now, successor);
                     self.answer_early_request(now, view);
                 }
-                if successor.as_ref() == Some(&self.me) && self.may_campaign() {
+                let named = successor.as_ref() == Some(&self.me);
+                if named && self.may_campaign() && self.can_win(view) {
                     self.campaign(now, view, true);
                 } else {
                     self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);

@@ -17,6 +17,7 @@ use super::{
 };
 mod assign;
 mod campaign;
+mod durable;
 mod merge;
 mod messages;
 mod quorum;
@@ -28,6 +29,7 @@ use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, MergePolicy, Pulse, QuorumPolicy, Side};
 use campaign::mean_rtt;
+use durable::Disk;
 use quorum::Window;
 use reason::Hints;
 use standing::{clamp_millis, millis};
@@ -210,6 +212,8 @@ pub struct Raft {
     reason: LeaderReason,
     /// When a leader was known to lead here last, this node included.
     led_until: Time,
+    /// When the last input came.
+    at: Time,
     hints: Hints,
     /// By how much round trips lengthen the election timeouts (G15).
     stretch: Duration,
@@ -227,6 +231,8 @@ pub struct Raft {
     assignment: Option<Assignment>,
     gone: BTreeMap<PeerId, (Incarnation, Time)>,
     outputs: VecDeque<ElectionOutput>,
+    /// Only where term and vote survive the process.
+    disk: Option<Disk>,
 }
 
 impl Raft {
@@ -238,8 +244,17 @@ impl Raft {
         seed: u64,
         now: Time,
     ) -> Self {
+        let is_static = matches!(config.quorum, QuorumPolicy::Static { .. });
+        let disk =
+            (is_static && config.guards.persistence).then(|| Disk::new(config.saved.as_ref()));
+        let mut rules = Rules::new(me.clone(), config.quorum, config.guards);
+        let mut max_override_seq = 0;
+        if let Some(saved) = config.saved.as_ref().filter(|_| disk.is_some()) {
+            max_override_seq = saved.record.stamp.epoch.override_seq;
+            rules.restore(saved);
+        }
         let mut raft = Self {
-            rules: Rules::new(me.clone(), config.quorum, config.guards),
+            rules,
             me,
             incarnation,
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -254,6 +269,7 @@ impl Raft {
             shown: None,
             reason: LeaderReason::None,
             led_until: now,
+            at: now,
             hints: Hints::default(),
             stretch: Duration::ZERO,
             grace_until: now + config.election_timeout_max,
@@ -262,15 +278,21 @@ impl Raft {
             released: false,
             auto_election: config.auto_election,
             leaving: false,
-            max_override_seq: 0,
+            max_override_seq,
             assignments: 0,
             assignment: None,
             gone: BTreeMap::new(),
             outputs: VecDeque::new(),
+            disk,
             config,
         };
         raft.arm_election(now, &View::default());
         raft
+    }
+
+    /// The record under which this node leads, on disk or not; for checks.
+    pub fn leads_under(&self) -> Option<&Record> {
+        self.reign.as_ref().map(|reign| &reign.record)
     }
 
     /// The clockless state, for checks.
@@ -288,12 +310,15 @@ impl Election for Raft {
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
         let result = self.apply(now, view, input);
+        if let Some(reign) = self.reign.as_mut().filter(|reign| reign.window.is_new()) {
+            reign.window.see(view);
+        }
         self.note_leader(now);
         result
     }
 
     fn poll_output(&mut self) -> Option<ElectionOutput> {
-        self.outputs.pop_front()
+        self.next_output()
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -340,8 +365,13 @@ impl Election for Raft {
         self.rules.record()
     }
 
+    fn stamp(&self) -> &Stamp {
+        &self.safe_record().stamp
+    }
+
     fn leader_stamp(&self) -> Option<&Record> {
-        self.reign.as_ref().map(|reign| &reign.record)
+        let safe = |record: &&Record| *record <= self.safe_record();
+        self.leads_under().filter(safe)
     }
 
     fn heartbeat_sent(&mut self) {
@@ -350,25 +380,32 @@ impl Election for Raft {
     }
 
     fn pulse(&self, now: Time, view: &View) -> Pulse {
-        let record = self.rules.record().clone();
+        let record = self.safe_record().clone();
+        // What is not on disk yet is not claimed: until then it leads as before, or not.
+        let claims = record
+            .leader
+            .as_ref()
+            .is_none_or(|leader| *leader == self.me);
         match &self.reign {
-            Some(reign) => Pulse::Leads {
+            Some(reign) if claims => Pulse::Leads {
                 record,
                 weight: self.weight(now, view, reign),
                 led_ms: millis(now.since(reign.since)),
                 election_timeout_min_ms: clamp_millis(self.election_timeout_min()),
             },
-            None => Pulse::Follows {
+            _ => Pulse::Follows {
                 record,
-                live: self.hears_leader(now),
+                live: self.is_safe() && self.hears_leader(now),
             },
         }
     }
 
     fn side(&self, now: Time, view: &View) -> Side {
+        let record = self.safe_record();
+        let claims = self.is_safe() || self.leads_under() == Some(record);
         Side {
-            record: self.rules.record().clone(),
-            live: self.live(now, view),
+            record: record.clone(),
+            live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
         }
     }
@@ -438,7 +475,7 @@ impl Raft {
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
             ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
             ElectionInput::Transfer { target } => self.transfer(now, view, target)?,
-            ElectionInput::Persisted { number: _ } => {}
+            ElectionInput::Persisted { number } => self.persisted(now, view, number),
             ElectionInput::Leave => {
                 self.leaving = true;
                 self.abandon_round();
@@ -477,10 +514,15 @@ impl Raft {
             self.finish_assignment(AssignOutcome::Timeout);
         }
         self.end_handover(|handover| now >= handover.until);
+        self.ask_heir(now, view);
         self.measure_round_trips(view);
         self.check_quorum(now, view);
         if self.round_at.is_some_and(|at| now >= at) {
-            self.round_timeout(now, view);
+            if self.rules.role() == Role::Candidate && !self.is_safe() {
+                self.await_votes(now, view); // they are not asked for yet
+            } else {
+                self.round_timeout(now, view);
+            }
         }
         if self.awaits_election() && now >= self.election_at {
             self.election_timeout(now, view);
@@ -505,6 +547,10 @@ impl Raft {
     }
 
     fn election_timeout(&mut self, now: Time, view: &View) {
+        if !self.can_win(view) {
+            self.arm_election(now, view);
+            return;
+        }
         let alone = view.eligible().next().is_none();
         if (!alone || view.dialing) && !self.may_vote(now) {
             // G9: a node that just started does not know yet whom it should hear.
@@ -526,7 +572,7 @@ impl Raft {
             Role::PreCandidate if self.silence_is_consent(view) => self.campaign(now, view, false),
             Role::PreCandidate | Role::Candidate => {
                 self.rules.step_down();
-                if !self.may_campaign() {
+                if !self.may_campaign() || !self.can_win(view) {
                     self.arm_election(now, view);
                 } else if view.eligible().next().is_none() {
                     self.campaign(now, view, false);
@@ -542,7 +588,9 @@ impl Raft {
     /// Whether one vote is enough and nobody but the one peer asked could object.
     fn silence_is_consent(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.needed);
-        threshold == 1 && view.eligible().nth(1).is_none()
+        self.config.quorum == QuorumPolicy::Dynamic
+            && threshold == 1
+            && view.eligible().nth(1).is_none()
     }
 
     fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
@@ -590,9 +638,10 @@ impl Raft {
         Duration::from_micros(self.rng.random_range(0..=limit))
     }
 
-    /// Whether this node knows enough of the room to vote without a disk (G9).
+    /// Whether this node knows enough of the room to vote, or has on disk what it voted before (G9).
     fn may_vote(&self, now: Time) -> bool {
-        self.config.eligible && (self.has_followed || now >= self.grace_until)
+        self.config.eligible
+            && (self.disk.is_some() || self.has_followed || now >= self.grace_until)
     }
 }
 

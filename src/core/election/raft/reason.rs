@@ -18,6 +18,7 @@ pub(super) struct Hints {
 
 impl Raft {
     pub(super) fn begin_input(&mut self, now: Time) {
+        self.at = now;
         self.hints = Hints::default();
         if self.reign.is_some() {
             self.led_until = now;

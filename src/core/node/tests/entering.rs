@@ -176,6 +176,7 @@ fn a_member_that_does_not_lead_says_so_when_it_is_asked() {
         },
         incarnation: life(200, 1).incarnation,
         payload: Vec::new(),
+        eligible: true,
     };
     let said = |net: &Net| net.heard_from("c", "b");
     let asked = |request, name: &str| Message::JoinRequest {
@@ -353,6 +354,7 @@ fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
         },
         incarnation: life(200, 1).incarnation,
         payload: Vec::new(),
+        eligible: true,
     };
     for n in 0..100 {
         net.forge(
@@ -449,6 +451,7 @@ fn long_questions_and_admissions_are_violations() {
         },
         incarnation: life(200, 1).incarnation,
         payload: vec![0; payload],
+        eligible: true,
     };
     for long in [
         Message::JoinRequest {

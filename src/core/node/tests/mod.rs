@@ -9,10 +9,12 @@ mod handover;
 mod life;
 mod reasons;
 mod standing;
+mod static_quorum;
 
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::core::election::record::Saved;
 use crate::core::introductions::Dial;
 use crate::core::wire::{Candidate, Verdict};
 
@@ -84,6 +86,12 @@ enum Happening {
         from: PeerId,
         dial: Dial,
     },
+    Written {
+        by: PeerId,
+        life: Life,
+        number: u64,
+        saved: Box<Saved>,
+    },
 }
 
 /// Who asked with a ticket: linked when it is accepted.
@@ -104,6 +112,9 @@ struct Net {
     /// Whether the dials of cores reach anybody.
     dials_work: bool,
     config: NodeConfig,
+    /// What is on the disk of each name, and how long a write takes; `None` is for ever.
+    disks: BTreeMap<PeerId, Saved>,
+    write_time: Option<Duration>,
     counted: u64,
 }
 
@@ -117,6 +128,8 @@ impl Net {
             arrivals: BTreeMap::new(),
             dials_work: true,
             config: NodeConfig::for_tests(),
+            disks: BTreeMap::new(),
+            write_time: Some(ms(1)),
             counted: 0,
         }
     }
@@ -310,6 +323,8 @@ impl Net {
         self.counted += 1;
         let ticket = self.counted;
         let newcomer = id(newcomer);
+        let place = self.places.get(&newcomer);
+        let eligible = place.is_none_or(|place| place.node.standing_of_myself().0);
         let address = self.places.get(&newcomer).map(|place| place.address);
         let candidate = Candidate {
             entry: PeerEntry {
@@ -319,6 +334,7 @@ impl Net {
             },
             incarnation: life.incarnation,
             payload: b"hello".to_vec(),
+            eligible,
         };
         self.arrivals.insert(
             ticket,
@@ -447,7 +463,19 @@ impl Net {
             return;
         };
         match output {
-            Output::Persist { .. } => {}
+            Output::Persist { number, saved } => {
+                let life = place.life;
+                if let Some(write_time) = self.write_time {
+                    self.counted += 1;
+                    let written = Happening::Written {
+                        by: name.clone(),
+                        life,
+                        number,
+                        saved: Box::new(saved),
+                    };
+                    self.queue.insert((now + write_time, self.counted), written);
+                }
+            }
             Output::Transmit { to, envelope } => {
                 if !matches!(
                     envelope.message,
@@ -642,6 +670,17 @@ impl Net {
                 }
             }
             Happening::Dialled { from, dial } => self.dialled(&from, dial),
+            Happening::Written {
+                by,
+                life,
+                number,
+                saved,
+            } => {
+                if self.places.get(&by).is_some_and(|place| place.life == life) {
+                    self.disks.insert(by.clone(), *saved);
+                    let _ = self.feed(&by, Input::Persisted { number });
+                }
+            }
         }
     }
 

@@ -1,5 +1,8 @@
 //! What one voter answers, asked directly. How rooms behave is shown by `tests/sim`.
 
+mod durable;
+mod quorum;
+
 use super::*;
 use crate::core::election::record::Stamp;
 use crate::core::wire::ElectionMessage;
@@ -36,7 +39,11 @@ struct Voting {
 
 impl Voting {
     fn new() -> Self {
-        let config = RaftConfig {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut RaftConfig)) -> Self {
+        let mut config = RaftConfig {
             heartbeat_timeout: MIN,
             election_timeout_min: MIN,
             election_timeout_max: MIN * 2,
@@ -50,6 +57,7 @@ impl Voting {
             eligible: true,
             priority: 0,
         };
+        change(&mut config);
         let mut view = View::default();
         for (number, name) in ["candidate", "leader"].into_iter().enumerate() {
             let voter = Voter {
@@ -67,6 +75,10 @@ impl Voting {
     }
 
     fn hear_leader(&mut self, now: Time) {
+        self.hear_leader_with(now, 1500);
+    }
+
+    fn hear_leader_with(&mut self, now: Time, election_timeout_min_ms: u32) {
         let pulse = Pulse::Leads {
             record: Record {
                 leader: Some(id("leader")),
@@ -74,7 +86,7 @@ impl Voting {
             },
             weight: 3,
             led_ms: 0,
-            election_timeout_min_ms: 1500,
+            election_timeout_min_ms,
         };
         let from = id("leader");
         let input = ElectionInput::Pulse { from, pulse };

@@ -1,0 +1,205 @@
+//! Term and vote on disk before anybody hears of them (C8): where the quorum is static, a restart must not vote twice.
+//!
+//! What depends on a state that is not on disk yet is held back, in order. Heartbeats are not: they go on with the
+//! newest record that is on disk, so that a slow disk costs elections and not links.
+
+use std::collections::VecDeque;
+
+use super::{ElectionOutput, Raft, View};
+use crate::core::election::record::{Record, Saved};
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::time::{Duration, Time};
+
+/// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
+const MAX_HELD: usize = 4096;
+
+/// What must survive the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct State {
+    record: Record,
+    voted_for: Option<PeerId>,
+}
+
+/// What is on disk, and what waits for it.
+#[derive(Debug)]
+pub(super) struct Disk {
+    safe: State,
+    /// What is being written; one state at a time, so that a slow disk gets the newest and not all.
+    writing: Option<(u64, State)>,
+    began: Time,
+    /// How long the last write took. Other members' disks are taken for equals.
+    took: Duration,
+    written: u64,
+    /// Each with the number of the write that it waits for.
+    held: VecDeque<(u64, ElectionOutput)>,
+    released: VecDeque<ElectionOutput>,
+}
+
+impl Disk {
+    pub(super) fn new(saved: Option<&Saved>) -> Self {
+        let saved = saved.map(|saved| State {
+            record: saved.record.clone(),
+            voted_for: saved.voted_for.clone(),
+        });
+        Self {
+            safe: saved.unwrap_or(State {
+                record: Record::default(),
+                voted_for: None,
+            }),
+            writing: None,
+            began: Time::ZERO,
+            took: Duration::ZERO,
+            written: 0,
+            held: VecDeque::new(),
+            released: VecDeque::new(),
+        }
+    }
+
+    /// The next write, if there is something to write. The first is of the own life: the next one must be newer.
+    fn write(
+        &mut self,
+        now: Time,
+        incarnation: Incarnation,
+        state: State,
+    ) -> Option<ElectionOutput> {
+        let known = self.written > 0 && state == self.safe;
+        if self.writing.is_some() || known {
+            return None;
+        }
+        self.written += 1;
+        self.began = now;
+        let saved = Saved {
+            incarnation,
+            record: state.record.clone(),
+            voted_for: state.voted_for.clone(),
+        };
+        self.writing = Some((self.written, state));
+        Some(ElectionOutput::Persist {
+            number: self.written,
+            saved,
+        })
+    }
+
+    fn hold(&mut self, state: &State, output: ElectionOutput) -> Option<ElectionOutput> {
+        if *state == self.safe && self.held.is_empty() {
+            return Some(output);
+        }
+        let waits_for = match &self.writing {
+            Some((number, writing)) if writing == state => *number,
+            _ => self.written + 1,
+        };
+        if self.held.len() < MAX_HELD {
+            self.held.push_back((waits_for, output));
+        }
+        None
+    }
+
+    /// Whether that was what is being written.
+    fn written(&mut self, now: Time, number: u64) -> bool {
+        match self.writing.take() {
+            Some((open, state)) if open <= number => {
+                self.safe = state;
+                self.took = now.since(self.began);
+                true
+            }
+            open => {
+                self.writing = open;
+                false
+            }
+        }
+    }
+
+    fn release(&mut self, state: &State) {
+        let number = match &self.writing {
+            Some((number, _)) => number - 1,
+            None => self.written,
+        };
+        let all = *state == self.safe;
+        while let Some((waits_for, _)) = self.held.front() {
+            if *waits_for > number && !all {
+                break;
+            }
+            self.released
+                .extend(self.held.pop_front().map(|(_, output)| output));
+        }
+    }
+}
+
+impl Raft {
+    fn state(&self) -> State {
+        State {
+            record: self.rules.record().clone(),
+            voted_for: self.rules.voted_for().cloned(),
+        }
+    }
+
+    /// What to do next, writes first.
+    pub(super) fn next_output(&mut self) -> Option<ElectionOutput> {
+        if self.disk.is_none() {
+            return self.outputs.pop_front();
+        }
+        let state = self.state();
+        let disk = self.disk.as_mut()?;
+        if let Some(write) = disk.write(self.at, self.incarnation, state.clone()) {
+            return Some(write);
+        }
+        if let Some(released) = disk.released.pop_front() {
+            return Some(released);
+        }
+        while let Some(output) = self.outputs.pop_front() {
+            let output = match output {
+                ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
+                    disk.hold(&state, output)
+                }
+                ElectionOutput::Persist { .. } | ElectionOutput::SetLeaderResult { .. } => {
+                    Some(output)
+                }
+            };
+            if output.is_some() {
+                return output;
+            }
+        }
+        None
+    }
+
+    /// The disk has what was asked for up to `number`.
+    pub(super) fn persisted(&mut self, now: Time, view: &View, number: u64) {
+        let state = self.state();
+        let Some(disk) = &mut self.disk else {
+            return;
+        };
+        if disk.written(now, number) {
+            disk.release(&state);
+            if self.is_safe() && self.rules.campaigning() {
+                self.await_votes(now, view);
+            }
+        }
+    }
+
+    /// How long a vote takes to be safe, as far as known.
+    pub(super) fn write_time(&self) -> Duration {
+        self.disk.as_ref().map_or(Duration::ZERO, |disk| disk.took)
+    }
+
+    /// What waits for a link that is gone must not go out on the next one.
+    pub(super) fn forget_held(&mut self, peer: &PeerId) {
+        let to_others = |output: &ElectionOutput| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
+        if let Some(disk) = &mut self.disk {
+            disk.held.retain(|(_, output)| to_others(output));
+            disk.released.retain(to_others);
+        }
+    }
+
+    /// The newest record that a restart cannot undo.
+    pub(super) fn safe_record(&self) -> &Record {
+        match &self.disk {
+            Some(disk) => &disk.safe.record,
+            None => self.rules.record(),
+        }
+    }
+
+    /// Whether nothing that is said of the present record can be undone by a restart.
+    pub(super) fn is_safe(&self) -> bool {
+        self.safe_record() == self.rules.record()
+    }
+}

@@ -1,0 +1,166 @@
+//! What waits for the disk, and in which order it goes out (C8).
+
+use super::*;
+
+fn voting() -> Voting {
+    Voting::with(|config| config.quorum = QuorumPolicy::Static { voters: 3 })
+}
+
+impl Voting {
+    fn outputs(&mut self) -> Vec<ElectionOutput> {
+        std::iter::from_fn(|| self.raft.poll_output()).collect()
+    }
+
+    fn request(&mut self, term: u64, candidate: &str) {
+        let from = id(candidate);
+        let message = ElectionMessage::VoteRequest {
+            round: term,
+            candidate: from.clone(),
+            transfer: false,
+        };
+        let stamp = stamp(term);
+        let input = ElectionInput::Message {
+            from,
+            stamp,
+            message,
+        };
+        self.raft
+            .handle(at(10_000), &self.view, input)
+            .expect("no violation");
+    }
+
+    fn persisted(&mut self, number: u64) {
+        let input = ElectionInput::Persisted { number };
+        self.raft
+            .handle(at(10_000), &self.view, input)
+            .expect("no violation");
+    }
+}
+
+fn writes(outputs: &[ElectionOutput]) -> Vec<(u64, u64, Option<PeerId>)> {
+    let writes = outputs.iter().filter_map(|output| match output {
+        ElectionOutput::Persist { number, saved } => {
+            Some((*number, saved.record.term(), saved.voted_for.clone()))
+        }
+        _ => None,
+    });
+    writes.collect()
+}
+
+/// To whom, about which round, and whether the vote was given.
+fn answers(outputs: &[ElectionOutput]) -> Vec<(PeerId, u64, bool)> {
+    let answers = outputs.iter().filter_map(|output| match output {
+        ElectionOutput::Send {
+            to,
+            message: ElectionMessage::VoteResponse { round, granted, .. },
+            ..
+        } => Some((to.clone(), *round, *granted)),
+        _ => None,
+    });
+    answers.collect()
+}
+
+#[test]
+fn a_vote_is_answered_when_it_is_on_disk() {
+    let mut voting = voting();
+    voting.request(2, "candidate");
+    let outputs = voting.outputs();
+    assert_eq!(writes(&outputs), [(1, 2, Some(id("candidate")))]);
+    assert_eq!(answers(&outputs), []);
+    voting.persisted(1);
+    assert_eq!(answers(&voting.outputs()), [(id("candidate"), 2, true)]);
+}
+
+#[test]
+fn one_write_at_a_time_and_the_next_has_the_newest() {
+    let mut voting = voting();
+    for term in 2..6 {
+        voting.request(term, "candidate");
+        let first = writes(&voting.outputs());
+        assert_eq!(first.len(), usize::from(term == 2));
+    }
+    voting.persisted(1);
+    let outputs = voting.outputs();
+    assert_eq!(writes(&outputs), [(2, 5, Some(id("candidate")))]);
+    // The first answer has its write; the others have not, and keep their order.
+    assert_eq!(answers(&outputs), [(id("candidate"), 2, true)]);
+    voting.persisted(2);
+    let rest = [3, 4, 5].map(|round| (id("candidate"), round, true));
+    assert_eq!(answers(&voting.outputs()), rest);
+}
+
+#[test]
+fn what_waits_for_a_link_that_is_gone_is_not_sent_on_the_next() {
+    let mut voting = voting();
+    voting.request(2, "candidate");
+    voting.outputs();
+    let down = ElectionInput::PeerDown {
+        peer: id("candidate"),
+        incarnation: life(0),
+        why: Gone::Silent,
+    };
+    voting
+        .raft
+        .handle(at(10_000), &voting.view, down)
+        .expect("no violation");
+    voting.persisted(1);
+    assert_eq!(answers(&voting.outputs()), []);
+}
+
+#[test]
+fn a_number_that_was_never_asked_for_releases_nothing() {
+    let mut voting = voting();
+    voting.request(2, "candidate");
+    voting.outputs();
+    voting.persisted(0);
+    assert_eq!(answers(&voting.outputs()), []);
+    voting.persisted(1);
+    assert_eq!(answers(&voting.outputs()).len(), 1);
+    voting.persisted(1);
+    assert_eq!(voting.outputs(), []);
+}
+
+#[test]
+fn a_disk_that_never_answers_fills_no_memory() {
+    let mut voting = voting();
+    for term in 2..10_000 {
+        voting.request(term, "candidate");
+        voting.outputs();
+    }
+    voting.persisted(1);
+    voting.outputs();
+    voting.persisted(2);
+    assert!(answers(&voting.outputs()).len() <= 4096);
+}
+
+#[test]
+fn a_restarted_voter_gives_no_second_vote() {
+    let saved = Saved {
+        incarnation: life(1),
+        record: Record::undecided(stamp(2)),
+        voted_for: Some(id("leader")),
+    };
+    let mut voting = Voting::with(|config| {
+        config.quorum = QuorumPolicy::Static { voters: 3 };
+        config.saved = Some(saved);
+    });
+    voting.request(2, "candidate");
+    let first = voting.outputs();
+    assert_eq!(answers(&first), [(id("candidate"), 2, false)]);
+    voting.request(2, "leader");
+    assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, true)]);
+}
+
+#[test]
+fn the_first_write_is_of_the_own_life() {
+    let mut voting = voting();
+    voting
+        .raft
+        .handle(at(1), &voting.view, ElectionInput::Tick)
+        .expect("no violation");
+    let outputs = voting.outputs();
+    assert!(matches!(
+        &outputs[..],
+        [ElectionOutput::Persist { number: 1, saved }] if saved.incarnation == life(9)
+    ));
+}

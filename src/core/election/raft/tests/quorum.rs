@@ -1,0 +1,280 @@
+//! A leader without a majority (G6; R30, R31, R42, HC2), and timeouts that follow the round trips (G15).
+
+use super::*;
+use crate::core::wire::LiveLeader;
+
+/// A leader among others, whose heartbeats a test sends as it likes.
+struct Reigning {
+    raft: Raft,
+    view: View,
+    now: Time,
+}
+
+fn voter(number: u64, eligible: bool) -> Voter {
+    Voter {
+        incarnation: life(number),
+        eligible,
+        priority: 0,
+        rtt: None,
+    }
+}
+
+impl Reigning {
+    /// It was assigned by itself at 10 s.
+    fn over(names: &[&str]) -> Self {
+        let Voting { mut raft, mut view } = Voting::new();
+        view.voters.clear();
+        for name in names {
+            view.voters.insert(id(name), voter(1, true));
+        }
+        let target = id("voter");
+        raft.handle(at(10_000), &view, ElectionInput::SetLeader { target })
+            .expect("eligible");
+        Self {
+            raft,
+            view,
+            now: at(10_000),
+        }
+    }
+
+    fn input(&mut self, input: ElectionInput) {
+        self.raft
+            .handle(self.now, &self.view, input)
+            .expect("no violation");
+    }
+
+    fn answers(&mut self, name: &str) {
+        let pulse = Pulse::Follows {
+            record: self.raft.record().clone(),
+            live: true,
+        };
+        let from = id(name);
+        self.input(ElectionInput::Pulse { from, pulse });
+    }
+
+    fn lost(&mut self, name: &str, why: Gone) {
+        self.view.voters.remove(&id(name));
+        let (peer, incarnation) = (id(name), life(1));
+        self.input(ElectionInput::PeerDown {
+            peer,
+            incarnation,
+            why,
+        });
+    }
+
+    fn linked(&mut self, name: &str, eligible: bool) {
+        self.view.voters.insert(id(name), voter(1, eligible));
+        let side = || Side {
+            record: self.raft.record().clone(),
+            live: None::<LiveLeader>,
+            lone: false,
+        };
+        let (ours, theirs) = (side(), side());
+        let peer = id(name);
+        self.input(ElectionInput::PeerUp { peer, ours, theirs });
+    }
+
+    /// Time goes on to then; the `loyal` answer every half second.
+    fn until(&mut self, ms: u64, loyal: &[&str]) {
+        while self.now < at(ms) {
+            let next = self.now + Duration::from_millis(500);
+            while let Some(due) = self.raft.next_deadline().filter(|due| *due <= next) {
+                self.now = self.now.max(due);
+                self.input(ElectionInput::Tick);
+            }
+            self.now = next;
+            for name in loyal {
+                self.answers(name);
+            }
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.raft.rules().role() == Role::Leader
+    }
+}
+
+#[test]
+fn r30_a_leader_that_a_majority_answers_stays() {
+    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+    reign.until(60_000, &["a", "b"]);
+    assert!(reign.leads());
+}
+
+#[test]
+fn r31_a_leader_that_no_majority_answers_resigns_within_two_timeouts() {
+    for loyal in [&[][..], &["a"]] {
+        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+        reign.until(20_000, &["a", "b"]);
+        assert!(reign.leads());
+        reign.until(23_000, loyal);
+        assert!(!reign.leads(), "{loyal:?}");
+        assert_eq!(reign.raft.leader(), None);
+        assert_eq!(reign.raft.leader_reason(), LeaderReason::Resigned);
+    }
+}
+
+#[test]
+fn a_new_leader_has_one_timeout_to_be_answered() {
+    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+    reign.until(11_000, &[]);
+    assert!(reign.leads());
+    reign.until(12_000, &[]);
+    assert!(!reign.leads());
+}
+
+#[test]
+fn a_leader_of_one_other_needs_no_answer() {
+    let mut reign = Reigning::over(&["a"]);
+    reign.until(60_000, &[]);
+    assert!(reign.leads());
+}
+
+#[test]
+fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
+    for (why, stays) in [
+        (Gone::Silent, false),
+        (Gone::Closed, false),
+        (Gone::Left { successor: None }, true),
+    ] {
+        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+        reign.until(20_500, &["a", "b", "c", "d"]);
+        for name in ["b", "c", "d"] {
+            reign.lost(name, why.clone());
+        }
+        reign.until(24_000, &["a"]);
+        assert_eq!(reign.leads(), stays, "{why:?}");
+    }
+    // One after the other they make no majority at any time.
+    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+    reign.until(20_500, &["a", "b", "c", "d"]);
+    reign.lost("d", Gone::Silent);
+    reign.until(25_000, &["a", "b", "c"]);
+    reign.lost("c", Gone::Silent);
+    reign.until(30_000, &["a", "b"]);
+    reign.lost("b", Gone::Silent);
+    reign.until(60_000, &["a"]);
+    assert!(reign.leads());
+}
+
+/// P13: they fall silent together, but are found lost one after the other.
+#[test]
+fn the_end_of_a_window_between_two_losses_does_not_hide_one() {
+    let mut reign = Reigning::over(&["a", "b"]);
+    reign.until(20_000, &["a", "b"]);
+    // A window ends at 20.5 s.
+    reign.lost("a", Gone::Silent);
+    reign.until(20_500, &[]);
+    assert!(reign.leads());
+    reign.lost("b", Gone::Silent);
+    reign.until(23_000, &[]);
+    assert!(!reign.leads());
+}
+
+#[test]
+fn r42_voters_that_join_silently_are_given_a_timeout() {
+    let mut reign = Reigning::over(&[]);
+    reign.until(20_000, &[]);
+    for name in ["a", "b", "c"] {
+        reign.linked(name, true);
+    }
+    reign.until(21_000, &[]);
+    assert!(reign.leads(), "at once");
+    reign.until(23_500, &[]);
+    assert!(!reign.leads(), "never");
+}
+
+#[test]
+fn observers_are_not_counted() {
+    let mut reign = Reigning::over(&["a", "b"]);
+    for name in ["x", "y", "z"] {
+        reign.linked(name, false);
+    }
+    reign.until(60_000, &["a"]);
+    assert!(reign.leads());
+}
+
+/// The answers were held up with the process.
+#[test]
+fn a_leader_that_was_paused_reads_first() {
+    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+    reign.until(20_000, &["a", "b"]);
+    reign.now = at(22_000);
+    reign.input(ElectionInput::Tick);
+    assert!(reign.leads());
+    reign.until(60_000, &["a", "b"]);
+    assert!(reign.leads());
+    // But it is not late for ever.
+    for _ in 0..3 {
+        reign.now = reign.now + Duration::from_secs(2);
+        reign.input(ElectionInput::Tick);
+    }
+    assert!(!reign.leads());
+}
+
+#[test]
+fn r73_a_static_quorum_holds_for_two_voters_as_well() {
+    let Voting { mut raft, mut view } = Voting::with(|config| {
+        config.quorum = QuorumPolicy::Static { voters: 2 };
+        config.guards.persistence = false;
+    });
+    view.voters.remove(&id("candidate"));
+    let target = id("voter");
+    raft.handle(at(10_000), &view, ElectionInput::SetLeader { target })
+        .expect("eligible");
+    let mut reign = Reigning {
+        raft,
+        view,
+        now: at(10_000),
+    };
+    reign.until(20_000, &["leader"]);
+    assert!(reign.leads());
+    reign.until(23_000, &[]);
+    assert!(!reign.leads());
+}
+
+fn told_timeout(reign: &Reigning) -> u32 {
+    match reign.raft.pulse(reign.now, &reign.view) {
+        Pulse::Leads {
+            election_timeout_min_ms,
+            ..
+        } => election_timeout_min_ms,
+        Pulse::Follows { .. } => panic!("it does not lead"),
+    }
+}
+
+#[test]
+fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most() {
+    // (round trips in ms, timeout told)
+    let table: &[(&[u64], u32)] = &[
+        (&[], 1500),
+        (&[10, 20, 30], 1500),
+        (&[1, 400, 9_000], 1600),
+        (&[600, 600, 600], 2400),
+        (&[9_000, 9_000, 1], 5000),
+    ];
+    for (trips, told) in table {
+        let names = ["a", "b", "c"];
+        let mut reign = Reigning::over(&names);
+        for (name, trip) in names.iter().zip(*trips) {
+            let voter = reign.view.voters.get_mut(&id(name)).expect("linked");
+            voter.rtt = Some(Duration::from_millis(*trip));
+        }
+        reign.until(11_000, &names);
+        reign.now = at(11_500);
+        reign.input(ElectionInput::Tick);
+        assert_eq!(told_timeout(&reign), *told, "{trips:?}");
+    }
+}
+
+#[test]
+fn followers_go_by_the_leaders_timeout_within_limits() {
+    // (told, the lease that follows)
+    for (told, lease) in [(0, 1500), (1500, 1500), (2400, 2400), (u32::MAX, 6500)] {
+        let mut voting = Voting::new();
+        voting.hear_leader_with(at(10_000), told);
+        let end = 10_000 + lease;
+        assert!(!voting.asked(at(end - 1), "candidate", false), "{told}");
+        assert!(voting.asked(at(end), "candidate", false), "{told}");
+    }
+}
