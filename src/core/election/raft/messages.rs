@@ -174,7 +174,7 @@ impl Raft {
         match self.weigh_live(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-            Word::None if self.silence_is_consent(view) => {
+            Word::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 self.round_at = None;
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
