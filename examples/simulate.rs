@@ -162,6 +162,12 @@ mod tests {
         Wishes::parse(line.split_whitespace().map(str::to_owned))
     }
 
+    fn folder() -> PathBuf {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/simulate");
+        std::fs::create_dir_all(&folder).expect("target can be written");
+        folder
+    }
+
     #[test]
     fn bad_arguments_are_named() {
         for (line, said) in [

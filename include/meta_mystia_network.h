@@ -323,7 +323,7 @@
 /**
  * Most quorum_voters of NetworkOptions.
  */
-#define MMN_MAX_QUORUM_VOTERS 65536
+#define MMN_MAX_QUORUM_VOTERS 1024
 
 /**
  * NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
@@ -395,7 +395,8 @@
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
  * ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
- * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
+ * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
+ * sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
@@ -700,7 +701,7 @@ typedef struct NetworkOptions {
   uint32_t quorum_policy;
   /**
    * How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
-   * else 0 [0]. Observers are none of them. Since version 3 of the ABI.
+   * else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
    */
   uint32_t quorum_voters;
 } NetworkOptions;
@@ -1313,7 +1314,8 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
  * Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
  * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
+ * MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy};
+use crate::core::wire::{Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy};
 use crate::error::{Code, Coded};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
@@ -17,8 +17,6 @@ pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
 /// How long a lost member's place is kept unless an option says otherwise.
 pub const DEFAULT_MEMBER_HOLD: Duration = Duration::from_secs(60);
-/// Most voters of a static quorum: one more than a room of the C ABI can link.
-pub const MAX_QUORUM_VOTERS: u32 = 65_536;
 /// Longest room secret, in bytes.
 pub const MAX_SECRET_BYTES: usize = 1024;
 /// Longest identity key, in bytes; one of Ed25519 in PKCS#8 has less than 100.
@@ -283,7 +281,7 @@ impl Config {
                 None => Ok(()),
             };
         };
-        if !(1..=MAX_QUORUM_VOTERS).contains(&voters) {
+        if !(1..=MAX_STATIC_VOTERS).contains(&voters) {
             return Err(ConfigError::QuorumVoters { voters });
         }
         if self.host_mode != HostMode::Off {
@@ -331,7 +329,7 @@ pub enum ConfigError {
     },
     /// A static quorum of nobody, or of more than can be in a room.
     #[error(
-        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_QUORUM_VOTERS}"
+        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_STATIC_VOTERS}"
     )]
     QuorumVoters {
         /// The number given.

@@ -39,7 +39,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 /// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
 /// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
+/// MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {

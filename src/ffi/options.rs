@@ -90,7 +90,7 @@ pub struct NetworkOptions {
     /// host_mode. Since version 3 of the ABI.
     pub quorum_policy: u32,
     /// How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
-    /// else 0 [0]. Observers are none of them. Since version 3 of the ABI.
+    /// else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
     pub quorum_voters: u32,
 }
 
@@ -551,13 +551,13 @@ mod tests {
             ),
             (
                 broken(|options| options.quorum_policy = MMN_QUORUM_STATIC),
-                "quorum_voters is 0 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 65536",
+                "quorum_voters is 0 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
             ),
             (
                 broken(|options| {
-                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 65_537);
+                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 1025);
                 }),
-                "quorum_voters is 65537 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 65536",
+                "quorum_voters is 1025 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
             ),
             (
                 broken(|options| {

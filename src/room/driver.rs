@@ -267,6 +267,8 @@ impl Driver {
             leave_asked: false,
             departed: false,
         };
+        // Queries are answered as soon as the room is open.
+        driver.publish();
         Ok((driver, bound))
     }
 

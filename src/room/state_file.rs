@@ -183,11 +183,11 @@ pub(super) fn new_incarnation(saved: Option<&Saved>, random: u64) -> Incarnation
     let clock = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX));
-    let after = saved.map_or(0, |saved| saved.incarnation.started_us.saturating_add(1));
-    Incarnation {
-        started_us: clock.max(after),
+    let now = Incarnation {
+        started_us: clock,
         random,
-    }
+    };
+    saved.map_or(now, |saved| now.after(saved.incarnation))
 }
 
 /// Ids may hold what no file name may, and two of them may differ in case alone.

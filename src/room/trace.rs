@@ -285,7 +285,7 @@ mod tests {
         };
         let (queue, batches) = sync_channel(4);
         let writer = thread::spawn(move || write(slow, LIMIT, &header(), &batches));
-        let node = crate::core::trace::tests::node();
+        let node = crate::core::trace::node_for_tests();
         let mut running = Running {
             tracer: Tracer::new(Time::ZERO, &node, 1),
             dropped: 0,

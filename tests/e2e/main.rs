@@ -7,5 +7,6 @@ mod leadership;
 mod membership;
 mod messages;
 mod options;
+mod quorum;
 mod traces;
 mod traffic;

@@ -57,11 +57,13 @@ function layout(model, width, context) {
     rows[index] = Math.max(rows[index] || 0, fault.to);
     fault.row = index;
   }
-  const top = rows.length * 16 + 24;
+  // The word about the end of chaos has a row of its own, when nothing else has.
+  const faultRows = Math.max(rows.length, model.healed === undefined ? 0 : 1);
+  const top = faultRows * 16 + 24;
   const bar = Math.max(7, Math.round(row * 0.62));
   const strip = Math.max(2, Math.round(row * 0.13));
   const height = top + count * row + 24;
-  return { width, height, left, right: width - 12, top, row, bar, strip, font, faultRows: rows.length,
+  return { width, height, left, right: width - 12, top, row, bar, strip, font, faultRows,
     bottom: top + count * row };
 }
 
@@ -199,7 +201,7 @@ function paintFaults({ context, model, view, place, colours, x }) {
     context.stroke();
     context.setLineDash([]);
     context.fillStyle = colours.faint;
-    context.fillText("all faults end", at + 4, place.faultRows * 16 - 6);
+    context.fillText("chaos ends", at + 4, place.faultRows * 16 - 6);
   }
 }
 
