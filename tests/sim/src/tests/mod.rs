@@ -3,6 +3,7 @@
 mod bad_members;
 mod explorer;
 mod guards;
+mod guards_explored;
 mod rooms;
 mod scenarios;
 mod seeds;
