@@ -69,6 +69,15 @@ impl Scope {
             only: None,
         }
     }
+
+    fn looks_for(&self, property: &str) -> bool {
+        self.only.is_none_or(|only| only == property)
+    }
+
+    /// Whether a node that restarts goes on where it ended.
+    fn keeps_its_state(&self) -> bool {
+        self.quorum != QuorumPolicy::Dynamic && self.guards.persistence
+    }
 }
 
 /// What an exploration found.
@@ -187,7 +196,9 @@ impl<'a> Search<'a> {
         }
         Self {
             scope,
-            forgets: scope.forgets && scope.guards == Guards::ALL && scope.restarts == 0,
+            forgets: scope.forgets
+                && scope.guards == Guards::ALL
+                && (scope.restarts == 0 || scope.keeps_its_state()),
             members,
             sets: Sets::new(),
             states: vec![first],
@@ -300,14 +311,12 @@ impl<'a> Search<'a> {
         if broken.is_none() {
             broken = self.members.rivals(&members[..self.scope.nodes]);
         }
-        let broken = broken
-            .filter(|property| self.scope.only.is_none_or(|only| only == *property))
-            .map(|property| {
-                (
-                    property,
-                    self.members.describe(&members[..self.scope.nodes]),
-                )
-            });
+        let broken = broken.map(|property| {
+            (
+                property,
+                self.members.describe(&members[..self.scope.nodes]),
+            )
+        });
         nexts.push((node, act, State { members, said }, broken));
     }
 

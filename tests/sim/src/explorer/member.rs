@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use meta_mystia_network::core::election::record::{Record, Stamp};
+use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
 use meta_mystia_network::core::election::rules::{Role, Rules, majority_threshold};
-use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::id::{Incarnation, PeerId};
 use meta_mystia_network::core::wire::QuorumPolicy;
 
 use super::Scope;
@@ -307,8 +307,20 @@ impl<'a> Members<'a> {
         }
     }
 
+    /// Nothing is told before it is on disk, so that what is there is what the node held.
     fn restarted(&self, before: &Member) -> Rules {
-        self.empty(before.node)
+        let mut rules = self.empty(before.node);
+        if self.keeps_its_state() {
+            rules.restore(&Saved {
+                incarnation: Incarnation {
+                    started_us: before.life as u64,
+                    random: 0,
+                },
+                record: before.rules.record().clone(),
+                voted_for: before.rules.voted_for().cloned(),
+            });
+        }
+        rules
     }
 
     fn campaign(&self, member: &mut Member, above: &Stamp) -> Option<Message> {
@@ -369,7 +381,9 @@ impl<'a> Members<'a> {
                 stamp,
                 granted,
                 ..
-            } if (*candidate, *life) == (member.node, member.life) => {
+            } if *candidate == member.node
+                && (*life == member.life || !self.scope.guards.restart_grace) =>
+            {
                 if *granted && *stamp == member.rules.record().stamp {
                     member.votes.insert(*voter);
                 }
@@ -392,9 +406,6 @@ impl<'a> Members<'a> {
     ) -> Option<&'static str> {
         let (old, new) = (before.rules.record(), after.rules.record());
         let forgets = act == Act::Restart && !self.keeps_its_state();
-        if new < old && !forgets {
-            return Some("P3");
-        }
         let revoked = old.stamp == new.stamp
             && before.rules.voted_for().is_some()
             && before.rules.voted_for() != after.rules.voted_for();
@@ -410,19 +421,20 @@ impl<'a> Members<'a> {
             }
             _ => false,
         };
-        if revoked && !forgets || unfounded {
-            return Some("P4");
-        }
         let leads = self.leads_under(after);
         let began = leads.is_some() && leads != self.leads_under(before);
-        if began && !new.assigned && !self.is_majority(after) {
-            return Some("P5");
-        }
-        None
+        let falls = [
+            ("P3", new < old && !forgets),
+            ("P4", revoked && !forgets || unfounded),
+            ("P5", began && !new.assigned && !self.is_majority(after)),
+        ];
+        let mut falls = falls.into_iter().filter(|(_, falls)| *falls);
+        let found = falls.find(|(property, _)| self.scope.looks_for(property));
+        found.map(|(property, _)| property)
     }
 
     fn keeps_its_state(&self) -> bool {
-        false
+        self.scope.keeps_its_state()
     }
 
     /// Whether those that it asked, and that voted for it, are enough of them.
@@ -444,7 +456,10 @@ impl<'a> Members<'a> {
     pub(crate) fn conflict(&self, message: u16, before: &[u16]) -> Option<&'static str> {
         let new = &self.messages[message as usize];
         let old = before.iter().map(|old| &self.messages[*old as usize]);
-        old.into_iter().find_map(|old| self.contradicts(old, new))
+        old.into_iter().find_map(|old| {
+            self.contradicts(old, new)
+                .filter(|p| self.scope.looks_for(p))
+        })
     }
 
     fn contradicts(&self, old: &Message, new: &Message) -> Option<&'static str> {
@@ -500,7 +515,7 @@ impl<'a> Members<'a> {
             let stamp = leads(member);
             stamp != 0 && members[at + 1..].iter().any(|other| leads(other) == stamp)
         });
-        twice.then_some("C3")
+        (twice && self.scope.looks_for("C3")).then_some("C3")
     }
 
     fn number(&mut self, member: Member) -> u16 {

@@ -68,6 +68,21 @@ fn a_set_leader_in_three_terms_keeps_the_one_order() {
     exhaust("3 terms and 1 SetLeader", &scope);
 }
 
+#[test]
+fn restarts_with_a_disk_change_nothing() {
+    let scope = Scope {
+        restarts: 2,
+        in_place: true,
+        ..Scope::of_three(2, 0)
+    };
+    exhaust("2 terms and 2 restarts", &scope);
+    let scope = Scope {
+        restarts: 1,
+        ..Scope::of_three(2, 1)
+    };
+    exhaust("2 terms, 1 SetLeader and 1 restart", &scope);
+}
+
 /// The same rooms with and without their past: the nodes get into the same situations.
 #[test]
 fn what_is_forgotten_does_not_matter() {

@@ -3,6 +3,7 @@
 mod bad_members;
 mod explorer;
 mod guards;
+mod guards_explored;
 mod laboratory;
 mod rooms;
 mod rows;
