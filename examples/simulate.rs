@@ -202,13 +202,6 @@ mod tests {
         assert_eq!(wishes.out, Some("c".into()));
     }
 
-    /// A place for files; each test process has its own.
-    fn folder() -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("mmn-simulate-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        folder
-    }
-
     #[test]
     fn a_seed_is_drawn_saved_and_drawn_again_as_the_same_page() {
         let folder = folder();
