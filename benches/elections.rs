@@ -4,6 +4,7 @@
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
+//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, handovers, ...
 //! cargo bench --bench elections -- --write docs/elections.md       # puts them between the marks of that file
 //! ```
 //!
@@ -33,25 +34,48 @@ const STEP: Duration = Duration::from_millis(1);
 fn main() -> ExitCode {
     let mut quick = false;
     let mut write = None;
+    let mut only = None;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--quick" => quick = true,
             "--write" => write = arguments.next(),
+            "--only" => only = arguments.next(),
             "--bench" => {} // cargo adds it
             other => {
-                eprintln!("{other} is no argument of this program: --quick, --write FILE");
+                eprintln!(
+                    "{other} is no argument of this program: --quick, --only PART, --write FILE"
+                );
                 return ExitCode::FAILURE;
             }
         }
     }
     let mut report = Report::new(quick);
-    report.failovers();
-    report.spread();
-    report.handovers();
-    report.heals();
-    report.stability();
-    report.an_hour();
+    type Part = fn(&mut Report);
+    let parts: [(&str, Part); 6] = [
+        ("failovers", Report::failovers),
+        ("spread", Report::spread),
+        ("handovers", Report::handovers),
+        ("heals", Report::heals),
+        ("stability", Report::stability),
+        ("hour", Report::an_hour),
+    ];
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    let mut known = false;
+    for (name, part) in parts {
+        if wanted(name) {
+            known = true;
+            part(&mut report);
+        }
+    }
+    if !known {
+        let names: Vec<&str> = parts.iter().map(|(name, _)| *name).collect();
+        eprintln!(
+            "there is no part of that name; there are {}",
+            names.join(", ")
+        );
+        return ExitCode::FAILURE;
+    }
     println!("{}", report.text);
     if let Some(path) = write
         && let Err(error) = put(&path, &report.text)
@@ -525,7 +549,7 @@ impl Report {
     }
 
     fn heals(&mut self) {
-        self.line("\n### Two sides meet, until all agree, from when the staying leader is linked to all\n");
+        self.line("\n### Two sides meet, until all agree, from when the staying leader is linked to all (0: they agreed before)\n");
         self.line("| what | runs | p50 | p99 | demanded (2.5 and 4 slowest round trips) | met |");
         self.line("|---|---|---|---|---|---|");
         for (nodes, minority, delay_us) in [
