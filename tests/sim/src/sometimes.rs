@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use meta_mystia_network::core::election::AssignOutcome;
 use meta_mystia_network::core::election::record::Stamp;
 use meta_mystia_network::core::election::rules::Role;
-use meta_mystia_network::core::election::{AssignOutcome, LeaderReason};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Command, Event, Input, Node, Output};
 use meta_mystia_network::core::time::{Duration, Time};
@@ -56,6 +56,8 @@ counters! {
     fast_retries,
     /// A campaign that the leader before asked for.
     transfers,
+    /// A leader told a peer to follow it because its host asked for that.
+    hand_overs,
     /// A leader asked for votes of a higher term and led on (G7).
     reterms_in_place,
     /// A leader resigned while peers were linked to it, or it led no majority any more.
@@ -199,10 +201,6 @@ impl Sometimes {
                     AssignOutcome::Superseded => self.assignments_superseded += 1,
                     AssignOutcome::Timeout => self.assignments_timed_out += 1,
                 },
-                Output::Event(Event::LeaderChanged {
-                    reason: LeaderReason::Resigned,
-                    ..
-                }) => {}
                 _ => {}
             }
         }
@@ -231,6 +229,7 @@ impl Sometimes {
                 }
             }
             ElectionMessage::Nack { .. } => self.nacks += 1,
+            ElectionMessage::TimeoutNow { .. } => self.hand_overs += 1,
             ElectionMessage::PreVoteResponse {
                 granted: false,
                 live: Some(live),

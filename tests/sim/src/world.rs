@@ -2,6 +2,8 @@
 //!
 //! Every random choice comes from the one generator, so that a seed decides a run.
 
+mod shown;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
@@ -9,7 +11,6 @@ use std::net::SocketAddr;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::election::record::Saved;
@@ -503,75 +504,6 @@ impl World {
         self.unblock();
         self.schedule_wake(slot);
     }
-
-    pub fn node(&self, slot: usize) -> Option<&Node> {
-        self.slots[slot]
-            .process
-            .as_ref()
-            .map(|process| &process.node)
-    }
-
-    pub fn slot_of(&self, id: &PeerId) -> Option<usize> {
-        let known = self.places.get(id).copied();
-        known
-            .filter(|slot| self.slots[*slot].id == *id)
-            .or_else(|| self.slots.iter().position(|slot| slot.id == *id))
-    }
-
-    /// What the clock of a running process shows.
-    pub fn local(&self, slot: usize) -> Time {
-        let process = self.slots[slot].process.as_ref();
-        process.map_or(self.now, |process| process.clock.local(self.now))
-    }
-
-    /// The slots whose process runs.
-    pub fn running(&self) -> Vec<usize> {
-        (0..self.slots.len())
-            .filter(|slot| self.slots[*slot].process.is_some())
-            .collect()
-    }
-
-    /// The running nodes that lead.
-    pub fn leaders(&self) -> Vec<usize> {
-        self.leading.iter().copied().collect()
-    }
-
-    /// The one leader that every running node shows, if there is one and it runs.
-    pub fn agreed(&self) -> Option<usize> {
-        if self.leading.len() != 1 {
-            return None;
-        }
-        let leader = *self.leading.first()?;
-        let id = &self.slots[leader].id;
-        let shown = |slot: &Slot| {
-            let node = slot.process.as_ref().map(|process| &process.node);
-            node.is_none_or(|node| node.leader() == Some(id))
-        };
-        self.slots.iter().all(shown).then_some(leader)
-    }
-
-    /// The same, and whoever it is linked to goes by the record under which it leads: nothing is under way
-    /// any more.
-    pub fn settled(&self) -> Option<usize> {
-        let leader = self.agreed()?;
-        let record = self.node(leader)?.leader_stamp()?;
-        let goes_by = |slot: &usize| {
-            self.node(*slot)
-                .is_some_and(|node| node.election().record() == record)
-        };
-        let mut linked = self.running();
-        linked.retain(|slot| *slot == leader || self.is_linked(*slot, leader));
-        linked.iter().all(goes_by).then_some(leader)
-    }
-
-    /// Whether every running pair is linked at both ends.
-    pub fn is_mesh(&self) -> bool {
-        let running = self.running();
-        running.iter().all(|slot| {
-            self.node(*slot)
-                .is_some_and(|node| node.membership().len() + 1 == running.len())
-        })
-    }
 }
 
 /// Inputs and outputs.
@@ -866,39 +798,6 @@ impl World {
             );
             self.violate("P2", text);
         }
-    }
-
-    /// What every node shows, for the text of a violation.
-    pub fn describe(&self) -> String {
-        let mut text = String::new();
-        for slot in &self.slots {
-            let Some(process) = &slot.process else {
-                continue;
-            };
-            let node = &process.node;
-            let rules = node.election().rules();
-            let members: Vec<&str> = node
-                .membership()
-                .iter()
-                .map(|(id, _)| id.as_str())
-                .collect();
-            let line = format!(
-                "\n  {} {:?} shows {:?}, record {}, members {}",
-                slot.id,
-                rules.role(),
-                node.leader(),
-                Brief(rules.record()),
-                members.join(" ")
-            );
-            text.push_str(&line);
-        }
-        text
-    }
-
-    /// Term of a running node's record.
-    pub fn term(&self, slot: usize) -> u64 {
-        self.node(slot)
-            .map_or(0, |node| node.election().record().term())
     }
 }
 

@@ -1,0 +1,150 @@
+//! How links end: by a core, by the end of a process, by the other end's word.
+
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Input, LinkEnd};
+use meta_mystia_network::core::time::Duration;
+
+use super::{ACCEPTOR, DIALLER, Wire};
+use crate::world::{Happening, World};
+
+/// Closing.
+impl World {
+    /// The core of `slot` closes its link with `peer`.
+    pub fn close(&mut self, slot: usize, peer: &PeerId, why: LinkEnd) {
+        self.trace.add(
+            self.now,
+            format_args!("{} closes {peer}: {why:?}", self.slots[slot].id),
+        );
+        self.closes.push((slot, peer.clone(), why));
+        let Some((id, end)) = self.session_with(slot, peer) else {
+            return;
+        };
+        let other = self.slot_of(peer);
+        if let (Some(process), Some(other)) = (&mut self.slots[slot].process, other) {
+            process.sessions.remove(&other);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.ended[end] = true;
+        }
+        let said = match why {
+            LinkEnd::Disconnected => LinkEnd::Disconnected,
+            LinkEnd::Silent => self.silence_is_told_as,
+            _ => LinkEnd::Closed,
+        };
+        self.send_close(id, end, said);
+        self.sweep(id);
+    }
+
+    pub(super) fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        let at = self.now + self.delay(sender, receiver);
+        self.at(
+            at,
+            Happening::Wire(Wire::Closed {
+                link: id,
+                from,
+                why,
+            }),
+        );
+    }
+
+    pub(super) fn closed(&mut self, id: u64, from: usize, why: LinkEnd) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        if self.is_cut(sender, receiver) {
+            return; // The peer will notice the silence.
+        }
+        if self.is_paused(receiver) {
+            let at = self.now + Duration::from_millis(50);
+            self.at(
+                at,
+                Happening::Wire(Wire::Closed {
+                    link: id,
+                    from,
+                    why,
+                }),
+            );
+            return;
+        }
+        let up = link.up[1 - from] && !link.ended[1 - from];
+        if up && self.is_life(receiver, link.lives[1 - from]) {
+            self.end_session(receiver, sender, id, why);
+        } else if let Some(link) = self.links.get_mut(&id) {
+            // The acceptor closed before its Hello arrived: the dial has failed.
+            let dial = link.dial;
+            link.ended[1 - from] = true;
+            if from == ACCEPTOR {
+                self.dial_failed(dial, false);
+            }
+        }
+        self.sweep(id);
+    }
+
+    /// The end of `slot` loses its session with `other`.
+    pub(super) fn end_session(&mut self, slot: usize, other: usize, id: u64, why: LinkEnd) {
+        if let Some(link) = self.links.get_mut(&id) {
+            let end = link.end_of(slot);
+            link.ended[end] = true;
+        }
+        let peer = self.slots[other].id.clone();
+        self.trace.add(
+            self.now,
+            format_args!("{} loses its link to {peer}: {why:?}", self.slots[slot].id),
+        );
+        if let Some(process) = &mut self.slots[slot].process {
+            process.sessions.retain(|_, session| *session != id);
+        }
+        let _ = self.feed(slot, Input::LinkDown { peer, why });
+        self.sweep(id);
+    }
+
+    /// A process that ends politely closes all of its links.
+    pub fn close_all(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        let open: Vec<_> = self
+            .links
+            .iter()
+            .filter_map(|(id, link)| {
+                let end = (0..2).find(|e| link.slots[*e] == slot && link.lives[*e] == life)?;
+                (!link.ended[end]).then_some((*id, end))
+            })
+            .collect();
+        for (id, end) in open {
+            self.send_close(id, end, LinkEnd::Closed);
+        }
+    }
+
+    /// A process ended: its dials with it; its links are gone at its end.
+    pub fn forget_ends_of(&mut self, slot: usize) {
+        let life = self.slots[slot].life;
+        self.dials
+            .retain(|_, dial| dial.from != slot || dial.life != life);
+        let mut touched = Vec::new();
+        for (id, link) in &mut self.links {
+            for end in [DIALLER, ACCEPTOR] {
+                if link.slots[end] == slot && link.lives[end] == life {
+                    link.ended[end] = true;
+                    touched.push(*id);
+                }
+            }
+        }
+        for id in touched {
+            self.sweep(id);
+        }
+    }
+
+    pub(super) fn sweep(&mut self, id: u64) {
+        if self
+            .links
+            .get(&id)
+            .is_some_and(|link| link.ended == [true, true])
+        {
+            self.links.remove(&id);
+        }
+    }
+}
