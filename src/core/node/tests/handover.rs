@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::election::raft::Recovery;
 use crate::core::election::{Election, ElectionError, LeaderReason};
-use crate::core::wire::{Authority, ElectionMessage, LiveLeader};
+use crate::core::wire::{Authority, ElectionMessage};
 
 const RTT: Duration = ms(20);
 
@@ -60,8 +60,8 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
     let handed_over = (Some(id("d")), LeaderReason::Transferred);
     for name in ["b", "c", "d", "e"] {
         assert_eq!(
-            told(&net, name),
-            std::slice::from_ref(&handed_over),
+            told(&net, name)[..],
+            *std::slice::from_ref(&handed_over),
             "{name}"
         );
     }
@@ -348,29 +348,17 @@ fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
 /// Followers that voted already say so before the target's own request is here.
 #[test]
 fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
-    for elected in [false, true] {
-        let mut net = Net::room(&["a", "b", "c", "d"]);
-        transfer(&mut net, "a", "d");
-        let mut record = Record::undecided(net.node("a").election().record().stamp.clone());
-        record.stamp.term += 1;
-        let live = LiveLeader {
-            id: id("d"),
-            incarnation: net.place("d").life.incarnation,
-            weight: 1,
-            led_ms: 1,
-            rest_ms: 1500,
-        };
-        if elected {
-            record.leader = Some(id("d"));
-        }
-        let live = elected.then_some(live);
-        let nack = Message::Election(ElectionMessage::Nack { record, live });
-        net.forge("b", "a", nack);
-        assert_eq!(asked(&net, "a"), 0);
-        let took = net.wait("d leads", |net| agrees_on(net, "d"));
-        assert!(took <= RTT * 2, "{took:?}");
-        net.run(ms(2000));
-        assert!(agrees_on(&net, "d"));
-        assert_eq!(asked(&net, "a"), 0);
-    }
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    transfer(&mut net, "a", "d");
+    let mut record = Record::undecided(net.node("a").election().record().stamp.clone());
+    record.stamp.term += 1;
+    let live = None;
+    let nack = Message::Election(ElectionMessage::Nack { record, live });
+    net.forge("b", "a", nack);
+    assert_eq!(asked(&net, "a"), 0);
+    let took = net.wait("d leads", |net| agrees_on(net, "d"));
+    assert!(took <= RTT * 2, "{took:?}");
+    net.run(ms(2000));
+    assert!(agrees_on(&net, "d"));
+    assert_eq!(asked(&net, "a"), 0);
 }

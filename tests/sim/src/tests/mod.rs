@@ -1,6 +1,7 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod laboratory;
 mod rooms;
 mod rows;
 mod scenarios;
