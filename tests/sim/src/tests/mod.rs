@@ -2,9 +2,9 @@
 
 mod bad_members;
 mod explorer;
+mod found;
 mod guards;
 mod guards_explored;
-mod found;
 mod laboratory;
 mod rooms;
 mod rows;
