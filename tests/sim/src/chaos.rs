@@ -388,7 +388,13 @@ impl<'a> Run<'a> {
                 });
             }
             Step::Connect { from, to } => self.world.connect(*from, *to),
-            Step::Observe { slot, eligible } => self.world.set_eligible(*slot, *eligible),
+            Step::Observe { slot, eligible } => {
+                // Where the voters are counted beforehand, nobody else may become one.
+                let stranger = self.plan.rules.fixed_voters && self.plan.observers.contains(slot);
+                if !stranger {
+                    self.world.set_eligible(*slot, *eligible);
+                }
+            }
             Step::Kick { victim } => self.kick(*victim),
             Step::Limit { max_peers } => {
                 for leader in self.world.leaders() {
@@ -518,7 +524,8 @@ impl<'a> Run<'a> {
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }
-            if leader.is_some() && self.world.now.since(agreed.1) >= SETTLED {
+            let calm = self.world.now >= from;
+            if leader.is_some() && calm && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
             if self.world.now > deadline {
@@ -533,7 +540,12 @@ impl<'a> Run<'a> {
     fn quiet(&mut self) {
         let leader = self.world.agreed();
         let spoken = self.world.election_messages;
-        let until = self.world.now + QUIET;
+        let long = if self.world.slots.len() > 16 {
+            SETTLED
+        } else {
+            QUIET
+        };
+        let until = self.world.now + long;
         while self.world.violation.is_none() && self.world.now < until {
             self.run_until(self.world.now + ms(100));
             if self.world.agreed() != leader {

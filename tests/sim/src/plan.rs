@@ -229,8 +229,6 @@ const PHASES: [Phase; 10] = [
     Phase::Minority,
 ];
 
-/// Whether what a static quorum needs is kept on disk.
-const STATIC_QUORUM: bool = false;
 /// A room of this size is dear: it has little time for faults.
 const LARGE: usize = 100;
 
@@ -336,7 +334,9 @@ impl Draw {
         } else {
             Vec::new()
         };
-        let apart = (size > 2 && size < LARGE && self.chance(0.15)).then(|| {
+        // Of two fixed voters that never reach each other none can be elected.
+        let enough = !rules.fixed_voters || size - self.observers.len() > 2;
+        let apart = (size > 2 && size < LARGE && enough && self.chance(0.15)).then(|| {
             let one = self.rng.random_range(0..size);
             (one, (one + self.rng.random_range(1..size)) % size)
         });
@@ -344,7 +344,7 @@ impl Draw {
         let faults: Vec<Fault> = FAULTS.into_iter().filter(|_| self.chance(share)).collect();
         let pace = self.pick(&[300, 1_000, 3_000, 6_000]);
         let heal_at_ms = match size {
-            LARGE => self.between(9_000, 12_000),
+            LARGE => self.between(7_000, 9_000),
             8.. => self.between(5_000, 12_000),
             _ => self.between(4_000, 25_000),
         };
@@ -384,7 +384,7 @@ impl Draw {
     }
 
     fn rules(&mut self) -> Rules {
-        let fixed_voters = self.chance(0.2) && STATIC_QUORUM;
+        let fixed_voters = self.chance(0.2);
         let member_hold_ms = if self.size < LARGE && self.chance(0.25) {
             self.between(1_000, 8_000)
         } else {

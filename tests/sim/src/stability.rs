@@ -9,7 +9,7 @@ use meta_mystia_network::core::election::record::Epoch;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::MergePolicy;
+use meta_mystia_network::core::wire::{MergePolicy, QuorumPolicy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -39,6 +39,8 @@ struct Firm {
 #[derive(Debug)]
 pub struct Stability {
     applies: bool,
+    /// How many voters there are, where that is fixed.
+    fixed: usize,
     /// So long everything must have been as it is.
     window: Duration,
     /// A peer that was heard so lately counts as heard without a gap.
@@ -56,6 +58,10 @@ impl Stability {
             // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
             // told that a leader's process ended, although it lives, goes by that (G3).
             applies: settings.merge == MergePolicy::LargestSide && silence_is_told,
+            fixed: match settings.quorum {
+                QuorumPolicy::Dynamic => 0,
+                QuorumPolicy::Static { voters } => voters as usize,
+            },
             window: slowest_clock(settings.election_timeout_max * 2),
             fresh: settings.heartbeat_timeout * 4 / 5,
             voters: BTreeMap::new(),
@@ -90,7 +96,7 @@ impl Stability {
     /// - it and its followers ran, in the same lives, none of them stopped or leaving;
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
-    /// - together they were more than half of all places where a voter ran within the window;
+    /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
     /// - nobody has a newer `SetLeader` than the leader goes by, and nobody asked it to hand over.
     pub fn sample(&mut self, world: &World) -> Option<Violation> {
         if !self.applies {
@@ -162,13 +168,17 @@ impl Stability {
             .collect();
         let epoch = &world.node(reign.leader)?.leader_stamp()?.stamp.epoch;
         let newest = *epoch == world.checker.newest_epoch();
-        let majority = (followers.len() + 1) * 2 > self.voters.len();
+        let majority = self.is_majority(followers.len() + 1, self.voters.len());
         (newest && majority && may_vote(world, reign.leader)).then_some(Firm {
             leader: reign.leader,
             life: reign.life,
             epoch: epoch.clone(),
             followers,
         })
+    }
+
+    fn is_majority(&self, of_them: usize, all: usize) -> bool {
+        of_them * 2 > all.max(self.fixed)
     }
 
     fn broken(&self, world: &World, firm: &Firm) -> Option<Violation> {
@@ -194,7 +204,7 @@ impl Stability {
         let newcomers = (0..world.slots.len())
             .filter(|slot| seen_now(slot) && !self.voters.contains_key(slot))
             .count();
-        let majority = (still.len() + 1) * 2 > self.voters.len() + newcomers;
+        let majority = self.is_majority(still.len() + 1, self.voters.len() + newcomers);
         if !majority || world.checker.newest_epoch() != firm.epoch {
             return None;
         }

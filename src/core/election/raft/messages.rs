@@ -174,7 +174,7 @@ impl Raft {
         match self.weigh_live(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-            Word::None if self.silence_is_consent(view) => {
+            Word::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 self.round_at = None;
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
@@ -512,6 +512,8 @@ impl Raft {
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
         let stays = match (&word, self.config.merge) {
+            // It has what this leader wants it to have.
+            (Word::Alive(live), _) if reign.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
             (Word::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

@@ -274,3 +274,158 @@ fn membership_events_that_do_not_alternate_are_reported() {
         "P8"
     );
 }
+
+fn assigned(term: u64, leader: &str) -> Record {
+    Record {
+        stamp: Stamp {
+            epoch: Epoch {
+                override_seq: 1,
+                assigner: Some(id("b")),
+            },
+            term,
+        },
+        leader: Some(id(leader)),
+        assigned: true,
+    }
+}
+
+#[test]
+fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
+    let lead_in = |checker: &mut Checker, slot: usize, name: &str| {
+        let (me, won) = (id(name), campaign(&[name], &[name]));
+        let mine = record(1, name);
+        let now = lead(&mine, &me, Some(&won));
+        checker.observe(slot, &[shown(name)], &now)
+    };
+    let mut fixed = Checker {
+        quorum: QuorumPolicy::Static { voters: 1 },
+        ..Checker::default()
+    };
+    for (slot, name) in ["a", "b"].into_iter().enumerate() {
+        fixed.born(slot, &id(name), Some(None));
+    }
+    assert_eq!(lead_in(&mut fixed, 0, "a"), Ok(()));
+    assert_eq!(property(lead_in(&mut fixed, 1, "b")), "P1");
+    // Of a dynamic quorum that may be: two sides of a partition.
+    let mut dynamic = Checker::default();
+    for (slot, name) in ["a", "b"].into_iter().enumerate() {
+        dynamic.born(slot, &id(name), None);
+        assert_eq!(lead_in(&mut dynamic, slot, name), Ok(()));
+    }
+}
+
+#[test]
+fn too_few_votes_for_a_static_quorum_are_reported() {
+    let mut checker = Checker {
+        quorum: QuorumPolicy::Static { voters: 3 },
+        ..Checker::default()
+    };
+    checker.born(0, &id("m"), Some(None));
+    let (me, mine, won) = (id("m"), record(1, "m"), campaign(&["m"], &["m"]));
+    let checked = checker.observe(0, &[shown("m")], &lead(&mine, &me, Some(&won)));
+    assert_eq!(property(checked), "P5");
+}
+
+#[test]
+fn a_second_vote_after_a_restart_is_reported_where_the_first_must_survive_it() {
+    let undecided = Record::undecided(stamp(1));
+    let both = ["a", "b"].map(id);
+    let mut now = seen(&undecided, None);
+    now.members = Some(both.iter().collect());
+    now.members_count = 2;
+    for (kept, expected) in [(true, "P4"), (false, "")] {
+        let mut checker = Checker::default();
+        let disk = kept.then_some(None);
+        checker.born(0, &id("m"), disk);
+        let outputs = [joined("a"), joined("b"), vote(1, "a")];
+        assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+        checker.died(0);
+        checker.born(0, &id("m"), disk);
+        let outputs = [joined("a"), joined("b"), vote(1, "b")];
+        assert_eq!(property(checker.observe(0, &outputs, &now)), expected);
+    }
+}
+
+#[test]
+fn a_record_below_the_one_on_disk_is_reported() {
+    let mut checker = Checker::default();
+    let saved = Saved {
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        record: record(2, "a"),
+        voted_for: None,
+    };
+    checker.born(0, &id("m"), Some(Some(&saved)));
+    let low = record(1, "z");
+    assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P3");
+}
+
+#[test]
+fn an_election_of_an_older_epoch_after_an_assignment_is_reported() {
+    let mut checker = checker();
+    let (high, low) = (assigned(1, "a"), record(1, "z"));
+    assert_eq!(checker.observe(0, &[], &seen(&high, None)), Ok(()));
+    assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P7");
+}
+
+#[test]
+fn a_campaign_beside_an_assigned_leader_is_reported() {
+    let (held, leader) = (assigned(1, "a"), id("a"));
+    let open = campaign(&["m"], &["m"]);
+    let asks = |shown: bool| Seen {
+        role: Role::PreCandidate,
+        campaign: Some(&open),
+        ..seen(&held, shown.then_some(&leader))
+    };
+    let mut elects = checker();
+    elects.recovery = Recovery::AutoElect;
+    let outputs = [shown("a")];
+    assert_eq!(property(elects.observe(0, &outputs, &asks(true))), "P7");
+    // Lost: a room that elects may, one that holds its place may not before a host allows it.
+    let mut elects = checker();
+    elects.recovery = Recovery::AutoElect;
+    assert_eq!(elects.observe(0, &[], &asks(false)), Ok(()));
+    let mut holds = checker();
+    assert_eq!(property(holds.observe(0, &[], &asks(false))), "P7");
+    let mut released = checker();
+    assert_eq!(released.observe(0, &[], &seen(&held, None)), Ok(()));
+    released.released(0);
+    assert_eq!(released.observe(0, &[], &asks(false)), Ok(()));
+}
+
+#[test]
+fn a_term_that_is_leapt_over_is_reported() {
+    let mut checker = checker();
+    let (first, third) = (record(1, "a"), record(3, "a"));
+    assert_eq!(checker.observe(0, &[], &seen(&first, None)), Ok(()));
+    assert_eq!(
+        property(checker.observe(0, &[], &seen(&third, None))),
+        "P15"
+    );
+}
+
+#[test]
+fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
+    let mut checker = checker();
+    checker.born(1, &id("n"), None);
+    let (me, open) = (id("m"), campaign(&["a", "b", "m"], &["m"]));
+    for term in 1..=3 {
+        let undecided = Record::undecided(stamp(term));
+        let asks = Seen {
+            role: Role::Candidate,
+            campaign: Some(&open),
+            voted_for: Some(&me),
+            eligible: Vec::new(),
+            ..seen(&undecided, None)
+        };
+        // The voters of the round are not what is looked at here.
+        checker.lives.get_mut(&0).expect("born").round = open.round;
+        assert_eq!(checker.observe(0, &[], &asks), Ok(()));
+    }
+    let won = record(3, "m");
+    assert_eq!(checker.observe(1, &[], &seen(&won, None)), Ok(()));
+    assert_eq!(checker.wasted_terms(&stamp(0)), [1, 2]);
+    assert_eq!(checker.wasted_terms(&stamp(1)), [2]);
+}
