@@ -526,7 +526,7 @@ impl Tracer {
     /// A message in the words of a trace; `None` for a routine one that is not kept.
     fn said(&self, n: u64, term: u64, message: &Message) -> Option<Said> {
         let routine = matches!(message, Message::Heartbeat(_) | Message::PeerList(_));
-        if routine && n % self.routine != 0 {
+        if routine && !n.is_multiple_of(self.routine) {
             return None;
         }
         let (kind, granted, names) = match message {
