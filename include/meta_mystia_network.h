@@ -689,8 +689,9 @@ typedef struct NetworkOptions {
    */
   const char *state_directory;
   /**
-   * The path of a file for a trace of the room's elections, which is written anew. NULL is none [NULL]. Since version
-   * 3 of the ABI.
+   * The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
+   * anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
+   * MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
    */
   const char *trace_path;
   /**

@@ -82,8 +82,9 @@ pub struct NetworkOptions {
     /// may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the
     /// same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
     pub state_directory: *const c_char,
-    /// The path of a file for a trace of the room's elections, which is written anew. NULL is none [NULL]. Since version
-    /// 3 of the ABI.
+    /// The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
+    /// anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
+    /// MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
     pub trace_path: *const c_char,
     /// A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
     /// A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no

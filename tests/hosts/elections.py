@@ -27,10 +27,15 @@ LONG_ENOUGH_SECONDS = 4.0
 """Four times the longest election timeout of these rooms: who campaigns has done so by then."""
 
 
+def named(room, member, leader):
+    """Waits until its event handler, which is called after the LeaderChanged callback, was told of that leader."""
+    room.wait(f"{member.peer} follows {leader.peer}", lambda: [who for who, *_ in member.told("Leader")][-1:] == [leader.peer])
+
+
 def handed_over(room, members, old, new, began):
     """Waits until all follow the new leader, and compares what each was told since `began`."""
     for member in members:
-        room.wait(f"{member.peer} follows {new.peer}", lambda: member.leader == new.peer)
+        named(room, member, new)
     room.wait(f"{new.peer} hears of it", lambda: new.leaderships()[-1:] == [1])
     room.wait(f"{old.peer} hears of it", lambda: old.leaderships()[-1:] == [0])
     for member, before in zip(members, began):
@@ -49,6 +54,8 @@ def a_leader_hands_over_and_yields():
         members = room.form(*NAMES, config=QUICK, options={})
         for turn in range(4):
             old = room.agreed(*members)
+            for member in members:
+                named(room, member, old)
             assert old.call("GetElectionStrategy") == RAFT
             others = [member for member in members if member is not old]
             for other in others:
@@ -67,9 +74,9 @@ def a_leader_hands_over_and_yields():
             handed_over(room, members, old, new, began)
             assert new.call("GetLeaderTerm") == before + 1
         leader = room.agreed(*members)
-        observer = next(member for member in members if member is not leader)
-        observer.ok("SetLeaderEligible", 0)
-        room.wait("the observer is known", lambda: leader.call("TransferLeadership", observer.peer) == REJECTED)
+        observer = room.puppet("dan", config=QUICK, options={"eligible": 0})
+        observer.dial(leader)
+        room.meshed(*members, observer)
         assert "may not lead" in leader.refused(REJECTED, "TransferLeadership", observer.peer)
         for member in members:
             told = member.leaderships()

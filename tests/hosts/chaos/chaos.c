@@ -757,7 +757,7 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 1);
     prepare();
     resolve(load_classic());
-    if (!mkdtemp(state_directory)) fail("mkdtemp: %s", strerror(errno));
+    make_states();
 
     error_output = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -64,6 +64,13 @@ static int default_options(void)
 
 /* For rooms with a static quorum. */
 static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
+static char trace_path[64];
+
+static void make_states(void)
+{
+    if (!mkdtemp(state_directory)) fail("mkdtemp: %s", strerror(errno));
+    snprintf(trace_path, sizeof trace_path, "%s/trace", state_directory);
+}
 
 /* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
 static const NetworkOptions *any_options(union options *all)
@@ -100,7 +107,8 @@ static const NetworkOptions *any_options(union options *all)
     case 18: options->priority = (int32_t)chance(); break;
     case 19: options->bind_port = 9; break;
     case 20: options->quorum_policy = below(3), options->quorum_voters = below(3); break;
-    case 21: options->state_directory = bad_text(), options->trace_path = bad_text(); break;
+    case 21: options->state_directory = bad_text(); break;
+    case 25: options->trace_path = one_in(2) ? trace_path : one_in(2) ? state_directory : endless; break;
     case 22:
         options->quorum_policy = MMN_QUORUM_STATIC, options->quorum_voters = 1 + below(3);
         options->state_directory = one_in(4) ? "/proc/self" : state_directory;
