@@ -217,7 +217,8 @@ fn the_lanes_of_a_seed_are_those_of_its_trace() {
     let (_, sections) = chaos::recorded(&plan);
     let digest = digest(&write_page("seed.html", &page(&sections)));
     let lanes = drawn(&digest);
-    assert_eq!(lanes.len(), 5);
+    // A trial after the chaos may bring one more.
+    assert!(lanes.len() >= 5, "{} lanes", lanes.len());
     assert_eq!(lanes, expected(&sections));
     let led = lanes.values().flatten().any(|(role, ..)| role == "leader");
     assert!(led, "nobody leads in this seed: choose another");
