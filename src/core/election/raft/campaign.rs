@@ -71,7 +71,10 @@ impl Raft {
     /// Until then the votes that were asked for should be here. A round begins when its requests may go out, and
     /// where votes go to disk first it lasts so much longer.
     pub(super) fn await_votes(&mut self, now: Time, view: &View) {
-        let delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
+        let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
+        if self.transfer {
+            delay = delay.max(self.transfer_patience(view));
+        }
         self.round_at = Some(now + delay);
     }
 

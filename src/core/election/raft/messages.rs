@@ -508,6 +508,14 @@ impl Raft {
             }
             return;
         };
+        if self.lets_pass(now, record) {
+            if let Word::Alive(live) = &word
+                && record.leader.as_ref() == Some(&live.id)
+            {
+                self.follow_indirectly(now, view, record, live);
+            }
+            return;
+        }
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;

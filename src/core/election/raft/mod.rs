@@ -514,6 +514,7 @@ impl Raft {
             self.finish_assignment(AssignOutcome::Timeout);
         }
         self.end_handover(|handover| now >= handover.until);
+        self.ask_heir(now, view);
         self.measure_round_trips(view);
         self.check_quorum(now, view);
         if self.round_at.is_some_and(|at| now >= at) {

@@ -17,8 +17,11 @@ const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
     pub(super) until: Time,
-    /// Voters that were linked at any time of it, without those that left politely. The leader is not among them.
+    /// Voters that were linked at any time of it, or lost in the one before, without those that left politely. The
+    /// leader is not among them.
     voters: BTreeSet<PeerId>,
+    /// Those of them that were lost in this window and are not back.
+    lost: BTreeSet<PeerId>,
     /// Those of them that answered.
     answered: BTreeSet<PeerId>,
     /// Whether this window was given because the check of the one before came late.
@@ -30,6 +33,7 @@ impl Window {
         Self {
             until: now + length,
             voters: BTreeSet::new(),
+            lost: BTreeSet::new(),
             answered: BTreeSet::new(),
             is_second: false,
         }
@@ -59,12 +63,22 @@ impl Window {
         self.answered.insert(voter.clone());
     }
 
-    /// Whoever left politely counts no more; whoever is lost still counts as one that does not answer.
+    /// Whoever left politely counts no more. Whoever is lost still counts as one that does not answer, for one more
+    /// window: those that fall silent together are lost one after the other, and a window may end between.
     pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
         self.answered.remove(voter);
         if matches!(why, Gone::Left { .. }) {
             self.voters.remove(voter);
+        } else if self.voters.contains(voter) {
+            self.lost.insert(voter.clone());
         }
+    }
+
+    fn next(&mut self, now: Time, length: Duration, view: &View) -> Self {
+        let mut next = Self::new(now, length);
+        next.voters = std::mem::take(&mut self.lost);
+        next.see(view);
+        next
     }
 }
 
@@ -97,8 +111,7 @@ impl Raft {
         if now < window.until {
             return;
         }
-        let mut next = Window::new(now, length);
-        next.see(view);
+        let mut next = window.next(now, length, view);
         if now > window.until + LATE && !window.is_second {
             next.is_second = true;
             next.voters.append(&mut window.voters);

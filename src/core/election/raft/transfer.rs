@@ -1,11 +1,12 @@
 //! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
 
+use super::campaign::slowest_rtt;
 use super::messages::is_eligible;
 use super::{ElectionError, ElectionOutput, Following, Raft, View};
-use crate::core::election::record::Stamp;
+use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::Role;
 use crate::core::id::PeerId;
-use crate::core::time::Time;
+use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, ElectionMessage};
 
 /// A transfer that the leader's host asked for and that is under way.
@@ -14,6 +15,8 @@ pub(super) struct Handover {
     pub(super) target: PeerId,
     /// Then it has failed, and this node leads on as before.
     pub(super) until: Time,
+    /// The term in which the target was asked, and until when its campaign is let pass.
+    asked: Option<(Stamp, Time)>,
 }
 
 /// Whom the last leader named to follow it.
@@ -52,20 +55,64 @@ impl Raft {
             reign.handover = Some(Handover {
                 target: target.clone(),
                 until,
+                asked: None,
             });
             self.expect_heir(now, &target);
-            if !self.rules.campaigning() {
-                for to in view.voters.keys() {
-                    let target = target.clone();
-                    self.send(to, ElectionMessage::TimeoutNow { target });
-                }
-            }
+            self.ask_heir(now, view);
         }
         Ok(())
     }
 
-    /// With every heartbeat the target is told again: it may not have heard this leader directly before, and a
-    /// leader that campaigns in place has no record to hand over.
+    /// Asks the target, once in each term: a leader that campaigns in place has no record to hand over.
+    pub(super) fn ask_heir(&mut self, now: Time, view: &View) {
+        let stamp = self.rules.record().stamp.clone();
+        let campaigns = self.rules.campaigning();
+        let patience = self.transfer_patience(view);
+        let handover = self
+            .reign
+            .as_mut()
+            .and_then(|reign| reign.handover.as_mut());
+        let Some(handover) = handover.filter(|_| !campaigns) else {
+            return;
+        };
+        if handover
+            .asked
+            .as_ref()
+            .is_some_and(|(asked, _)| *asked == stamp)
+        {
+            return;
+        }
+        handover.asked = Some((stamp, now + patience));
+        let target = handover.target.clone();
+        for to in view.voters.keys() {
+            let target = target.clone();
+            self.send(to, ElectionMessage::TimeoutNow { target });
+        }
+    }
+
+    /// What followers say of the campaign that this leader asked for is no reason to go above it.
+    pub(super) fn lets_pass(&self, now: Time, record: &Record) -> bool {
+        let handover = self
+            .reign
+            .as_ref()
+            .and_then(|reign| reign.handover.as_ref());
+        handover.is_some_and(|handover| {
+            let Some((stamp, until)) = &handover.asked else {
+                return false;
+            };
+            let next = record.stamp.epoch == stamp.epoch && record.stamp.term == stamp.term + 1;
+            let its = record.leader.as_ref();
+            next && its.is_none_or(|leader| *leader == handover.target) && now < *until
+        })
+    }
+
+    /// A campaign that the leader asked for has no rival that a fast repetition would help against, and a term that
+    /// was begun is won by waiting for the votes.
+    pub(super) fn transfer_patience(&self, view: &View) -> Duration {
+        (slowest_rtt(view) * 4).max(self.election_timeout_min() / 2)
+    }
+
+    /// With every heartbeat the target is told again: it may not have heard this leader directly before.
     pub(super) fn repeat_handover(&mut self) {
         let handover = self.reign.as_ref().and_then(|reign| reign.handover.clone());
         if let Some(Handover { target, .. }) = handover

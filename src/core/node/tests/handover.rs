@@ -340,3 +340,21 @@ fn a_leader_that_hands_over_and_leaves_names_its_target() {
     net.run(ms(100));
     assert!(net.leads("b"));
 }
+
+/// Followers that voted already say so before the target's own request is here.
+#[test]
+fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    transfer(&mut net, "a", "d");
+    let mut record = Record::undecided(net.node("a").election().record().stamp.clone());
+    record.stamp.term += 1;
+    let live = None;
+    let nack = Message::Election(ElectionMessage::Nack { record, live });
+    net.forge("b", "a", nack);
+    assert_eq!(asked(&net, "a"), 0);
+    let took = net.wait("d leads", |net| agrees_on(net, "d"));
+    assert!(took <= RTT * 2, "{took:?}");
+    net.run(ms(2000));
+    assert!(agrees_on(&net, "d"));
+    assert_eq!(asked(&net, "a"), 0);
+}

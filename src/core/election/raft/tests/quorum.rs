@@ -157,6 +157,20 @@ fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
     assert!(reign.leads());
 }
 
+/// P13: they fall silent together, but are found lost one after the other.
+#[test]
+fn the_end_of_a_window_between_two_losses_does_not_hide_one() {
+    let mut reign = Reigning::over(&["a", "b"]);
+    reign.until(20_000, &["a", "b"]);
+    // A window ends at 20.5 s.
+    reign.lost("a", Gone::Silent);
+    reign.until(20_500, &[]);
+    assert!(reign.leads());
+    reign.lost("b", Gone::Silent);
+    reign.until(23_000, &[]);
+    assert!(!reign.leads());
+}
+
 #[test]
 fn r42_voters_that_join_silently_are_given_a_timeout() {
     let mut reign = Reigning::over(&[]);
