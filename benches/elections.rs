@@ -195,7 +195,7 @@ impl Room {
 
 fn ms(duration: Duration) -> String {
     let micros = duration.as_micros();
-    if micros % 1000 == 0 {
+    if micros.is_multiple_of(1000) {
         format!("{} ms", micros / 1000)
     } else {
         format!("{:.1} ms", micros as f64 / 1000.0)
