@@ -41,7 +41,7 @@ sim: ## 20,000 rooms under faults in virtual time, a hundred nodes the largest
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
 
-figures: tools build ## speed and failover figures, printed
+figures: tools build ## speed and failover figures, printed; those of the elections go into docs/elections.md
 	@scripts/figures.sh
 
 header: ## writes include/meta_mystia_network.h from the source
