@@ -512,6 +512,8 @@ impl Raft {
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
         let stays = match (&word, self.config.merge) {
+            // It has what this leader wants it to have.
+            (Word::Alive(live), _) if reign.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
             (Word::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

@@ -161,6 +161,11 @@ impl Reign {
         }
     }
 
+    fn hands_over_to(&self, peer: &PeerId) -> bool {
+        let handover = self.handover.as_ref();
+        handover.is_some_and(|handover| handover.target == *peer)
+    }
+
     fn contests_with(&self, rival: &PeerId) -> u32 {
         match &self.rival {
             Some((id, contests)) if id == rival => *contests,
