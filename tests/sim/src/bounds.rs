@@ -21,6 +21,8 @@ use crate::plan::Phase;
 const SUCCESSION: Duration = Duration::from_millis(300);
 /// Part of the test bound of P9.
 const CONVERGENCE_SLACK: Duration = Duration::from_secs(2);
+/// Election messages for each node after one crash, at most: far more than rounds that fail by chance need.
+const MESSAGE_STORM: u64 = 60;
 /// How long links may take to come back, by redialling.
 const LINKS_BACK: Duration = Duration::from_secs(20);
 
@@ -300,8 +302,8 @@ impl Run<'_> {
         result.is_ok()
     }
 
-    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout, which is
-    /// at least four round trips (G15). For three nodes and more.
+    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout by which it
+    /// leads; that grows with the round trips that it measured (G15). For three nodes and more.
     fn goes_deaf(&mut self, leader: usize) {
         if self.voters().len() < 3 {
             return;
@@ -313,7 +315,9 @@ impl Run<'_> {
         }
         self.world.slots[leader].told.clear();
         let from = self.world.now;
-        let shortest = self.world.settings.election_timeout_min.max(self.rtt() * 4);
+        let process = self.world.slots[leader].process.as_ref();
+        let told = process.and_then(|process| process.election_timeout_min);
+        let shortest = told.unwrap_or(self.world.settings.election_timeout_min);
         let bound = slowest_clock(shortest * 2) + self.rtt();
         self.within("P13", from, bound, "a deaf leader leads on", |run| {
             !run.world.slots[leader].told.is_empty()
@@ -325,7 +329,8 @@ impl Run<'_> {
     }
 
     /// P9, P15 and P18: after a crash the others agree in time, without terms that one node asked for and nobody
-    /// won (see below where trips vary), and with at most 10 election messages for each node. Not where an assigned leader's place is held.
+    /// won (see below where trips vary), and without a storm of messages: retries are random, so that the 10 messages
+    /// for each node of P18 are a mean over all runs. Not where an assigned leader's place is held.
     fn crashes(&mut self, leader: usize) {
         let left = self.voters().len() - 1;
         if !self.suffice(left) || self.is_held(leader) {
@@ -351,10 +356,10 @@ impl Run<'_> {
         let wasted = stamp
             .map(|stamp| self.world.checker.wasted_terms(&stamp))
             .unwrap_or_default();
-        // P18 is about timers that fit the room: ranks have no slots of their own where the whole range of the
-        // timeouts is no longer than a round trip or two.
-        let fits = self.rtt() * 4 <= self.world.settings.election_timeout_min;
-        if fits && messages > 10 * size {
+        self.world.sometimes.failovers += 1;
+        self.world.sometimes.failover_messages += messages;
+        self.world.sometimes.failover_nodes += size;
+        if messages > MESSAGE_STORM * size {
             let text = format!("{messages} election messages of {size} nodes after one crash");
             self.world.violate("P18", text);
         } else if wasted.len() > self.early_retries() {

@@ -57,6 +57,8 @@ pub struct Link {
     up: [bool; 2],
     /// Whether the end has ended it.
     ended: [bool; 2],
+    /// What the end says to whatever still arrives after that.
+    said_at_end: [LinkEnd; 2],
     /// From the end of that number to the other.
     pipes: [Pipe; 2],
     dial: u64,
@@ -466,6 +468,7 @@ impl World {
                 lives,
                 up: [false, true],
                 ended: [false, false],
+                said_at_end: [LinkEnd::Closed, LinkEnd::Closed],
                 pipes: [Pipe::default(), Pipe::default()],
                 dial,
                 said: hello.side.clone(),
@@ -685,7 +688,10 @@ impl World {
                     let _ = self.feed(receiver, input);
                 }
                 // The transport answers what arrives on a link that it has closed.
-                Item::Message(_) => self.send_close(id, 1 - from, LinkEnd::Closed),
+                Item::Message(_) => {
+                    let said = self.links.get(&id).map(|link| link.said_at_end[1 - from]);
+                    self.send_close(id, 1 - from, said.unwrap_or(LinkEnd::Closed));
+                }
             }
         }
     }

@@ -82,6 +82,12 @@ counters! {
     persists_lost,
     /// A process started from what an earlier life kept.
     restarts_from_disk,
+    /// The leader of a settled room crashed, and the others agreed again.
+    failovers,
+    /// Election messages until then, in all of them.
+    failover_messages,
+    /// Nodes of these rooms.
+    failover_nodes,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
 }

@@ -48,6 +48,7 @@ pub struct Stability {
     /// When a process that may vote was last seen running in each place.
     voters: BTreeMap<usize, Time>,
     reigns: Vec<Reign>,
+    newest: Epoch,
     firm: Option<Firm>,
 }
 
@@ -66,6 +67,7 @@ impl Stability {
             fresh: settings.heartbeat_timeout * 4 / 5,
             voters: BTreeMap::new(),
             reigns: Vec::new(),
+            newest: Epoch::default(),
             firm: None,
         }
     }
@@ -109,6 +111,12 @@ impl Stability {
 
     fn update(&mut self, world: &World) {
         let now = world.now;
+        let newest = world.checker.newest_epoch();
+        if newest != self.newest {
+            // Somebody called `SetLeader`, and so may others have at the same time.
+            self.newest = newest;
+            self.reset();
+        }
         for (index, slot) in world.slots.iter().enumerate() {
             if slot
                 .process

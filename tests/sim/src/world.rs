@@ -2,6 +2,7 @@
 //!
 //! Every random choice comes from the one generator, so that a seed decides a run.
 
+mod disk;
 mod shown;
 
 use std::cmp::{Ordering, Reverse};
@@ -58,6 +59,8 @@ pub struct Process {
     ticks: (Time, u32),
     /// When the last write to its disk is done.
     disk_done_at: Time,
+    /// The shortest election timeout by which it leads, as it last said.
+    pub election_timeout_min: Option<Duration>,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
 }
@@ -367,6 +370,7 @@ impl World {
             wake_at: None,
             ticks: (Time::ZERO, 0),
             disk_done_at: self.now,
+            election_timeout_min: None,
             inputs: 0,
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
@@ -640,6 +644,7 @@ impl World {
     fn carry_out(&mut self, slot: usize, output: Output) {
         match output {
             Output::Transmit { to, envelope } => {
+                self.note_timeout(slot, &envelope.message);
                 let counts = matches!(envelope.message, Message::Election(_));
                 self.election_messages += u64::from(counts);
                 if counts {
@@ -667,54 +672,6 @@ impl World {
             Output::Persist { number, saved } => self.write(slot, number, saved),
             Output::Departed => self.exit(slot),
         }
-    }
-
-    /// Writes are done in their order.
-    fn write(&mut self, slot: usize, number: u64, saved: Saved) {
-        let (least, most) = self.settings.disk;
-        let takes = self.between(least, most);
-        let life = self.slots[slot].life;
-        let Some(process) = &mut self.slots[slot].process else {
-            return;
-        };
-        let done_at = process.disk_done_at.max(self.now + takes);
-        process.disk_done_at = done_at;
-        let saved = Box::new(saved);
-        self.at(
-            done_at,
-            Happening::Saved {
-                slot,
-                life,
-                number,
-                saved,
-            },
-        );
-    }
-
-    /// A write is done, unless its process ended before: then it is lost.
-    fn saved(&mut self, slot: usize, life: u64, number: u64, saved: Box<Saved>) {
-        let place = &mut self.slots[slot];
-        let Some(process) = place.process.as_ref().filter(|_| place.life == life) else {
-            self.sometimes.persists_lost += 1;
-            return;
-        };
-        let paused = process.paused;
-        place.saved = Some(*saved.clone());
-        if paused {
-            // It hears of it when it goes on.
-            let at = self.now + Duration::from_millis(20);
-            self.at(
-                at,
-                Happening::Saved {
-                    slot,
-                    life,
-                    number,
-                    saved,
-                },
-            );
-            return;
-        }
-        let _ = self.feed(slot, Input::Persisted { number });
     }
 
     fn schedule_wake(&mut self, slot: usize) {

@@ -9,6 +9,7 @@ use super::{ElectionOutput, Raft, View};
 use crate::core::election::record::{Record, Saved};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
+use crate::core::wire::ElectionMessage;
 
 /// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
 const MAX_HELD: usize = 4096;
@@ -187,6 +188,24 @@ impl Raft {
         if let Some(disk) = &mut self.disk {
             disk.held.retain(|(_, output)| to_others(output));
             disk.released.retain(to_others);
+        }
+    }
+
+    /// An observer does not vote, not even late (P6).
+    pub(super) fn forget_votes(&mut self) {
+        let no_vote = |output: &ElectionOutput| {
+            let ElectionOutput::Send { message, .. } = output else {
+                return true;
+            };
+            !matches!(
+                message,
+                ElectionMessage::VoteResponse { granted: true, .. }
+                    | ElectionMessage::PreVoteResponse { granted: true, .. }
+            )
+        };
+        if let Some(disk) = &mut self.disk {
+            disk.held.retain(|(_, output)| no_vote(output));
+            disk.released.retain(no_vote);
         }
     }
 

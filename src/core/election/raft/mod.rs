@@ -604,6 +604,9 @@ impl Raft {
             self.expect_heir(now, &successor);
         }
         self.config.eligible = eligible;
+        if !eligible {
+            self.forget_votes();
+        }
         if !eligible && self.rules.role() != Role::Follower {
             self.follow(Following::None);
             self.hints.ended = Some(LeaderReason::Left);

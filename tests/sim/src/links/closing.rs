@@ -31,6 +31,9 @@ impl World {
             LinkEnd::Silent => self.silence_is_told_as,
             _ => LinkEnd::Closed,
         };
+        if let Some(link) = self.links.get_mut(&id) {
+            link.said_at_end[end] = said;
+        }
         self.send_close(id, end, said);
         self.sweep(id);
     }

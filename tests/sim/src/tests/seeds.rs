@@ -22,6 +22,8 @@ use crate::{regressions, shrink};
 const DEFAULT_SEEDS: u64 = 5_000;
 /// With so many runs every rare situation must have happened.
 const ENOUGH_FOR_RARE: u64 = 5_000;
+/// P18: mean of election messages for each node after a crash, at most.
+const MESSAGES_PER_FAILOVER: u64 = 10;
 /// Every so many runs, one is repeated: it must do the same (P17).
 const REPEATED: u64 = 50;
 /// Lines of a failing run that are shown.
@@ -216,6 +218,14 @@ fn simulations_keep_the_properties() {
             .map(|(name, _)| *name)
             .collect();
         assert!(never.is_empty(), "never happened: {never:?}");
+        let (messages, nodes) = (
+            tally.sometimes.failover_messages,
+            tally.sometimes.failover_nodes,
+        );
+        assert!(
+            messages <= MESSAGES_PER_FAILOVER * nodes,
+            "P18: {messages} election messages in rooms of {nodes} nodes together"
+        );
     }
 }
 

@@ -1,0 +1,71 @@
+//! What a process keeps, and what it says of its timers.
+
+use meta_mystia_network::core::election::record::Saved;
+use meta_mystia_network::core::node::Input;
+use meta_mystia_network::core::time::Duration;
+use meta_mystia_network::core::wire::{Message, Pulse};
+
+use super::{Happening, World};
+
+impl World {
+    pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
+        if let Message::Heartbeat(heartbeat) = message
+            && let Pulse::Leads {
+                election_timeout_min_ms,
+                ..
+            } = &heartbeat.pulse
+            && let Some(process) = &mut self.slots[slot].process
+        {
+            let told = Duration::from_millis((*election_timeout_min_ms).into());
+            process.election_timeout_min = Some(told);
+        }
+    }
+
+    /// Writes are done in their order.
+    pub(super) fn write(&mut self, slot: usize, number: u64, saved: Saved) {
+        let (least, most) = self.settings.disk;
+        let takes = self.between(least, most);
+        let life = self.slots[slot].life;
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        let done_at = process.disk_done_at.max(self.now + takes);
+        process.disk_done_at = done_at;
+        let saved = Box::new(saved);
+        self.at(
+            done_at,
+            Happening::Saved {
+                slot,
+                life,
+                number,
+                saved,
+            },
+        );
+    }
+
+    /// A write is done, unless its process ended before: then it is lost.
+    pub(super) fn saved(&mut self, slot: usize, life: u64, number: u64, saved: Box<Saved>) {
+        let place = &mut self.slots[slot];
+        let Some(process) = place.process.as_ref().filter(|_| place.life == life) else {
+            self.sometimes.persists_lost += 1;
+            return;
+        };
+        let paused = process.paused;
+        place.saved = Some(*saved.clone());
+        if paused {
+            // It hears of it when it goes on.
+            let at = self.now + Duration::from_millis(20);
+            self.at(
+                at,
+                Happening::Saved {
+                    slot,
+                    life,
+                    number,
+                    saved,
+                },
+            );
+            return;
+        }
+        let _ = self.feed(slot, Input::Persisted { number });
+    }
+}
