@@ -1,6 +1,7 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod found;
 mod laboratory;
 mod rooms;
 mod rows;
