@@ -95,7 +95,7 @@ impl Stability {
     /// Looks at the room. A violation is a leader that stopped leading, or is not shown any more by one of its
     /// followers, while all of this held for the whole window and still holds:
     ///
-    /// - it and its followers ran, in the same lives, none of them stopped or leaving;
+    /// - it and its followers ran, in the same lives, none of them stopped, leaving or an observer;
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
@@ -260,6 +260,7 @@ fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {
 fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Duration) -> bool {
     let life = world.slots[slot].life;
     is_up(world, slot, life)
+        && may_vote(world, slot)
         && world.node(slot).and_then(Node::leader) == Some(id)
         && link_works(world, slot, leader, fresh)
 }
