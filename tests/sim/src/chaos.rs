@@ -434,6 +434,11 @@ impl<'a> Run<'a> {
         let Some(leader) = self.world.leaders().first().copied() else {
             return;
         };
+        let may_lead =
+            |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
+        if !(0..self.world.slots.len()).any(|slot| may_lead(&slot)) {
+            return;
+        }
         // It may be the only one that holds the other two together.
         if left <= least.max(2) || leader == victim || self.plan.apart.is_some() {
             return;

@@ -188,13 +188,10 @@ impl World {
         self.between(least, most) + slow
     }
 
-    /// Round trip of the slowest link.
+    /// Twice the longest one-way trip, which is what the bounds call a round trip.
     pub fn max_rtt(&self) -> Duration {
-        let slow = |(&(a, b), one_way): (&(usize, usize), &Duration)| {
-            *one_way + self.slow.get(&(b, a)).copied().unwrap_or_default()
-        };
-        let slowest = self.slow.iter().map(slow).max().unwrap_or_default();
-        self.settings.delay.1 * 2 + slowest
+        let slowest = self.slow.values().max().copied().unwrap_or_default();
+        (self.settings.delay.1 + slowest) * 2
     }
 
     /// What losses add to the trip of one packet: it is sent again after a probe timeout, which doubles

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use meta_mystia_network::core::election::record::Epoch;
+use meta_mystia_network::core::election::rules::majority_threshold;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
 use meta_mystia_network::core::time::{Duration, Time};
@@ -33,6 +34,8 @@ struct Firm {
     epoch: Epoch,
     /// Who follows it, with their lives.
     followers: Vec<(usize, u64)>,
+    /// Whether they are a bridge to another majority.
+    bridge: bool,
 }
 
 /// See the module's text.
@@ -95,10 +98,13 @@ impl Stability {
     /// Looks at the room. A violation is a leader that stopped leading, or is not shown any more by one of its
     /// followers, while all of this held for the whole window and still holds:
     ///
-    /// - it and its followers ran, in the same lives, none of them stopped or leaving;
+    /// - it and its followers ran, in the same lives, none of them stopped, leaving or an observer;
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
+    /// - nobody whom the leader does not reach, but a follower does, has a majority of its own view without the
+    ///   followers: two views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). Of two peers
+    ///   that is no matter (G3);
     /// - nobody has a newer `SetLeader` than the leader goes by, and nobody asked it to hand over.
     pub fn sample(&mut self, world: &World) -> Option<Violation> {
         if !self.applies {
@@ -177,11 +183,37 @@ impl Stability {
         let epoch = &world.node(reign.leader)?.leader_stamp()?.stamp.epoch;
         let newest = *epoch == world.checker.newest_epoch();
         let majority = self.is_majority(followers.len() + 1, self.voters.len());
-        (newest && majority && may_vote(world, reign.leader)).then_some(Firm {
+        let ids: Vec<usize> = followers.iter().map(|(slot, _)| *slot).collect();
+        (newest && majority && may_vote(world, reign.leader)).then(|| Firm {
+            bridge: self.is_bridge(world, reign.leader, &ids),
             leader: reign.leader,
             life: reign.life,
             epoch: epoch.clone(),
             followers,
+        })
+    }
+
+    /// Whether the followers are a bridge to somebody who can be elected without them.
+    fn is_bridge(&self, world: &World, leader: usize, followers: &[usize]) -> bool {
+        if self.fixed > 0 {
+            return false;
+        }
+        let voters: Vec<usize> = (0..world.slots.len())
+            .filter(|slot| may_vote(world, *slot))
+            .collect();
+        let sees = |a: usize, b: usize| {
+            let node = world.node(a);
+            node.is_some_and(|node| node.membership().get(&world.slots[b].id).is_some())
+        };
+        let strangers = voters
+            .iter()
+            .filter(|slot| **slot != leader && !followers.contains(slot) && !sees(**slot, leader));
+        strangers.into_iter().any(|stranger| {
+            let seen = voters.iter().filter(|slot| sees(*stranger, **slot));
+            let (bound, free): (Vec<usize>, Vec<usize>) =
+                seen.partition(|slot| followers.contains(slot));
+            let view = bound.len() + free.len() + 1;
+            !bound.is_empty() && view > 2 && free.len() + 1 >= majority_threshold(view)
         })
     }
 
@@ -213,7 +245,8 @@ impl Stability {
             .filter(|slot| seen_now(slot) && !self.voters.contains_key(slot))
             .count();
         let majority = self.is_majority(still.len() + 1, self.voters.len() + newcomers);
-        if !majority || world.checker.newest_epoch() != firm.epoch {
+        let bridge = firm.bridge || self.is_bridge(world, leader, &still);
+        if !majority || bridge || world.checker.newest_epoch() != firm.epoch {
             return None;
         }
         let text = if !node.is_leader() {
@@ -260,6 +293,7 @@ fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {
 fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Duration) -> bool {
     let life = world.slots[slot].life;
     is_up(world, slot, life)
+        && may_vote(world, slot)
         && world.node(slot).and_then(Node::leader) == Some(id)
         && link_works(world, slot, leader, fresh)
 }

@@ -269,9 +269,6 @@ impl Raft {
         if !granted
             && self.rules.role() == Role::Candidate
             && let Word::Alive(live) = self.veto(now, live)
-            // One voter that has not noticed the loss yet does not stop a majority that has: a term that was
-            // begun is not given up while it can be won (P15).
-            && self.rules.count_vote(round, from, false) == Tally::Lost
         {
             self.follow_indirectly(now, view, record, &live);
             return;
