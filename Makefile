@@ -3,7 +3,7 @@
 
 LIBRARY := target/release/libmeta_mystia_network.so
 
-.PHONY: help build dist demo test asan valgrind soak lint figures header clean
+.PHONY: help build dist demo test asan valgrind soak lint sim sim-long figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -34,6 +34,12 @@ soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=90
 lint: ## formatting and lints, warnings as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+sim: ## 20,000 rooms under faults in virtual time, a hundred nodes the largest
+	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture
+
+sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
+	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
 
 figures: tools build ## speed and failover figures, printed
 	@scripts/figures.sh

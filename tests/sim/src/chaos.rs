@@ -1,24 +1,28 @@
-//! One seeded run: a room under faults, then healing, then quiet.
-//!
-//! Swarm selection: every run draws which kinds of faults it has, so that some runs have all of one kind.
+//! One run: a room under the faults of its plan, then healing, then quiet and one more trial.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rand::Rng;
 use rand::seq::IndexedRandom;
 
 use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::id::Fingerprint;
 use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{Authority, MergePolicy};
+use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
 
 use crate::checks::Violation;
+use crate::clock::slowest_clock;
+use crate::plan::{Plan, Step, Who};
+use crate::sometimes::Sometimes;
+use crate::stability::Stability;
 use crate::trace::Trace;
-use crate::world::{Settings, World};
+use crate::world::World;
 
 /// How often the hosts look after their rooms.
 const UPKEEP: Duration = Duration::from_secs(1);
+/// How often the leaders are looked at (P14).
+const SAMPLE: Duration = Duration::from_millis(50);
 /// For redials, and for silence to be noticed, in the bound of convergence.
 const VIEW_BOUND: Duration = Duration::from_secs(13);
 /// Agreement for so long is no accident of messages that are still under way.
@@ -34,11 +38,23 @@ pub struct Outcome {
     pub violation: Option<Violation>,
     pub ended_at: Time,
     pub trace: Trace,
+    /// Over everything that happened (P17).
+    pub hash: u64,
+    pub sometimes: Sometimes,
+    pub size: usize,
 }
+
+/// Something else that must not happen, for experiments.
+pub type Watch<'a> = &'a dyn Fn(&World) -> Option<Violation>;
 
 /// Runs a seed to its end or to its first violation.
 pub fn run(seed: u64, trace: Trace) -> Outcome {
-    let mut run = Run::new(seed, trace);
+    run_plan(&Plan::draw(seed), trace, None)
+}
+
+/// Runs a plan to its end or to its first violation.
+pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome {
+    let mut run = Run::new(plan, trace, watch);
     let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
     if let Some(panic) = panicked {
         let text = panic
@@ -51,154 +67,109 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
     Outcome {
         violation: run.world.violation.take(),
         ended_at: run.world.now,
+        hash: run.world.hash.value(),
+        sometimes: run.world.sometimes,
         trace: run.world.trace,
+        size: plan.size,
     }
 }
 
-/// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fault {
-    Crash,
-    Leave,
-    Pause,
-    Partition,
-    CutPair,
-    SetLeader,
-    ToggleAuto,
-    Delay,
-    Datagrams,
-    Join,
-    Reconnect,
-    Observe,
-    Kick,
-    Limit,
-}
-
-const FAULTS: [Fault; 14] = [
-    Fault::Crash,
-    Fault::Leave,
-    Fault::Pause,
-    Fault::Partition,
-    Fault::CutPair,
-    Fault::SetLeader,
-    Fault::ToggleAuto,
-    Fault::Delay,
-    Fault::Datagrams,
-    Fault::Join,
-    Fault::Reconnect,
-    Fault::Observe,
-    Fault::Kick,
-    Fault::Limit,
-];
-
-/// What ends a fault.
+/// What ends a fault, or begins it again.
 #[derive(Debug, Clone)]
 enum Undo {
+    Cut(Vec<(usize, usize)>),
     Mend(Vec<(usize, usize)>),
     Resume(usize),
     Start(usize),
 }
 
-#[derive(Debug)]
-struct Run {
-    world: World,
-    faults: Vec<Fault>,
-    /// Time between two faults, at most.
-    pace: Duration,
+/// A run under way.
+pub(crate) struct Run<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) world: World,
+    watch: Option<Watch<'a>>,
+    stability: Stability,
     undo: Vec<(Time, Undo)>,
     upkeep_at: Time,
-    ends_at: Time,
-    /// Two places that never reach each other; they know of each other through the others only.
-    apart: Option<(usize, usize)>,
+    sample_at: Time,
+    began_at: Time,
 }
 
-impl Run {
-    fn new(seed: u64, trace: Trace) -> Self {
-        let mut world = World::new(seed, 0, Settings::default(), trace);
-        let sizes = [1, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 7];
-        let size = *sizes.choose(&mut world.rng).expect("not empty");
-        world.add_slots(size);
-        world.settings = draw_settings(&mut world);
-        if world.rng.random_bool(0.1) {
-            // The first place stays eligible, so that somebody can lead.
-            for slot in 1..size {
-                world.slots[slot].eligible = world.rng.random_bool(0.7);
+pub(crate) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>) -> Self {
+        let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
+        for (index, slot) in world.slots.iter_mut().enumerate() {
+            slot.eligible = !plan.observers.contains(&index);
+            if let Some(rate) = plan.clocks.get(index) {
+                slot.clock_rate = *rate;
+            }
+            if let Some(priority) = plan.priorities.get(index) {
+                slot.priority = *priority;
+            }
+            if plan.rules.keeps_keys {
+                let mut key = [1; 32];
+                key[..8].copy_from_slice(&(index as u64).to_be_bytes());
+                slot.key = Some(Fingerprint(key));
             }
         }
-        world.silence_is_told_as = *[LinkEnd::Closed, LinkEnd::Silent]
-            .choose(&mut world.rng)
-            .expect("not empty");
-        let share = *[0.2, 0.5, 0.9].choose(&mut world.rng).expect("not empty");
-        let faults = FAULTS
-            .into_iter()
-            .filter(|_| world.rng.random_bool(share))
-            .collect();
-        let pace = *[300, 1_000, 3_000, 6_000]
-            .choose(&mut world.rng)
-            .expect("not empty");
-        let lasts = world.between(Duration::from_secs(4), Duration::from_secs(25));
-        let apart = (size > 2 && world.rng.random_bool(0.15)).then(|| {
-            let one = world.rng.random_range(0..size);
-            (one, (one + world.rng.random_range(1..size)) % size)
-        });
-        if let Some((one, other)) = apart {
+        world.silence_is_told_as = if plan.rules.silence_is_told {
+            LinkEnd::Silent
+        } else {
+            LinkEnd::Closed
+        };
+        if let Some((one, other)) = plan.apart {
             world.cut_both(one, other);
         }
         Self {
-            apart,
-            faults,
-            pace: Duration::from_millis(pace),
+            plan,
+            watch,
+            stability: Stability::new(&world.settings, plan.rules.silence_is_told),
             undo: Vec::new(),
             upkeep_at: world.now + UPKEEP,
-            ends_at: world.now + lasts,
+            sample_at: world.now + SAMPLE,
+            began_at: world.now,
             world,
         }
     }
 
     fn play(&mut self) {
-        let settings = format!("{:?} faults {:?}", self.world.settings, self.faults);
         self.world
             .trace
-            .add(self.world.now, format_args!("{settings}"));
-        self.gather();
-        while self.world.now < self.ends_at && self.world.violation.is_none() {
-            let pause = self.world.between(Duration::from_millis(1), self.pace);
-            let next = (self.world.now + pause).min(self.ends_at);
-            self.run_until(next);
-            if let Some(fault) = self.faults.choose(&mut self.world.rng).copied() {
-                self.inflict(fault);
+            .add(self.world.now, format_args!("{:?}", self.plan));
+        for (at, step) in &self.plan.steps {
+            self.run_until(self.began_at + ms(*at));
+            if self.world.violation.is_some() {
+                return;
             }
+            self.inflict(step);
         }
+        self.run_until(self.began_at + ms(self.plan.heal_at_ms));
         self.heal();
         self.settle();
-    }
-
-    /// Everybody starts within the first seconds, or joins later.
-    fn gather(&mut self) {
-        let late = self.faults.contains(&Fault::Join);
-        let together = self.world.rng.random_bool(0.2);
-        self.world.start(0);
-        for slot in 1..self.world.slots.len() {
-            if late && self.world.rng.random_bool(0.3) {
-                continue;
-            }
-            let most = if together {
-                Duration::ZERO
-            } else {
-                Duration::from_secs(4)
-            };
-            let at = self.world.now + self.world.between(Duration::ZERO, most);
-            self.undo.push((at, Undo::Start(slot)));
-        }
+        self.phase();
+        self.settle();
+        self.quiet();
     }
 
     /// Runs on, with what the hosts do and with the ends of faults on the way.
-    fn run_until(&mut self, time: Time) {
+    pub(crate) fn run_until(&mut self, time: Time) {
         while self.world.violation.is_none() {
             let undo_at = self.undo.iter().map(|(at, _)| *at).min().unwrap_or(time);
-            let next = time.min(undo_at).min(self.upkeep_at);
+            let next = time
+                .min(undo_at)
+                .min(self.upkeep_at)
+                .min(self.sample_at)
+                .max(self.world.now);
             self.world.run_until(next);
-            if next == self.upkeep_at {
+            if next >= self.sample_at {
+                self.sample_at = next + SAMPLE;
+                self.look();
+            }
+            if next >= self.upkeep_at {
                 self.upkeep_at = next + UPKEEP;
                 self.look_after();
             }
@@ -212,6 +183,14 @@ impl Run {
         }
     }
 
+    fn look(&mut self) {
+        let found = self.stability.sample(&self.world);
+        let watched = self.watch.and_then(|watch| watch(&self.world));
+        if let Some(violation) = found.or(watched) {
+            self.world.violate(violation.property, violation.text);
+        }
+    }
+
     /// Hosts without any peer connect to somebody again; hosts without a leader allow elections.
     fn look_after(&mut self) {
         let running = self.world.running();
@@ -220,13 +199,16 @@ impl Run {
                 continue;
             };
             let (alone, leaderless) = (node.membership().is_empty(), node.leader().is_none());
-            let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
-            if let (true, Some(other)) = (alone, others.choose(&mut self.world.rng)) {
-                self.world.connect(slot, *other);
+            let complete = node.membership().len() + 1 == running.len();
+            if alone {
+                let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
+                if let Some(other) = others.choose(&mut self.world.rng) {
+                    self.world.connect(slot, *other);
+                }
             }
             if self.world.calm_since.is_some() {
                 let first = running[0];
-                for other in others {
+                for &other in running.iter().filter(|_| !complete) {
                     // Without their places those that were parted for long do not dial each other again.
                     if other == first || self.world.settings.member_hold < UNTIL_HEALED {
                         self.world.connect(slot, other);
@@ -241,112 +223,187 @@ impl Run {
 
     fn undo(&mut self, undo: Undo) {
         match undo {
-            Undo::Mend(cuts) => {
+            Undo::Cut(cuts) => {
                 for (from, to) in cuts {
-                    self.world.mend(from, to);
+                    self.world.cut(from, to);
+                }
+            }
+            Undo::Mend(cuts) => {
+                for (from, to) in &cuts {
+                    self.world.mend(*from, *to);
                 }
             }
             Undo::Resume(slot) => self.world.resume(slot),
             Undo::Start(slot) => {
-                if self.world.slots[slot].process.is_none() && !self.world.slots[slot].kicked {
-                    let running = self.world.running();
-                    self.world.start(slot);
-                    if let Some(contact) = running.choose(&mut self.world.rng) {
-                        self.world.connect(slot, *contact);
-                    }
-                }
+                let running = self.world.running();
+                let contact = running.choose(&mut self.world.rng).copied();
+                self.start(slot, contact);
             }
         }
     }
 
-    fn later(&mut self, least_ms: u64, most_ms: u64, undo: Undo) {
-        let wait = self.world.between(
-            Duration::from_millis(least_ms),
-            Duration::from_millis(most_ms),
-        );
-        self.undo.push((self.world.now + wait, undo));
+    pub(crate) fn start(&mut self, slot: usize, contact: Option<usize>) {
+        let place = &self.world.slots[slot];
+        if place.process.is_some() || place.kicked || self.plan.absent.contains(&slot) {
+            return;
+        }
+        self.world.start(slot);
+        if let Some(contact) = contact {
+            self.world.connect(slot, contact);
+        }
     }
 
-    fn inflict(&mut self, fault: Fault) {
-        let running = self.world.running();
-        let Some(&victim) = running.choose(&mut self.world.rng) else {
-            return;
+    fn later(&mut self, wait_ms: u64, undo: Undo) {
+        self.undo.push((self.world.now + ms(wait_ms), undo));
+    }
+
+    /// What hosts ask for is no violation of P14.
+    pub(crate) fn forget_reigns(&mut self) {
+        self.stability.reset();
+    }
+
+    pub(crate) fn resume_at(&mut self, slot: usize, time: Time) {
+        self.undo.push((time, Undo::Resume(slot)));
+    }
+
+    pub(crate) fn start_at(&mut self, slot: usize, time: Time) {
+        self.undo.push((time, Undo::Start(slot)));
+    }
+
+    /// The place that a fault meets, if a process runs there.
+    fn place_of(&self, who: Who) -> Option<usize> {
+        let slot = match who {
+            Who::Slot(slot) => slot,
+            Who::Leader => *self.world.leaders().first()?,
         };
-        match fault {
-            Fault::Crash => {
-                self.world.crash(victim);
-                self.later(100, 8_000, Undo::Start(victim));
+        self.world.slots[slot].process.as_ref().map(|_| slot)
+    }
+
+    fn inflict(&mut self, step: &Step) {
+        self.stability.inflicted(step, &self.world);
+        match step {
+            Step::Start { slot, contact } => {
+                let contact = self.world.slots[*contact]
+                    .process
+                    .as_ref()
+                    .map(|_| *contact);
+                let contact = contact.or_else(|| self.world.running().first().copied());
+                self.start(*slot, contact);
             }
-            Fault::Leave => {
-                self.world.leave(victim);
-                self.later(2_100, 8_000, Undo::Start(victim));
-            }
-            Fault::Pause => {
-                self.world.pause(victim);
-                self.later(50, 5_000, Undo::Resume(victim));
-            }
-            Fault::Partition => self.partition(),
-            Fault::CutPair => {
-                let other = *running.choose(&mut self.world.rng).expect("not empty");
-                let both = self.world.rng.random_bool(0.5);
-                if victim != other {
-                    let mut cuts = vec![(victim, other)];
-                    if both {
-                        cuts.push((other, victim));
-                    }
-                    self.cut(cuts);
+            Step::Crash { who, back_ms } => {
+                if let Some(slot) = self.place_of(*who) {
+                    self.world.crash(slot);
+                    self.later(*back_ms, Undo::Start(slot));
                 }
             }
-            Fault::SetLeader => {
-                for _ in 0..self.world.rng.random_range(1..=2) {
-                    let caller = *running.choose(&mut self.world.rng).expect("not empty");
-                    let target = *running.choose(&mut self.world.rng).expect("not empty");
-                    let target = self.world.slots[target].id.clone();
-                    let _ = self.world.command(caller, Command::SetLeader(target));
+            Step::Leave { who, back_ms } => {
+                if let Some(slot) = self.place_of(*who) {
+                    self.world.leave(slot);
+                    self.later(*back_ms, Undo::Start(slot));
                 }
             }
-            Fault::ToggleAuto => {
-                let enabled = self.world.rng.random_bool(0.5);
+            Step::Pause { who, for_ms } => {
+                if let Some(slot) = self.place_of(*who) {
+                    self.world.pause(slot);
+                    self.later(*for_ms, Undo::Resume(slot));
+                }
+            }
+            Step::Cut { from, to, for_ms } => {
+                let pairs = pairs(from, to);
+                self.cut(pairs, *for_ms);
+            }
+            Step::Isolate {
+                who,
+                deaf,
+                mute,
+                for_ms,
+            } => {
+                if let Some(slot) = self.place_of(*who) {
+                    let cuts = self.around(slot, *deaf, *mute);
+                    self.cut(cuts, *for_ms);
+                }
+            }
+            Step::Flap {
+                slot,
+                other,
+                period_ms,
+                times,
+            } => {
+                let cuts = match other {
+                    Some(other) if other == slot => return,
+                    Some(other) => vec![(*slot, *other), (*other, *slot)],
+                    None => self.around(*slot, true, true),
+                };
+                for time in 0..*times {
+                    self.later(2 * time * period_ms, Undo::Cut(cuts.clone()));
+                    self.later((2 * time + 1) * period_ms, Undo::Mend(cuts.clone()));
+                }
+            }
+            Step::SetLeader { calls } => {
+                for (caller, target) in calls {
+                    let target = self.world.slots[*target].id.clone();
+                    let _ = self.world.command(*caller, Command::SetLeader(target));
+                }
+            }
+            Step::Auto { slot, enabled } => {
                 let _ = self
                     .world
-                    .command(victim, Command::EnableAutoElection(enabled));
+                    .command(*slot, Command::EnableAutoElection(*enabled));
             }
-            Fault::Delay => self.world.settings.delay = draw_delay(&mut self.world),
-            Fault::Datagrams => {
-                self.world.datagram_loss = self.world.rng.random_range(0.0..0.6);
-                self.world.datagram_copies = self.world.rng.random_range(0.0..0.5);
+            Step::Delay { least_ms, most_ms } => {
+                self.world.settings.delay = (ms(*least_ms), ms(*most_ms));
             }
-            Fault::Join => {
-                let slot = self.world.rng.random_range(0..self.world.slots.len());
-                self.undo(Undo::Start(slot));
+            Step::SlowLink { from, to, more_ms } => {
+                self.world.slow.insert((*from, *to), ms(*more_ms));
             }
-            Fault::Reconnect => {
-                let other = *running.choose(&mut self.world.rng).expect("not empty");
-                self.world.connect(victim, other);
+            Step::Datagrams { loss, copies } => {
+                self.world.datagram_loss = f64::from(*loss) / 100.0;
+                self.world.datagram_copies = f64::from(*copies) / 100.0;
             }
-            Fault::Observe => {
-                let eligible = self.world.rng.random_bool(0.5);
-                self.world.set_eligible(victim, eligible);
-            }
-            Fault::Kick => self.kick(victim),
-            Fault::Limit => {
-                let max_peers = self.world.rng.random_range(0..100);
+            Step::StreamLoss { loss } => self.world.stream_loss = f64::from(*loss) / 100.0,
+            Step::Connect { from, to } => self.world.connect(*from, *to),
+            Step::Observe { slot, eligible } => self.world.set_eligible(*slot, *eligible),
+            Step::Kick { victim } => self.kick(*victim),
+            Step::Limit { max_peers } => {
                 for leader in self.world.leaders() {
                     // It leads, so it may.
-                    let _ = self.world.command(leader, Command::SetMaxPeers(max_peers));
+                    let _ = self.world.command(leader, Command::SetMaxPeers(*max_peers));
                 }
             }
+            Step::Priority { slot, priority } => {
+                let _ = self.world.command(*slot, Command::SetPriority(*priority));
+            }
+            Step::Transfer { target } => {
+                let target = self.world.slots[*target].id.clone();
+                for leader in self.world.leaders() {
+                    let transfer = Command::TransferLeadership(target.clone());
+                    let _ = self.world.command(leader, transfer);
+                }
+            }
+            Step::Yield => {
+                for leader in self.world.leaders() {
+                    let _ = self.world.command(leader, Command::YieldLeadership);
+                }
+            }
+            Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
         }
     }
 
-    /// Somebody who leads kicks; two at least are left.
+    /// Somebody who leads kicks; enough are left to have a leader.
     fn kick(&mut self, victim: usize) {
-        let left = self.world.slots.iter().filter(|slot| !slot.kicked).count();
-        let Some(leader) = self.world.leaders().choose(&mut self.world.rng).copied() else {
+        let out = |slot: &usize| self.plan.absent.contains(slot) || self.world.slots[*slot].kicked;
+        let left = (0..self.world.slots.len())
+            .filter(|slot| !out(slot))
+            .count();
+        let least = match self.world.settings.quorum {
+            QuorumPolicy::Dynamic => 2,
+            QuorumPolicy::Static { voters } => voters as usize / 2 + 1 + self.plan.observers.len(),
+        };
+        let Some(leader) = self.world.leaders().first().copied() else {
             return;
         };
         // It may be the only one that holds the other two together.
-        if left <= 2 || leader == victim || self.apart.is_some() {
+        if left <= least.max(2) || leader == victim || self.plan.apart.is_some() {
             return;
         }
         let kick = Command::Kick {
@@ -359,32 +416,28 @@ impl Run {
         }
     }
 
-    /// Splits the places into two groups, both ways or one way.
-    fn partition(&mut self) {
-        let sides: Vec<bool> = (0..self.world.slots.len())
-            .map(|_| self.world.rng.random_bool(0.5))
-            .collect();
-        let one_way = self.world.rng.random_bool(0.25);
+    /// The directions towards a place, and those from it.
+    pub(crate) fn around(&self, slot: usize, deaf: bool, mute: bool) -> Vec<(usize, usize)> {
+        let others = (0..self.world.slots.len()).filter(|other| *other != slot);
         let mut cuts = Vec::new();
-        for from in 0..sides.len() {
-            for to in 0..sides.len() {
-                if sides[from] != sides[to] && (sides[from] || !one_way) {
-                    cuts.push((from, to));
-                }
+        for other in others {
+            if deaf {
+                cuts.push((other, slot));
+            }
+            if mute {
+                cuts.push((slot, other));
             }
         }
-        self.cut(cuts);
+        cuts
     }
 
-    fn cut(&mut self, cuts: Vec<(usize, usize)>) {
-        for (from, to) in &cuts {
-            self.world.cut(*from, *to);
-        }
-        self.later(100, 8_000, Undo::Mend(cuts));
+    pub(crate) fn cut(&mut self, cuts: Vec<(usize, usize)>, for_ms: u64) {
+        self.undo(Undo::Cut(cuts.clone()));
+        self.later(for_ms, Undo::Mend(cuts));
     }
 
     /// All faults end at once; whoever is down starts again.
-    fn heal(&mut self) {
+    pub(crate) fn heal(&mut self) {
         if self.world.violation.is_some() {
             return;
         }
@@ -393,10 +446,15 @@ impl Run {
             .add(self.world.now, format_args!("---- healing ----"));
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
-        for (_, undo) in std::mem::take(&mut self.undo) {
-            self.undo(undo);
+        self.world.stream_loss = 0.0;
+        self.world.settings.disk = (ms(1), ms(10));
+        self.undo.clear();
+        self.world.mend_all();
+        if let Some((one, other)) = self.plan.apart {
+            self.world.cut_both(one, other);
         }
         for slot in 0..self.world.slots.len() {
+            self.world.resume(slot);
             let leaving = self.world.slots[slot]
                 .process
                 .as_ref()
@@ -413,22 +471,28 @@ impl Run {
                 .set_eligible(slot, self.world.slots[slot].eligible);
         }
         // What is still under way was delayed by the last of the faults.
-        self.world.calm_since = Some(self.world.now + Duration::from_millis(400));
+        let under_way = self.world.now + ms(400);
+        self.world.calm_since = Some(self.world.quiet_at().max(under_way));
     }
 
-    /// One leader for all within the bound (P9), and the same from then on (P14).
-    fn settle(&mut self) {
-        let bound = self.world.settings.election_timeout_max * 2 + VIEW_BOUND;
-        let deadline = self.world.now + bound;
+    /// One leader for all within the bound (P9).
+    pub(crate) fn settle(&mut self) {
+        if self.world.violation.is_some() {
+            return;
+        }
+        let bound = slowest_clock(self.world.settings.election_timeout_max * 2) + VIEW_BOUND;
+        let from = self.world.calm_since.unwrap_or(self.world.now);
+        let deadline = from.max(self.world.now) + bound;
         // Messages from before the agreement may still be under way when it is first seen.
         let mut agreed = (None, self.world.now);
         while self.world.violation.is_none() {
-            self.run_until(self.world.now + Duration::from_millis(100));
+            self.run_until(self.world.now + ms(100));
             let leader = self.world.settled().filter(|_| self.is_mesh());
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }
-            if leader.is_some() && self.world.now.since(agreed.1) >= SETTLED {
+            let calm = self.world.now >= from;
+            if leader.is_some() && calm && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
             if self.world.now > deadline {
@@ -437,11 +501,20 @@ impl Run {
                     .violate("P9", format!("no agreement after {bound:?}: {text}"));
             }
         }
+    }
+
+    /// The agreed leader stays, and nobody says anything about elections (P14).
+    fn quiet(&mut self) {
         let leader = self.world.agreed();
         let spoken = self.world.election_messages;
-        let until = self.world.now + QUIET;
+        let long = if self.world.slots.len() > 16 {
+            SETTLED
+        } else {
+            QUIET
+        };
+        let until = self.world.now + long;
         while self.world.violation.is_none() && self.world.now < until {
-            self.run_until(self.world.now + Duration::from_millis(100));
+            self.run_until(self.world.now + ms(100));
             if self.world.agreed() != leader {
                 let text = self.world.describe();
                 self.world
@@ -459,7 +532,7 @@ impl Run {
     }
 }
 
-impl Run {
+impl Run<'_> {
     /// Where every member's word counts, all go by one limit whom its leader can reach.
     fn same_limit(&mut self) {
         let running = self.world.running().into_iter();
@@ -467,56 +540,48 @@ impl Run {
             .filter_map(|slot| self.world.node(slot).map(Node::max_peers))
             .collect();
         let anyone = self.world.settings.authority == Authority::Anyone;
-        if limits.len() > 1 && anyone && self.apart.is_none() {
+        if limits.len() > 1 && anyone && self.plan.apart.is_none() {
             let text = format!("{limits:?} are all in force");
             self.world.violate("limit", text);
         }
     }
 
     /// Whether all pairs are linked that can be.
-    fn is_mesh(&self) -> bool {
-        let all = 0..self.world.slots.len();
-        let mut pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
-        pairs.all(|(a, b)| {
-            let apart = self
+    pub(crate) fn is_mesh(&self) -> bool {
+        let places = &self.world.slots;
+        let is_in = |slot: &usize| {
+            !places[*slot].kicked && !self.plan.absent.contains(slot) && !self.is_down(*slot)
+        };
+        let all: Vec<usize> = (0..places.len()).filter(is_in).collect();
+        let apart = |a, b| {
+            self.plan
                 .apart
-                .is_some_and(|pair| pair == (a, b) || pair == (b, a));
-            let out = self.world.slots[a].kicked || self.world.slots[b].kicked;
-            a == b || apart || out || self.world.is_linked(a, b)
+                .is_some_and(|pair| pair == (a, b) || pair == (b, a))
+        };
+        all.iter().enumerate().all(|(index, a)| {
+            let mut others = all[index + 1..].iter();
+            others.all(|b| apart(*a, *b) || self.world.is_linked(*a, *b))
         })
     }
+
+    /// Whether the run has taken a process down itself, after healing.
+    fn is_down(&self, slot: usize) -> bool {
+        self.world.calm_since.is_none() && self.world.slots[slot].process.is_none()
+    }
+
+    /// Whether an assigned leader's place would be held after its loss.
+    pub(crate) fn is_held(&self, leader: usize) -> bool {
+        let assigned = self
+            .world
+            .node(leader)
+            .and_then(Node::leader_stamp)
+            .is_some_and(|record| record.assigned);
+        assigned && self.world.settings.recovery == Recovery::Hold
+    }
 }
 
-fn draw_delay(world: &mut World) -> (Duration, Duration) {
-    let most = *[2, 10, 40, 150].choose(&mut world.rng).expect("not empty");
-    let most = Duration::from_millis(most);
-    let least = world.between(Duration::from_millis(1), most);
-    (least, most)
-}
-
-fn draw_settings(world: &mut World) -> Settings {
-    let mut settings = Settings {
-        delay: draw_delay(world),
-        lateness: world.between(Duration::ZERO, Duration::from_millis(3)),
-        ..Settings::default()
-    };
-    if world.rng.random_bool(0.15) {
-        settings.merge = MergePolicy::HighestTerm;
-    }
-    if world.rng.random_bool(0.15) {
-        settings.authority = Authority::LeaderOnly;
-    }
-    if world.rng.random_bool(0.5) {
-        settings.recovery = Recovery::AutoElect;
-    }
-    if world.rng.random_bool(0.25) {
-        settings.member_hold = world.between(Duration::from_secs(1), Duration::from_secs(8));
-    }
-    if world.rng.random_bool(0.1) {
-        settings.heartbeat_interval = Duration::from_millis(200);
-        settings.heartbeat_timeout = Duration::from_millis(600);
-        settings.election_timeout_min = Duration::from_millis(600);
-        settings.election_timeout_max = Duration::from_millis(1200);
-    }
-    settings
+/// Every direction from one of the first to one of the second.
+pub(crate) fn pairs(from: &[usize], to: &[usize]) -> Vec<(usize, usize)> {
+    let each = from.iter().flat_map(|a| to.iter().map(|b| (*a, *b)));
+    each.filter(|(a, b)| a != b).collect()
 }

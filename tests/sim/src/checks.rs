@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use meta_mystia_network::core::election::record::{Record, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, Role, majority_threshold};
+use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::election::record::{Epoch, Record, Saved, Stamp};
+use meta_mystia_network::core::election::rules::{Campaign, Role, votes_needed};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Event, LeftReason, Output};
-use meta_mystia_network::core::wire::{ElectionMessage, Message};
+use meta_mystia_network::core::wire::{ElectionMessage, Message, QuorumPolicy};
 
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +38,10 @@ pub struct Seen<'a> {
     pub leads_under: Option<&'a Record>,
     pub campaign: Option<&'a Campaign>,
     pub won: Option<&'a Campaign>,
-    pub members: Vec<&'a PeerId>,
-    /// The linked peers that may vote.
+    /// The linked peers, where they may have changed, and how many they are.
+    pub members: Option<Vec<&'a PeerId>>,
+    pub members_count: usize,
+    /// The linked peers that may vote, where a round was opened.
     pub eligible: Vec<&'a PeerId>,
     /// Whether this node itself may vote and lead.
     pub may_lead: bool,
@@ -50,6 +53,8 @@ struct Life {
     id: PeerId,
     record: Record,
     votes: BTreeMap<Stamp, PeerId>,
+    /// Those of them that others were told.
+    told_votes: BTreeMap<Stamp, PeerId>,
     told: Option<PeerId>,
     /// Who is joined, and in which of its lives.
     joined: BTreeMap<PeerId, u64>,
@@ -62,16 +67,48 @@ struct Life {
     led_under: Option<Record>,
     followed: Option<(Stamp, PeerId)>,
     round: u64,
+    /// Whether its host allowed elections again after an assigned leader was lost.
+    released: bool,
+    /// Whether what it says survives it: the quorum is static.
+    kept: bool,
 }
 
 /// See the module's text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Checker {
     lives: BTreeMap<usize, Life>,
     /// Who said to have voted for whom, in the whole room.
     granted: BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
     /// How often each peer started, for the rule that nobody is shown who said farewell and did not return.
     births: BTreeMap<PeerId, u64>,
+    /// What happens when an assigned leader is lost.
+    pub recovery: Recovery,
+    /// Who counts for a majority.
+    pub quorum: QuorumPolicy,
+    /// The votes that earlier processes of a place told others, where those must survive them.
+    pasts: BTreeMap<usize, BTreeMap<Stamp, PeerId>>,
+    /// Who was elected in each (epoch, term), where the quorum is static.
+    elected: BTreeMap<Stamp, PeerId>,
+    /// The highest term of every epoch that anybody has shown.
+    highest: BTreeMap<Epoch, u64>,
+    /// The campaigns of each (epoch, term), and whether one of them was won.
+    terms: BTreeMap<Stamp, (BTreeSet<usize>, bool)>,
+}
+
+impl Default for Checker {
+    fn default() -> Self {
+        Self {
+            lives: BTreeMap::new(),
+            granted: BTreeMap::new(),
+            births: BTreeMap::new(),
+            recovery: Recovery::Hold,
+            quorum: QuorumPolicy::Dynamic,
+            pasts: BTreeMap::new(),
+            elected: BTreeMap::new(),
+            highest: BTreeMap::new(),
+            terms: BTreeMap::new(),
+        }
+    }
 }
 
 type Checked = Result<(), Violation>;
@@ -88,15 +125,22 @@ fn ensure(holds: bool, property: &'static str, text: impl FnOnce() -> String) ->
 }
 
 impl Checker {
-    /// A process started.
-    pub fn born(&mut self, slot: usize, id: &PeerId) {
+    /// A process started. Where the quorum is static, `disk` is what earlier ones of its place kept: it must
+    /// go by that, and by every vote that they gave.
+    pub fn born(&mut self, slot: usize, id: &PeerId, disk: Option<Option<&Saved>>) {
+        let past = disk.map(|_| self.pasts.remove(&slot).unwrap_or_default());
+        let kept = past.is_some();
+        let past = past.unwrap_or_default();
         *self.births.entry(id.clone()).or_insert(0) += 1;
         self.lives.insert(
             slot,
             Life {
                 id: id.clone(),
-                record: Record::default(),
-                votes: BTreeMap::new(),
+                record: disk
+                    .flatten()
+                    .map_or_else(Record::default, |saved| saved.record.clone()),
+                votes: past.clone(),
+                told_votes: past,
                 told: None,
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
@@ -105,13 +149,53 @@ impl Checker {
                 led_under: None,
                 followed: None,
                 round: 0,
+                released: false,
+                kept,
             },
         );
     }
 
+    /// A host allowed elections while its node knew no leader.
+    pub fn released(&mut self, slot: usize) {
+        if let Some(life) = self.lives.get_mut(&slot) {
+            life.released = true;
+        }
+    }
+
+    /// Whether the node of `slot` has opened no round of that number before.
+    pub fn is_new_round(&self, slot: usize, round: u64) -> bool {
+        self.lives
+            .get(&slot)
+            .is_some_and(|life| life.round != round)
+    }
+
+    /// The newest epoch that anybody has ever shown.
+    pub fn newest_epoch(&self) -> Epoch {
+        let newest = self.highest.last_key_value();
+        newest.map(|(epoch, _)| epoch.clone()).unwrap_or_default()
+    }
+
+    /// The highest term of an epoch that anybody has ever shown.
+    pub fn highest_term(&self, epoch: &Epoch) -> u64 {
+        self.highest.get(epoch).copied().unwrap_or(0)
+    }
+
+    /// Terms above `stamp` in its epoch for which one node alone asked, and that nobody won (P15).
+    pub fn wasted_terms(&self, stamp: &Stamp) -> Vec<u64> {
+        let above = self.terms.range(stamp.clone()..);
+        above
+            .skip_while(|(at, _)| *at == stamp)
+            .take_while(|(at, _)| at.epoch == stamp.epoch)
+            .filter(|(_, (candidates, won))| candidates.len() == 1 && !won)
+            .map(|(at, _)| at.term)
+            .collect()
+    }
+
     /// A process ended.
     pub fn died(&mut self, slot: usize) {
-        self.lives.remove(&slot);
+        if let Some(life) = self.lives.remove(&slot).filter(|life| life.kept) {
+            self.pasts.insert(slot, life.told_votes);
+        }
     }
 
     /// What a node did and shows after one input.
@@ -137,6 +221,11 @@ impl Checker {
                     let voters = self.granted.entry((envelope.stamp.clone(), to.clone()));
                     voters.or_default().insert(life.id.clone());
                     life.vote(&envelope.stamp, to)?;
+                    life.told_votes.insert(envelope.stamp.clone(), to.clone());
+                }
+                if let Message::Election(ElectionMessage::VoteRequest { .. }) = &envelope.message {
+                    life.told_votes
+                        .insert(envelope.stamp.clone(), life.id.clone());
                 }
                 ensure(
                     life.joined.contains_key(to) || farewell(&envelope.message),
@@ -213,6 +302,14 @@ impl Checker {
             return Ok(());
         };
         let id = &life.id;
+        let older_epoch = seen.record.stamp.epoch < life.record.stamp.epoch;
+        let falls_to_election = older_epoch && !seen.record.assigned;
+        ensure(!falls_to_election, "P7", || {
+            format!(
+                "{id} left {:?} for an older epoch: {:?}",
+                life.record, seen.record
+            )
+        })?;
         ensure(*seen.record >= life.record, "P3", || {
             format!(
                 "the record of {id} fell from {:?} to {:?}",
@@ -222,8 +319,11 @@ impl Checker {
         ensure(life.told.as_ref() == seen.leader, "P8", || {
             format!("{id} was told {:?} and shows {:?}", life.told, seen.leader)
         })?;
-        let members = seen.members.iter().copied();
-        ensure(life.joined.keys().eq(members), "P8", || {
+        let same = match &seen.members {
+            Some(members) => life.joined.keys().eq(members.iter().copied()),
+            None => life.joined.len() == seen.members_count,
+        };
+        ensure(same, "P8", || {
             format!("{id} was told {:?} and has {:?}", life.joined, seen.members)
         })?;
         ensure(
@@ -241,6 +341,7 @@ impl Checker {
         ensure(!idle, "P6", || {
             format!("{id} may not lead and is {:?}", seen.role)
         })?;
+        life.holds(seen, self.recovery)?;
         if let Some(voted_for) = seen.voted_for {
             life.vote(&seen.record.stamp, voted_for)?;
         }
@@ -248,13 +349,40 @@ impl Checker {
         life.electorate(seen)?;
         if seen.leads_under != life.led_under.as_ref() {
             if let Some(record) = seen.leads_under {
-                life.elected(record, seen.won, &self.granted)?;
+                let by_votes = life.elected(record, seen.won, &self.granted, self.quorum)?;
+                if by_votes && life.kept {
+                    one_elected(&mut self.elected, record)?;
+                }
             }
             life.led_under = seen.leads_under.cloned();
         }
-        if life.record != *seen.record {
-            life.record = seen.record.clone();
+        if life.record == *seen.record {
+            return Ok(());
         }
+        if seen.record.assigned {
+            life.released = false;
+        }
+        life.record = seen.record.clone();
+        self.term_shown(slot, seen)
+    }
+
+    /// P15: nobody leaps over a term, whoever shows it first.
+    fn term_shown(&mut self, slot: usize, seen: &Seen<'_>) -> Checked {
+        let Stamp { epoch, term } = &seen.record.stamp;
+        // Whoever opens an epoch chooses its first term; after a restart it can open the same one again.
+        let opens = epoch.assigner.is_some()
+            && epoch.assigner.as_ref() == self.lives.get(&slot).map(|life| &life.id);
+        let highest = self.highest_term(epoch);
+        ensure(opens || *term <= highest + 1, "P15", || {
+            format!("term {term} follows term {highest} in {epoch:?}")
+        })?;
+        let highest = self.highest.entry(epoch.clone()).or_insert(0);
+        *highest = (*term).max(*highest);
+        let (candidates, won) = self.terms.entry(seen.record.stamp.clone()).or_default();
+        if seen.campaign.is_some() {
+            candidates.insert(slot);
+        }
+        *won |= seen.record.leader.is_some();
         Ok(())
     }
 }
@@ -331,13 +459,40 @@ impl Life {
         )
     }
 
-    /// P5: a leadership is assigned, issued by the leader itself, or elected.
+    /// P7: while an assigned leader is shown, nobody campaigns; under Hold nobody does after it was lost
+    /// either, until a host allows it.
+    fn holds(&self, seen: &Seen<'_>, recovery: Recovery) -> Checked {
+        let campaigns = matches!(seen.role, Role::PreCandidate | Role::Candidate);
+        if !campaigns || !seen.record.assigned {
+            return Ok(());
+        }
+        let shown = seen.leader.is_some() && seen.leader == seen.record.leader.as_ref();
+        ensure(!shown, "P7", || {
+            format!(
+                "{} campaigns beside the assigned {:?}",
+                self.id, seen.leader
+            )
+        })?;
+        ensure(
+            recovery == Recovery::AutoElect || self.released,
+            "P7",
+            || {
+                format!(
+                    "{} campaigns after the assigned {:?} was lost, and nobody allowed it",
+                    self.id, seen.record.leader
+                )
+            },
+        )
+    }
+
+    /// P5: a leadership is assigned, issued by the leader itself, or elected; tells whether it is elected.
     fn elected(
         &self,
         record: &Record,
         won: Option<&Campaign>,
         granted: &BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
-    ) -> Checked {
+        quorum: QuorumPolicy,
+    ) -> Result<bool, Violation> {
         let id = &self.id;
         ensure(record.leader.as_ref() == Some(id), "P5", || {
             format!("{id} leads under {record:?}")
@@ -349,11 +504,12 @@ impl Life {
         let new_epoch = *epoch != self.record.stamp.epoch;
         let issued = new_epoch && epoch.assigner.as_ref() == Some(id) && self.led_under.is_some();
         if record.assigned || issued {
-            return Ok(());
+            return Ok(false);
         }
         let Some(won) = won else {
-            return ensure(false, "P5", || {
-                format!("{id} leads under {record:?} without votes")
+            return Err(Violation {
+                property: "P5",
+                text: format!("{id} leads under {record:?} without votes"),
             });
         };
         let voters = granted.get(&(record.stamp.clone(), id.clone()));
@@ -367,13 +523,30 @@ impl Life {
                 won.granted
             )
         })?;
-        let threshold = majority_threshold(won.electorate.len());
+        let threshold = votes_needed(quorum, won.electorate.len());
         ensure(
             won.granted.is_subset(&won.electorate) && won.granted.len() >= threshold,
             "P5",
             || format!("{id} leads with {:?} of {:?}", won.granted, won.electorate),
-        )
+        )?;
+        Ok(true)
     }
+}
+
+/// P1: one (epoch, term) has one elected leader in the whole room.
+fn one_elected(elected: &mut BTreeMap<Stamp, PeerId>, record: &Record) -> Checked {
+    let Some(leader) = &record.leader else {
+        return Ok(());
+    };
+    let first = elected
+        .entry(record.stamp.clone())
+        .or_insert_with(|| leader.clone());
+    ensure(first == leader, "P1", || {
+        format!(
+            "{first} and {leader} were both elected in {:?}",
+            record.stamp
+        )
+    })
 }
 
 fn is_vote(output: &Output) -> bool {
@@ -394,276 +567,5 @@ fn farewell(message: &Message) -> bool {
     matches!(message, Message::LeaveAck | Message::Leave { .. })
 }
 
-/// Wrong histories: each must be reported, or the runs prove nothing.
 #[cfg(test)]
-mod tests {
-    use meta_mystia_network::core::election::LeaderReason;
-    use meta_mystia_network::core::election::record::Epoch;
-    use meta_mystia_network::core::id::Incarnation;
-    use meta_mystia_network::core::wire::Envelope;
-
-    use super::*;
-
-    fn id(name: &str) -> PeerId {
-        PeerId::new(name).expect("a name")
-    }
-
-    fn stamp(term: u64) -> Stamp {
-        Stamp {
-            epoch: Epoch::default(),
-            term,
-        }
-    }
-
-    fn record(term: u64, leader: &str) -> Record {
-        Record {
-            stamp: stamp(term),
-            leader: Some(id(leader)),
-            assigned: false,
-        }
-    }
-
-    fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
-        Seen {
-            record,
-            leader,
-            role: Role::Follower,
-            voted_for: None,
-            leads_under: None,
-            campaign: None,
-            won: None,
-            members: Vec::new(),
-            eligible: Vec::new(),
-            may_lead: true,
-        }
-    }
-
-    fn checker() -> Checker {
-        let mut checker = Checker::default();
-        checker.born(0, &id("m"));
-        checker
-    }
-
-    fn shown(leader: &str) -> Output {
-        Output::Event(Event::LeaderChanged {
-            leader: Some(id(leader)),
-            reason: LeaderReason::Elected,
-        })
-    }
-
-    fn joined(peer: &str) -> Output {
-        Output::Event(Event::Joined(id(peer)))
-    }
-
-    fn property(checked: Checked) -> &'static str {
-        checked.err().map_or("", |violation| violation.property)
-    }
-
-    fn vote(term: u64, candidate: &str) -> Output {
-        Output::Transmit {
-            to: id(candidate),
-            envelope: Envelope {
-                incarnation: Incarnation {
-                    started_us: 1,
-                    random: 1,
-                },
-                stamp: stamp(term),
-                message: Message::Election(ElectionMessage::VoteResponse {
-                    round: 1,
-                    voter: id("m"),
-                    granted: true,
-                    record: Record::undecided(stamp(term)),
-                    live: None,
-                }),
-            },
-        }
-    }
-
-    #[test]
-    fn going_back_to_a_smaller_leader_of_the_term_is_reported() {
-        let mut checker = checker();
-        let (larger, smaller) = (id("z"), id("a"));
-        let first = record(1, "z");
-        assert_eq!(
-            checker.observe(0, &[shown("z")], &seen(&first, Some(&larger))),
-            Ok(())
-        );
-        let mut life = checker.lives.remove(&0).expect("born");
-        let back = record(1, "a");
-        assert_eq!(property(life.follows(&seen(&back, Some(&smaller)))), "P2");
-        let next_term = record(2, "a");
-        assert_eq!(life.follows(&seen(&next_term, Some(&smaller))), Ok(()));
-    }
-
-    #[test]
-    fn a_record_that_falls_is_reported() {
-        let mut checker = checker();
-        let high = record(2, "a");
-        assert_eq!(checker.observe(0, &[], &seen(&high, None)), Ok(()));
-        let low = record(1, "z");
-        assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P3");
-    }
-
-    #[test]
-    fn two_votes_in_a_term_are_reported() {
-        let mut checker = checker();
-        let undecided = Record::undecided(stamp(1));
-        let both = ["a", "b"].map(id);
-        let mut now = seen(&undecided, None);
-        now.members = both.iter().collect();
-        let outputs = [joined("a"), joined("b"), vote(1, "a"), vote(1, "a")];
-        assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
-        assert_eq!(property(checker.observe(0, &[vote(1, "b")], &now)), "P4");
-    }
-
-    #[test]
-    fn a_vote_beside_the_own_candidacy_is_reported() {
-        let mut checker = checker();
-        let (undecided, me) = (Record::undecided(stamp(1)), id("m"));
-        let mut now = seen(&undecided, None);
-        now.voted_for = Some(&me);
-        assert_eq!(checker.observe(0, &[], &now), Ok(()));
-        let outputs = [joined("a"), vote(1, "a")];
-        assert_eq!(property(checker.observe(0, &outputs, &now)), "P4");
-    }
-
-    fn lead<'a>(record: &'a Record, me: &'a PeerId, won: Option<&'a Campaign>) -> Seen<'a> {
-        Seen {
-            role: Role::Leader,
-            leads_under: Some(record),
-            won,
-            ..seen(record, Some(me))
-        }
-    }
-
-    fn campaign(electorate: &[&str], granted: &[&str]) -> Campaign {
-        let set = |names: &[&str]| names.iter().map(|name| id(name)).collect();
-        Campaign {
-            round: 1,
-            electorate: set(electorate),
-            granted: set(granted),
-            refused: BTreeSet::new(),
-            needed: majority_threshold(electorate.len()),
-        }
-    }
-
-    #[test]
-    fn a_leader_without_its_majority_is_reported() {
-        let (me, mine) = (id("m"), record(1, "m"));
-        let outputs = [shown("m")];
-        assert_eq!(
-            property(checker().observe(0, &outputs, &lead(&mine, &me, None))),
-            "P5"
-        );
-        let short = campaign(&["a", "b", "m"], &["m"]);
-        assert_eq!(
-            property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&short)))),
-            "P5"
-        );
-        let invented = campaign(&["a", "b", "m"], &["a", "m"]);
-        assert_eq!(
-            property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&invented)))),
-            "P5"
-        );
-        let alone = campaign(&["m"], &["m"]);
-        assert_eq!(
-            checker().observe(0, &outputs, &lead(&mine, &me, Some(&alone))),
-            Ok(())
-        );
-    }
-
-    #[test]
-    fn an_observer_that_leads_is_reported() {
-        let (me, mine, alone) = (id("m"), record(1, "m"), campaign(&["m"], &["m"]));
-        let mut now = lead(&mine, &me, Some(&alone));
-        now.may_lead = false;
-        assert_eq!(property(checker().observe(0, &[shown("m")], &now)), "P6");
-    }
-
-    #[test]
-    fn an_observer_that_votes_is_reported() {
-        let (mut checker, undecided) = (checker(), Record::undecided(stamp(1)));
-        let candidate = id("a");
-        let mut now = seen(&undecided, None);
-        now.members = vec![&candidate];
-        now.may_lead = false;
-        let outputs = [joined("a"), vote(1, "a")];
-        assert_eq!(property(checker.observe(0, &outputs, &now)), "P6");
-    }
-
-    #[test]
-    fn a_kicked_peer_that_is_linked_again_is_reported() {
-        let none = Record::default();
-        let left = Output::Event(Event::Left {
-            peer: id("a"),
-            why: LeftReason::Kicked,
-            code: 0,
-            bytes: Vec::new(),
-        });
-        let outputs = [joined("a"), left, joined("a")];
-        assert_eq!(
-            property(checker().observe(0, &outputs, &seen(&none, None))),
-            "kick"
-        );
-    }
-
-    #[test]
-    fn leader_events_that_say_nothing_or_something_else_are_reported() {
-        let (other, none) = (id("a"), Record::default());
-        let twice = [shown("a"), shown("a")];
-        assert_eq!(
-            property(checker().observe(0, &twice, &seen(&none, Some(&other)))),
-            "P8"
-        );
-        assert_eq!(
-            property(checker().observe(0, &[], &seen(&none, Some(&other)))),
-            "P8"
-        );
-        assert_eq!(
-            property(checker().observe(0, &[shown("a")], &seen(&none, None))),
-            "P8"
-        );
-    }
-
-    #[test]
-    fn a_leader_that_said_farewell_is_reported() {
-        let mut checker = checker();
-        checker.born(1, &id("a"));
-        let (gone, none) = (id("a"), Record::default());
-        let left = Output::Event(Event::Left {
-            peer: id("a"),
-            why: LeftReason::Left,
-            code: 0,
-            bytes: Vec::new(),
-        });
-        let outputs = [joined("a"), left, shown("a")];
-        assert_eq!(
-            property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))),
-            "P8"
-        );
-    }
-
-    #[test]
-    fn membership_events_that_do_not_alternate_are_reported() {
-        let none = Record::default();
-        let twice = [joined("a"), joined("a")];
-        assert_eq!(
-            property(checker().observe(0, &twice, &seen(&none, None))),
-            "P8"
-        );
-        let left = Output::Event(Event::Left {
-            peer: id("a"),
-            why: LeftReason::Lost,
-            code: 0,
-            bytes: Vec::new(),
-        });
-        assert_eq!(
-            property(checker().observe(0, &[left], &seen(&none, None))),
-            "P8"
-        );
-        assert_eq!(
-            property(checker().observe(0, &[joined("a")], &seen(&none, None))),
-            "P8"
-        );
-    }
-}
+mod tests;

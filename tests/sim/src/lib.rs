@@ -4,11 +4,18 @@
 //! feeds real [`Node`](meta_mystia_network::core::node::Node)s with messages, faults and time, and checks
 //! after every input what they say and show. One `u64` decides a whole run.
 
+pub mod bounds;
 pub mod chaos;
 pub mod checks;
+pub mod clock;
 pub mod explorer;
+pub mod fingerprint;
 pub mod links;
+pub mod plan;
 pub mod regressions;
+pub mod shrink;
+pub mod sometimes;
+pub mod stability;
 pub mod trace;
 pub mod world;
 

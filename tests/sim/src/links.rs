@@ -20,6 +20,8 @@ use crate::world::{Happening, World};
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// A dial that the host asked for fails after this.
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Losses of one packet, at most.
+const MAX_LOSSES: u32 = 5;
 
 /// The end that dialled, and the one that accepted.
 const DIALLER: usize = 0;
@@ -39,6 +41,8 @@ enum Item {
 struct Pipe {
     items: VecDeque<(Time, Item)>,
     last: Option<Time>,
+    /// When something last arrived at the other end.
+    arrived: Option<Time>,
 }
 
 /// A link, from the acceptor's Hello on.
@@ -139,8 +143,16 @@ impl World {
         self.mend(b, a);
     }
 
+    /// Ends all cuts.
+    pub fn mend_all(&mut self) {
+        self.cuts.clear();
+        self.trace
+            .add(self.now, format_args!("all cuts are mended"));
+        self.unblock();
+    }
+
     pub fn is_cut(&self, from: usize, to: usize) -> bool {
-        self.cuts.contains_key(&(from, to))
+        !self.cuts.is_empty() && self.cuts.contains_key(&(from, to))
     }
 
     /// Whether both ends hold one link, and both directions work.
@@ -155,9 +167,53 @@ impl World {
         }
     }
 
-    fn delay(&mut self) -> Duration {
+    fn delay(&mut self, from: usize, to: usize) -> Duration {
         let (least, most) = self.settings.delay;
-        self.between(least, most)
+        let slow = self.slow.get(&(from, to)).copied().unwrap_or_default();
+        self.between(least, most) + slow
+    }
+
+    /// Round trip of the slowest link.
+    pub fn max_rtt(&self) -> Duration {
+        let slow = |(&(a, b), one_way): (&(usize, usize), &Duration)| {
+            *one_way + self.slow.get(&(b, a)).copied().unwrap_or_default()
+        };
+        let slowest = self.slow.iter().map(slow).max().unwrap_or_default();
+        self.settings.delay.1 * 2 + slowest
+    }
+
+    /// What losses add to the trip of one packet: it is sent again after a probe timeout, which doubles
+    /// (RFC 9002 section 6.2), here of a round trip and its eighth, or of 25 ms more than that.
+    fn retransmissions(&mut self) -> Duration {
+        let mut waits = Duration::ZERO;
+        if self.stream_loss > 0.0 {
+            let rtt = self.settings.delay.1 * 2;
+            let mut timeout = (rtt * 9 / 8).max(rtt + Duration::from_millis(25));
+            for _ in 0..MAX_LOSSES {
+                if !self.rng.random_bool(self.stream_loss) {
+                    break;
+                }
+                self.sometimes.packets_lost += 1;
+                waits += timeout;
+                timeout *= 2;
+            }
+        }
+        waits
+    }
+
+    /// When something last arrived at `to` on its present link with `from`.
+    pub fn last_arrival(&self, from: usize, to: usize) -> Option<Time> {
+        let process = self.slots[to].process.as_ref()?;
+        let link = self.links.get(process.sessions.get(&from)?)?;
+        link.pipes[link.end_of(from)].arrived
+    }
+
+    /// When the last of what is under way on the control streams arrives.
+    pub fn quiet_at(&self) -> Time {
+        let pipes = self.links.values().flat_map(|link| &link.pipes);
+        let open = pipes.filter(|pipe| !pipe.items.is_empty());
+        let last = open.filter_map(|pipe| pipe.last).max();
+        last.unwrap_or(self.now).max(self.now)
     }
 
     fn is_paused(&self, slot: usize) -> bool {
@@ -220,10 +276,10 @@ impl World {
             self.now,
             format_args!("{} dials {}", self.slots[from].id, dial.peer),
         );
+        // Addresses stay with their places, and so do names.
         let to = self
-            .slots
-            .iter()
-            .position(|slot| dial.addresses.contains(&slot.address));
+            .slot_of(&dial.peer)
+            .filter(|to| dial.addresses.contains(&self.slots[*to].address));
         let busy = |to: &usize| !self.dials.values().any(|d| d.from == from && d.to == *to);
         match to.filter(busy) {
             Some(to) => self.dial(from, to, Some(dial.key)),
@@ -255,7 +311,11 @@ impl World {
             },
         );
         // TLS and the PAKE take two round trips before the Hello.
-        let handshake = (0..4).fold(Duration::ZERO, |sum, _| sum + self.delay());
+        let trips = [(from, to), (to, from), (from, to), (to, from)];
+        let handshake = trips
+            .into_iter()
+            .fold(Duration::ZERO, |sum, (a, b)| sum + self.delay(a, b));
+        let handshake = handshake + self.retransmissions();
         self.at(
             self.now + handshake,
             Happening::Wire(Wire::SayHello { dial }),
@@ -284,7 +344,7 @@ impl World {
             return;
         };
         let to_life = self.slots[to].life;
-        let at = self.now + self.delay();
+        let at = self.now + self.delay(from, to);
         let arrives = Wire::HelloArrives {
             dial,
             to_life,
@@ -308,8 +368,8 @@ impl World {
             listen_port: place.address.port(),
             max_message_size: 262_144,
             eligible: process.eligible,
-            priority: 0,
-            side: process.node.side(self.now),
+            priority: process.node.standing_of_myself().1,
+            side: process.node.side(process.clock.local(self.now)),
             join_payload: Vec::new(),
         })
     }
@@ -380,7 +440,7 @@ impl World {
         let Some(process) = &mut self.slots[to].process else {
             return;
         };
-        let said = process.node.side(self.now);
+        let said = process.node.side(process.clock.local(self.now));
         self.made += 1;
         let id = self.made;
         pending.link = Some(id);
@@ -486,7 +546,9 @@ impl World {
     }
 
     fn refuse(&mut self, dial: u64, hopeless: bool) {
-        let at = self.now + self.delay();
+        let ends = self.dials.get(&dial).map(|dial| (dial.to, dial.from));
+        let (from, to) = ends.unwrap_or_default();
+        let at = self.now + self.delay(from, to);
         self.at(at, Happening::Wire(Wire::DialRefused { dial, hopeless }));
     }
 
@@ -545,7 +607,15 @@ impl World {
     }
 
     fn send(&mut self, id: u64, from: usize, item: Item) {
-        let delay = self.delay();
+        let Some([one, other]) = self.links.get(&id).map(|link| link.slots) else {
+            return;
+        };
+        let delay = if from == DIALLER {
+            self.delay(one, other)
+        } else {
+            self.delay(other, one)
+        };
+        let delay = delay + self.retransmissions();
         let now = self.now;
         let Some(link) = self.links.get_mut(&id) else {
             return;
@@ -577,6 +647,7 @@ impl World {
             let Some((_, item)) = items.pop_front() else {
                 return;
             };
+            link.pipes[from].arrived = Some(now);
             let open = link.up[1 - from] && !link.ended[1 - from];
             let life = link.lives[1 - from];
             if !self.is_life(receiver, life) {
@@ -618,10 +689,10 @@ impl World {
                     && !self.is_cut(link.slots[*from], link.slots[1 - from])
                     && !self.is_paused(link.slots[1 - from])
             })
-            .map(|(id, from, _)| (id, from))
+            .map(|(id, from, link)| (id, from, link.slots[from], link.slots[1 - from]))
             .collect();
-        for (id, from) in stuck {
-            let at = self.now + self.delay();
+        for (id, from, sender, receiver) in stuck {
+            let at = self.now + self.delay(sender, receiver);
             if let Some(link) = self.links.get_mut(&id) {
                 let pipe = &mut link.pipes[from];
                 for (due, _) in &mut pipe.items {
@@ -637,11 +708,14 @@ impl World {
         let Some((link, from)) = self.session_with(slot, to) else {
             return;
         };
+        let Some(other) = self.slot_of(to) else {
+            return;
+        };
         let copies = 1 + u32::from(self.rng.random_bool(self.datagram_copies));
         for _ in 0..copies {
             if !self.rng.random_bool(self.datagram_loss) {
                 // Datagrams overtake each other.
-                let at = self.now + self.delay() + self.delay();
+                let at = self.now + self.delay(slot, other) + self.delay(slot, other);
                 self.at(at, Happening::Wire(Wire::Datagram { link, from, probe }));
             }
         }
@@ -697,7 +771,11 @@ impl World {
     }
 
     fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
-        let at = self.now + self.delay();
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        let at = self.now + self.delay(sender, receiver);
         self.at(
             at,
             Happening::Wire(Wire::Closed {

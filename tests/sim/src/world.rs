@@ -2,7 +2,8 @@
 //!
 //! Every random choice comes from the one generator, so that a seed decides a run.
 
-use std::collections::BTreeMap;
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
 
 use rand::{Rng, SeedableRng};
@@ -11,16 +12,20 @@ use rand_chacha::ChaCha8Rng;
 use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::election::record::Saved;
 use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
 use meta_mystia_network::core::introductions::Reconnect;
 use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, RoomPolicy};
+use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, QuorumPolicy, RoomPolicy};
 
 use crate::checks::{Checker, Seen, Violation};
+use crate::clock::{Clock, slowest_clock};
+use crate::fingerprint::EventHash;
 use crate::links::{Link, Pending, Wire};
+use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
 
 /// Outputs of one input, per member; more is a flood.
@@ -38,6 +43,8 @@ pub struct Process {
     pub eligible: bool,
     pub paused: bool,
     pub leaving: bool,
+    /// What it takes for the time.
+    pub clock: Clock,
     /// Dials that the host asked for and that are running.
     pub host_dials: u32,
     /// The link of each peer, by slot.
@@ -46,6 +53,10 @@ pub struct Process {
     may_lead: BTreeMap<PeerId, bool>,
     wake_at: Option<Time>,
     ticks: (Time, u32),
+    /// When the last write to its disk is done.
+    disk_done_at: Time,
+    /// Inputs so far, for checks that need not be made after every one.
+    inputs: u64,
 }
 
 /// A place for one peer: its processes come and go, its name and address stay.
@@ -63,6 +74,14 @@ pub struct Slot {
     pub kicked: bool,
     /// Every other event that the host was told.
     pub events: Vec<(Time, Event)>,
+    /// The key of all its processes; each has its own where there is none.
+    pub key: Option<Fingerprint>,
+    /// How fast its processes' clocks run: microseconds of theirs in a second.
+    pub clock_rate: u32,
+    /// The election priority with which its processes start.
+    pub priority: i32,
+    /// What is on its disk.
+    pub saved: Option<Saved>,
 }
 
 /// Something that will happen.
@@ -72,8 +91,43 @@ pub enum Happening {
     Wake { slot: usize, life: u64 },
     /// The limit of a polite leave.
     LeaveLimit { slot: usize, life: u64 },
+    /// What a node wanted to keep is on its disk.
+    Saved {
+        slot: usize,
+        life: u64,
+        number: u64,
+        saved: Box<Saved>,
+    },
     /// Something about links.
     Wire(Wire),
+}
+
+/// A place in the queue: what is earlier, or was put there first, comes first.
+#[derive(Debug)]
+struct Queued {
+    at: Time,
+    number: u64,
+    happening: Happening,
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
 }
 
 /// Settings of a room.
@@ -92,6 +146,11 @@ pub struct Settings {
     pub lateness: Duration,
     /// How long a lost member keeps its place.
     pub member_hold: Duration,
+    /// Who counts for a majority.
+    pub quorum: QuorumPolicy,
+    /// How long a write to disk takes, at least and at most.
+    pub disk: (Duration, Duration),
+    /// Which guards hold.
     pub guards: Guards,
 }
 
@@ -108,6 +167,8 @@ impl Default for Settings {
             delay: (Duration::from_millis(1), Duration::from_millis(5)),
             lateness: Duration::ZERO,
             member_hold: Duration::from_secs(60),
+            quorum: QuorumPolicy::Dynamic,
+            disk: (Duration::from_millis(1), Duration::from_millis(10)),
             guards: Guards::ALL,
         }
     }
@@ -124,6 +185,10 @@ pub struct World {
     pub dials: BTreeMap<u64, Pending>,
     /// How many faults cut the direction from the first to the second.
     pub cuts: BTreeMap<(usize, usize), u32>,
+    /// What a direction takes longer than the others.
+    pub slow: BTreeMap<(usize, usize), Duration>,
+    /// Share of packets of the control streams that are lost and sent again.
+    pub stream_loss: f64,
     /// Share of datagrams that are lost, and that arrive twice.
     pub datagram_loss: f64,
     pub datagram_copies: f64,
@@ -137,9 +202,16 @@ pub struct World {
     pub closes: Vec<(usize, PeerId, LinkEnd)>,
     /// Since when there are no faults, for the bounds that hold only then.
     pub calm_since: Option<Time>,
-    checker: Checker,
+    /// A hash over everything that happened (P17).
+    pub hash: EventHash,
+    /// What happened how often.
+    pub sometimes: Sometimes,
+    pub checker: Checker,
     rivals: BTreeMap<(usize, usize), Time>,
-    queue: BTreeMap<(Time, u64), Happening>,
+    /// Where a node leads.
+    leading: BTreeSet<usize>,
+    places: BTreeMap<PeerId, usize>,
+    queue: BinaryHeap<Reverse<Queued>>,
     queued: u64,
     pub made: u64,
 }
@@ -155,6 +227,8 @@ impl World {
             links: BTreeMap::new(),
             dials: BTreeMap::new(),
             cuts: BTreeMap::new(),
+            slow: BTreeMap::new(),
+            stream_loss: 0.0,
             datagram_loss: 0.0,
             datagram_copies: 0.0,
             silence_is_told_as: LinkEnd::Closed,
@@ -163,9 +237,13 @@ impl World {
             election_messages: 0,
             closes: Vec::new(),
             calm_since: None,
+            hash: EventHash::default(),
+            sometimes: Sometimes::default(),
             checker: Checker::default(),
             rivals: BTreeMap::new(),
-            queue: BTreeMap::new(),
+            leading: BTreeSet::new(),
+            places: BTreeMap::new(),
+            queue: BinaryHeap::new(),
             queued: 0,
             made: 0,
         };
@@ -191,8 +269,11 @@ impl World {
     /// Puts something into the queue.
     pub fn at(&mut self, time: Time, happening: Happening) {
         self.queued += 1;
-        self.queue
-            .insert((time.max(self.now), self.queued), happening);
+        self.queue.push(Reverse(Queued {
+            at: time.max(self.now),
+            number: self.queued,
+            happening,
+        }));
     }
 
     /// A duration between both, both included.
@@ -205,21 +286,26 @@ impl World {
     /// Makes everything happen that is due until `time`, or until a property is broken.
     pub fn run_until(&mut self, time: Time) {
         while self.violation.is_none() {
-            let Some((&(at, number), _)) = self.queue.first_key_value() else {
-                break;
-            };
-            if at > time {
+            if self.queue.peek().is_none_or(|next| next.0.at > time) {
                 break;
             }
-            let happening = self.queue.remove(&(at, number)).expect("it was there");
-            self.now = at;
-            match happening {
+            let Some(Reverse(next)) = self.queue.pop() else {
+                break;
+            };
+            self.now = next.at;
+            match next.happening {
                 Happening::Wake { slot, life } => self.wake(slot, life),
                 Happening::LeaveLimit { slot, life } => {
                     if self.slots[slot].life == life && self.slots[slot].process.is_some() {
                         self.exit(slot);
                     }
                 }
+                Happening::Saved {
+                    slot,
+                    life,
+                    number,
+                    saved,
+                } => self.saved(slot, life, number, saved),
                 Happening::Wire(wire) => self.wire(wire),
             }
             self.check_rivals();
@@ -248,16 +334,20 @@ impl World {
         let seed = self.rng.random();
         let mut key = [0; 32];
         key[..8].copy_from_slice(&self.rng.random::<u64>().to_be_bytes());
+        let key = self.slots[slot].key.unwrap_or(Fingerprint(key));
         let incarnation = Incarnation {
             started_us: 1_700_000_000_000_000 + self.now.as_micros(),
             random: self.rng.random(),
         };
-        let config = self.config(slot, Fingerprint(key));
+        let config = self.config(slot, key);
         let place = &mut self.slots[slot];
         place.life = life;
+        let clock = Clock::new(self.now, place.clock_rate);
+        let local = clock.local(self.now);
         place.process = Some(Process {
-            node: Node::new(place.id.clone(), incarnation, config, seed, self.now),
-            key: Fingerprint(key),
+            node: Node::new(place.id.clone(), incarnation, config, seed, local),
+            key,
+            clock,
             eligible: place.eligible,
             paused: false,
             leaving: false,
@@ -266,10 +356,21 @@ impl World {
             may_lead: BTreeMap::new(),
             wake_at: None,
             ticks: (Time::ZERO, 0),
+            disk_done_at: self.now,
+            inputs: 0,
         });
-        self.trace
-            .add(self.now, format_args!("{} starts, life {life}", place.id));
-        self.checker.born(slot, &place.id);
+        self.places.insert(self.slots[slot].id.clone(), slot);
+        self.trace.add(
+            self.now,
+            format_args!("{} starts, life {life}", self.slots[slot].id),
+        );
+        let place = &self.slots[slot];
+        let kept = matches!(self.settings.quorum, QuorumPolicy::Static { .. });
+        self.checker.recovery = self.settings.recovery;
+        self.checker.quorum = self.settings.quorum;
+        self.checker
+            .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
+        self.sometimes.restarts_from_disk += u64::from(place.saved.is_some());
         self.schedule_wake(slot);
     }
 
@@ -279,7 +380,7 @@ impl World {
             heartbeat_timeout: self.settings.heartbeat_timeout,
             election_timeout_min: self.settings.election_timeout_min,
             election_timeout_max: self.settings.election_timeout_max,
-            max_connections: 64,
+            max_connections: 127,
             auto_reconnect: true,
             reconnect: Reconnect::default(),
             member_hold: self.settings.member_hold,
@@ -288,8 +389,8 @@ impl World {
             auto_election: true,
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
-            priority: 0,
-            saved: None,
+            priority: self.slots[slot].priority,
+            saved: self.slots[slot].saved.clone(),
             guards: self.settings.guards,
             policy: self.policy(),
             key,
@@ -299,6 +400,7 @@ impl World {
 
     pub fn policy(&self) -> RoomPolicy {
         RoomPolicy {
+            quorum: self.settings.quorum,
             merge: self.settings.merge,
             authority: self.settings.authority,
             ..RoomPolicy::default()
@@ -310,8 +412,7 @@ impl World {
         if self.slots[slot].process.take().is_some() {
             self.trace
                 .add(self.now, format_args!("{} crashes", self.slots[slot].id));
-            self.checker.died(slot);
-            self.forget_ends_of(slot);
+            self.ended(slot);
         }
     }
 
@@ -332,7 +433,12 @@ impl World {
             .add(self.now, format_args!("{} exits", self.slots[slot].id));
         self.close_all(slot);
         self.slots[slot].process = None;
+        self.ended(slot);
+    }
+
+    fn ended(&mut self, slot: usize) {
         self.checker.died(slot);
+        self.leading.remove(&slot);
         self.forget_ends_of(slot);
     }
 
@@ -371,7 +477,16 @@ impl World {
     }
 
     pub fn slot_of(&self, id: &PeerId) -> Option<usize> {
-        self.slots.iter().position(|slot| slot.id == *id)
+        let known = self.places.get(id).copied();
+        known
+            .filter(|slot| self.slots[*slot].id == *id)
+            .or_else(|| self.slots.iter().position(|slot| slot.id == *id))
+    }
+
+    /// What the clock of a running process shows.
+    pub fn local(&self, slot: usize) -> Time {
+        let process = self.slots[slot].process.as_ref();
+        process.map_or(self.now, |process| process.clock.local(self.now))
     }
 
     /// The slots whose process runs.
@@ -383,15 +498,15 @@ impl World {
 
     /// The running nodes that lead.
     pub fn leaders(&self) -> Vec<usize> {
-        let leads = |slot: &usize| self.node(*slot).is_some_and(Node::is_leader);
-        (0..self.slots.len()).filter(leads).collect()
+        self.leading.iter().copied().collect()
     }
 
     /// The one leader that every running node shows, if there is one and it runs.
     pub fn agreed(&self) -> Option<usize> {
-        let [leader] = self.leaders()[..] else {
+        if self.leading.len() != 1 {
             return None;
-        };
+        }
+        let leader = *self.leading.first()?;
         let id = &self.slots[leader].id;
         let shown = |slot: &Slot| {
             let node = slot.process.as_ref().map(|process| &process.node);
@@ -473,9 +588,28 @@ impl World {
             _ => {}
         }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
-        let result = process.node.handle(now, input);
+        process.inputs += 1;
+        self.hash.input(now, slot, &input);
+        let released = input == Input::Command(Command::EnableAutoElection(true))
+            && process.node.leader().is_none();
+        if released {
+            self.checker.released(slot);
+        }
+        let moment = Moment::before(&process.node, &input);
+        let members_before = process.node.membership().len();
+        let local = process.clock.local(now);
+        let result = process.node.handle(local, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
-        let limit = MAX_OUTPUTS_PER_MEMBER * (process.node.membership().len() + 2);
+        let members = process.node.membership().len().max(members_before);
+        let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
+        self.hash.after(&process.node, &outputs);
+        self.sometimes
+            .after(&moment, local, slot, &process.node, &outputs);
+        if process.node.is_leader() {
+            self.leading.insert(slot);
+        } else {
+            self.leading.remove(&slot);
+        }
         if livelock {
             self.violate(
                 "contract",
@@ -500,7 +634,12 @@ impl World {
             return;
         };
         let rules = process.node.election().rules();
-        let members: Vec<&PeerId> = process.node.membership().iter().map(|(id, _)| id).collect();
+        let membership = process.node.membership();
+        // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
+        // now and then.
+        let changed = outputs.iter().any(tells_of_members) || process.inputs % 64 == 0;
+        let asks = rules.campaign().map(|campaign| campaign.round);
+        let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
         let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
         let seen = Seen {
             record: rules.record(),
@@ -510,8 +649,17 @@ impl World {
             leads_under: process.node.election().leads_under(),
             campaign: rules.campaign(),
             won: rules.won(),
-            eligible: members.iter().copied().filter(may_vote).collect(),
-            members,
+            eligible: opened
+                .then(|| {
+                    membership
+                        .iter()
+                        .map(|(id, _)| id)
+                        .filter(may_vote)
+                        .collect()
+                })
+                .unwrap_or_default(),
+            members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
+            members_count: membership.len(),
             may_lead: process.eligible,
         };
         if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
@@ -546,9 +694,57 @@ impl World {
             }
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
-            Output::Persist { .. } => {}
+            Output::Persist { number, saved } => self.write(slot, number, saved),
             Output::Departed => self.exit(slot),
         }
+    }
+
+    /// Writes are done in their order.
+    fn write(&mut self, slot: usize, number: u64, saved: Saved) {
+        let (least, most) = self.settings.disk;
+        let takes = self.between(least, most);
+        let life = self.slots[slot].life;
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        let done_at = process.disk_done_at.max(self.now + takes);
+        process.disk_done_at = done_at;
+        let saved = Box::new(saved);
+        self.at(
+            done_at,
+            Happening::Saved {
+                slot,
+                life,
+                number,
+                saved,
+            },
+        );
+    }
+
+    /// A write is done, unless its process ended before: then it is lost.
+    fn saved(&mut self, slot: usize, life: u64, number: u64, saved: Box<Saved>) {
+        let place = &mut self.slots[slot];
+        let Some(process) = place.process.as_ref().filter(|_| place.life == life) else {
+            self.sometimes.persists_lost += 1;
+            return;
+        };
+        let paused = process.paused;
+        place.saved = Some(*saved.clone());
+        if paused {
+            // It hears of it when it goes on.
+            let at = self.now + Duration::from_millis(20);
+            self.at(
+                at,
+                Happening::Saved {
+                    slot,
+                    life,
+                    number,
+                    saved,
+                },
+            );
+            return;
+        }
+        let _ = self.feed(slot, Input::Persisted { number });
     }
 
     fn schedule_wake(&mut self, slot: usize) {
@@ -565,7 +761,7 @@ impl World {
         let Some(deadline) = process.node.next_deadline() else {
             return;
         };
-        let at = (deadline + late).max(self.now);
+        let at = (process.clock.global(deadline) + late).max(self.now);
         if process.wake_at.is_none_or(|wake_at| at < wake_at) {
             process.wake_at = Some(at);
             self.at(at, Happening::Wake { slot, life });
@@ -587,7 +783,7 @@ impl World {
         if process
             .node
             .next_deadline()
-            .is_some_and(|deadline| deadline <= self.now)
+            .is_some_and(|deadline| deadline <= process.clock.local(self.now))
         {
             let _ = self.feed(slot, Input::Tick);
         } else {
@@ -601,6 +797,10 @@ impl World {
         let Some(calm_since) = self.calm_since.filter(|since| *since <= self.now) else {
             return;
         };
+        if self.leading.len() < 2 {
+            self.rivals.clear();
+            return;
+        }
         let leaders = self.leaders();
         let mut rivals = BTreeMap::new();
         for (index, a) in leaders.iter().enumerate() {
@@ -614,7 +814,7 @@ impl World {
         }
         self.rivals = rivals;
         let slack = self.settings.lateness + Duration::from_millis(5);
-        let bound = self.settings.heartbeat_interval + self.settings.delay.1 * 4 + slack;
+        let bound = slowest_clock(self.settings.heartbeat_interval) + self.max_rtt() * 2 + slack;
         let late = self
             .rivals
             .iter()
@@ -664,18 +864,31 @@ impl World {
     }
 }
 
+fn tells_of_members(output: &Output) -> bool {
+    matches!(
+        output,
+        Output::Event(
+            Event::Joined(_) | Event::Reconnecting(_) | Event::Returned(_) | Event::Left { .. }
+        )
+    )
+}
+
 impl Slot {
     fn new(name: &str, index: usize) -> Self {
-        let host = u8::try_from(index + 1).expect("a small room");
+        let host = u16::try_from(index + 1).expect("a room").to_be_bytes();
         Self {
             id: PeerId::new(name).expect("letters"),
-            address: SocketAddr::from(([10, 0, 0, host], 7000)),
+            address: SocketAddr::from(([10, 0, host[0], host[1]], 7000)),
             life: 0,
             process: None,
             eligible: true,
             kicked: false,
             told: Vec::new(),
             events: Vec::new(),
+            key: None,
+            clock_rate: Clock::TRUE,
+            priority: 0,
+            saved: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Links come and go: two sides meet, a leader is lost.
 
 use super::messages::Word;
-use super::{Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View};
+use super::{AssignOutcome, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View};
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
 use crate::core::id::{Incarnation, PeerId};
@@ -61,6 +61,9 @@ impl Raft {
                         self.tell_leader(peer, ours, theirs);
                     }
                 } else if !we_win {
+                    // What this side's host asked for ended with it: peers of the other side are not told.
+                    self.finish_assignment(AssignOutcome::Superseded);
+                    self.assignment = None;
                     self.follow_indirectly(now, view, &theirs.record.clone(), &live);
                 } else if higher {
                     self.challenged(now, view, theirs, true);

@@ -176,7 +176,7 @@ impl Raft {
         match self.veto(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-            Word::None if self.silence_is_consent(view) => {
+            Word::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 self.round_at = None;
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
@@ -269,6 +269,9 @@ impl Raft {
         if !granted
             && self.rules.role() == Role::Candidate
             && let Word::Alive(live) = self.veto(now, live)
+            // One voter that has not noticed the loss yet does not stop a majority that has: a term that was
+            // begun is not given up while it can be won (P15).
+            && self.rules.count_vote(round, from, false) == Tally::Lost
         {
             self.follow_indirectly(now, view, record, &live);
             return;
@@ -520,6 +523,8 @@ impl Raft {
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
         let stays = match (&word, self.config.merge) {
+            // It has what this leader wants it to have.
+            (Word::Alive(live), _) if reign.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
             (Word::Alive(live), MergePolicy::LargestSide) => {
                 let own = (

@@ -161,6 +161,11 @@ impl Reign {
         }
     }
 
+    fn hands_over_to(&self, peer: &PeerId) -> bool {
+        let handover = self.handover.as_ref();
+        handover.is_some_and(|handover| handover.target == *peer)
+    }
+
     fn contests_with(&self, rival: &PeerId) -> u32 {
         match &self.rival {
             Some((id, contests)) if id == rival => *contests,
@@ -565,11 +570,12 @@ impl Raft {
         }
     }
 
-    /// A round's time is over: with one other peer silence is consent (G3), else it is repeated (G14).
+    /// A round's time is over: it is repeated (G14). Silence is no consent while the link stands, although one
+    /// vote would be enough (G3): a node that hears nobody would take it for that of each peer in turn, and its
+    /// claim would still be heard (P14). Whoever is gone loses its link, and then this node is alone.
     fn round_timeout(&mut self, now: Time, view: &View) {
         self.round_at = None;
         match self.rules.role() {
-            Role::PreCandidate if self.silence_is_consent(view) => self.campaign(now, view, false),
             Role::PreCandidate | Role::Candidate => {
                 self.rules.step_down();
                 if !self.may_campaign() || !self.can_win(view) {
@@ -586,7 +592,7 @@ impl Raft {
     }
 
     /// Whether one vote is enough and nobody but the one peer asked could object.
-    fn silence_is_consent(&self, view: &View) -> bool {
+    fn one_answer_decides(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.needed);
         self.config.quorum == QuorumPolicy::Dynamic
             && threshold == 1

@@ -69,6 +69,7 @@ impl Window {
         self.answered.remove(voter);
         if matches!(why, Gone::Left { .. }) {
             self.voters.remove(voter);
+            self.lost.remove(voter);
         } else if self.voters.contains(voter) {
             self.lost.insert(voter.clone());
         }

@@ -59,7 +59,11 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
     net.run(ms(3000));
     let handed_over = (Some(id("d")), LeaderReason::Transferred);
     for name in ["b", "c", "d", "e"] {
-        assert_eq!(told(&net, name), [handed_over.clone()], "{name}");
+        assert_eq!(
+            told(&net, name)[..],
+            *std::slice::from_ref(&handed_over),
+            "{name}"
+        );
     }
     let resigned = (None, LeaderReason::Resigned);
     assert_eq!(told(&net, "a"), [resigned, handed_over]);

@@ -4,6 +4,7 @@ mod bad_members;
 mod explorer;
 mod guards;
 mod guards_explored;
+mod laboratory;
 mod rooms;
 mod scenarios;
 mod seeds;

@@ -1,0 +1,485 @@
+//! What must happen in time in a room that has settled: the bounds P9 to P13, P15, P16 and P18.
+//!
+//! One trial for each run, after its chaos and its healing. `D` is the longest one-way trip of the room as it is
+//! then, RTT = 2 D; the timers of a process may run by the slowest clock.
+
+use std::collections::BTreeSet;
+
+use rand::Rng;
+use rand::seq::{IndexedRandom, SliceRandom};
+
+use meta_mystia_network::core::election::Election;
+use meta_mystia_network::core::node::{Command, Node};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{Authority, MergePolicy, QuorumPolicy};
+
+use crate::chaos::{Run, ms, pairs};
+use crate::clock::slowest_clock;
+use crate::plan::Phase;
+
+/// C6 G1: how long the others leave a leaving leader's successor alone.
+const SUCCESSION: Duration = Duration::from_millis(300);
+/// Part of the test bound of P9.
+const CONVERGENCE_SLACK: Duration = Duration::from_secs(2);
+/// How long links may take to come back, by redialling.
+const LINKS_BACK: Duration = Duration::from_secs(20);
+
+impl Run<'_> {
+    /// The trial of the plan.
+    pub(crate) fn phase(&mut self) {
+        let Some(leader) = self
+            .world
+            .agreed()
+            .filter(|_| self.world.violation.is_none())
+        else {
+            return;
+        };
+        let name = self.plan.phase;
+        self.world
+            .trace
+            .add(self.world.now, format_args!("---- {name:?} ----"));
+        // Two that never reach each other follow what others say: no bound of these is about that.
+        let whole = self.plan.apart.is_none();
+        match name {
+            Phase::Heal if whole => self.parts_and_meets(leader),
+            Phase::PoliteLeave if whole => self.leaves_politely(leader),
+            Phase::HandOver if whole => self.hands_over(leader),
+            Phase::OneCall if whole => self.one_call(leader),
+            Phase::TwoCalls if whole => self.two_calls(leader),
+            Phase::DeafLeader if whole => self.goes_deaf(leader),
+            Phase::CrashedLeader if whole => self.crashes(leader),
+            Phase::Join if whole => self.joins(leader),
+            Phase::Minority if whole => self.minority(leader),
+            _ => {}
+        }
+    }
+
+    /// What a campaign waits for disks: the candidate's, its voters', and that of the winner.
+    fn disks(&self) -> Duration {
+        match self.world.settings.quorum {
+            QuorumPolicy::Dynamic => Duration::ZERO,
+            QuorumPolicy::Static { .. } => self.world.settings.disk.1 * 3,
+        }
+    }
+
+    fn rtt(&self) -> Duration {
+        // Timers fire late, and a clock's rate shifts what is short by next to nothing.
+        self.world.max_rtt() + self.world.settings.lateness * 2 + ms(1)
+    }
+
+    /// Places whose peers run and may lead.
+    fn voters(&self) -> Vec<usize> {
+        let may = |slot: &usize| {
+            let process = self.world.slots[*slot].process.as_ref();
+            process.is_some_and(|process| process.eligible)
+        };
+        (0..self.world.slots.len()).filter(may).collect()
+    }
+
+    /// Whether so many voters can elect.
+    fn suffice(&self, voters: usize) -> bool {
+        voters > 0
+            && match self.world.settings.quorum {
+                QuorumPolicy::Dynamic => true,
+                QuorumPolicy::Static { voters: all } => voters > all as usize / 2,
+            }
+    }
+
+    /// Whether the larger side's leader stays: by LargestSide, and where nobody is told that the leader's process
+    /// ended, although it lives (G3).
+    fn stays_with_the_larger(&self) -> bool {
+        self.world.settings.merge == MergePolicy::LargestSide && self.plan.rules.silence_is_told
+    }
+
+    /// Runs until `done`, and reports what took longer than `bound` from `from` on.
+    fn within(
+        &mut self,
+        property: &'static str,
+        from: Time,
+        bound: Duration,
+        what: &str,
+        done: impl Fn(&Self) -> bool,
+    ) {
+        let large = self.world.slots.len() > 16;
+        let step = if large { ms(20) } else { ms(2) };
+        while self.world.violation.is_none() && !done(self) {
+            if self.world.now > from + bound + step {
+                let text = format!("{what} after {bound:?}: {}", self.world.describe());
+                self.world.violate(property, text);
+                return;
+            }
+            let next = self.world.now + step;
+            self.run_until(next);
+        }
+    }
+
+    /// P10: after two sides of different weight have met, one leader is known to all within 4 round trips of
+    /// the moment at which all links are up; of equal weight, within one election timeout more. Whose side is
+    /// larger stays. By LargestSide; by HighestTerm the higher term wins.
+    fn parts_and_meets(&mut self, leader: usize) {
+        let mut places = self.world.running();
+        if places.len() < 2 {
+            return;
+        }
+        places.shuffle(&mut self.world.rng);
+        let size = self.world.rng.random_range(1..places.len());
+        let (one, other) = places.split_at(size);
+        let (one, other) = (one.to_vec(), other.to_vec());
+        let mut cuts = pairs(&one, &other);
+        cuts.extend(pairs(&other, &one));
+        self.world.calm_since = None;
+        for (from, to) in &cuts {
+            self.world.cut(*from, *to);
+        }
+        let timeout = self.world.settings.election_timeout_max;
+        let lasts = self.world.between(timeout, timeout * 3);
+        let until = self.world.now + lasts;
+        self.run_until(until);
+        let before = self.world.leaders();
+        let voters = self.voters();
+        let weight = |side: &[usize]| side.iter().filter(|slot| voters.contains(slot)).count();
+        let (ours, theirs) = (weight(&one), weight(&other));
+        let heavier = if ours > theirs { &one } else { &other };
+        // The larger side has its leader of before, or has elected one and is led whole.
+        let stays = before.iter().copied().find(|slot| heavier.contains(slot));
+        let led_whole = stays.is_some_and(|leader| {
+            let id = Some(&self.world.slots[leader].id);
+            let shows = |slot: &usize| self.world.node(*slot).and_then(Node::leader) == id;
+            heavier.iter().all(shows)
+        });
+        for (from, to) in &cuts {
+            self.world.mend(*from, *to);
+        }
+        self.world.calm_since = Some(self.world.now + ms(400));
+        let mended_at = self.world.now;
+        self.within("P9", mended_at, LINKS_BACK, "links are down", Self::is_mesh);
+        if !self.stays_with_the_larger() {
+            return;
+        }
+        let mut bound = self.rtt() * 4 + self.disks();
+        let clear = ours != theirs && led_whole;
+        if !clear {
+            bound += slowest_clock(timeout);
+        }
+        let from = self.world.now;
+        self.within("P10", from, bound, "two sides have no one leader", |run| {
+            run.world.agreed().is_some()
+        });
+        let now = self.world.agreed();
+        // A newer `SetLeader` than the larger side knows would win; nobody called any since all agreed.
+        if clear && self.world.violation.is_none() && now != stays {
+            let name = |slot: Option<usize>| slot.map(|slot| self.world.slots[slot].id.clone());
+            let text = format!(
+                "{:?} led the larger side, {:?} leads now; {:?} led before",
+                name(stays),
+                name(now),
+                name(Some(leader))
+            );
+            self.world.violate("P10", text);
+        }
+    }
+
+    /// P11: a leader that says farewell has a follower within 300 ms and 3 round trips. Not where an assigned
+    /// leader's place is held.
+    fn leaves_politely(&mut self, leader: usize) {
+        let left = self.voters().len() - 1;
+        if !self.suffice(left) || self.is_held(leader) {
+            return;
+        }
+        self.world.calm_since = None;
+        let from = self.world.now;
+        self.world.leave(leader);
+        let bound = slowest_clock(SUCCESSION) + self.rtt() * 3 + self.disks();
+        let others = move |run: &Self| run.agreed_without(leader);
+        self.within("P11", from, bound, "nobody follows", others);
+        self.come_back(leader);
+    }
+
+    /// Whether all but one place show one and the same leader, another than that place's.
+    fn agreed_without(&self, gone: usize) -> bool {
+        let mut shown = BTreeSet::new();
+        for slot in self.world.running() {
+            if slot != gone {
+                shown.insert(self.world.node(slot).and_then(Node::leader));
+            }
+        }
+        let leads = |slot: &usize| *slot != gone;
+        let leaders: Vec<usize> = self.world.leaders().into_iter().filter(leads).collect();
+        let [leader] = leaders[..] else {
+            return false;
+        };
+        shown.len() == 1 && shown.contains(&Some(&self.world.slots[leader].id))
+    }
+
+    fn come_back(&mut self, slot: usize) {
+        if self.world.violation.is_some() {
+            return;
+        }
+        let until = self.world.now + ms(2_100);
+        self.run_until(until);
+        let contact = self.world.running().first().copied();
+        self.start(slot, contact);
+        self.world.calm_since = Some(self.world.now + ms(400));
+    }
+
+    /// P11: whom the leader hands over to leads within 2 round trips.
+    fn hands_over(&mut self, leader: usize) {
+        let mut others = self.voters();
+        others.retain(|slot| *slot != leader);
+        let Some(&target) = others.choose(&mut self.world.rng) else {
+            return;
+        };
+        let id = self.world.slots[target].id.clone();
+        let from = self.world.now;
+        if self
+            .world
+            .command(leader, Command::TransferLeadership(id))
+            .is_err()
+        {
+            return;
+        }
+        self.forget_reigns();
+        let bound = self.rtt() * 2 + self.disks();
+        self.within("P11", from, bound, "the hand-over is not done", |run| {
+            run.world.agreed() == Some(target)
+        });
+    }
+
+    /// P12: all follow whom one caller names within a heartbeat interval and a round trip.
+    fn one_call(&mut self, leader: usize) {
+        let voters = self.voters();
+        let running = self.world.running();
+        let caller = if self.world.settings.authority == Authority::LeaderOnly {
+            leader
+        } else {
+            *running.choose(&mut self.world.rng).expect("one leads")
+        };
+        let target = *voters.choose(&mut self.world.rng).expect("one leads");
+        let from = self.world.now;
+        if !self.call(caller, target) {
+            return;
+        }
+        let bound =
+            slowest_clock(self.world.settings.heartbeat_interval) + self.rtt() + self.disks();
+        self.within("P12", from, bound, "the target does not lead", |run| {
+            run.world.agreed() == Some(target)
+        });
+    }
+
+    /// P12: of two concurrent calls one wins at all within two heartbeat intervals and a round trip.
+    fn two_calls(&mut self, leader: usize) {
+        let (voters, running) = (self.voters(), self.world.running());
+        if self.world.settings.authority == Authority::LeaderOnly {
+            return self.one_call(leader);
+        }
+        let mut targets = Vec::new();
+        let from = self.world.now;
+        for _ in 0..2 {
+            let caller = *running.choose(&mut self.world.rng).expect("one leads");
+            let target = *voters.choose(&mut self.world.rng).expect("one leads");
+            self.call(caller, target);
+            targets.push(target);
+        }
+        let bound =
+            slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt() + self.disks();
+        self.within("P12", from, bound, "none of both targets leads", |run| {
+            run.world
+                .agreed()
+                .is_some_and(|leader| targets.contains(&leader))
+        });
+    }
+
+    fn call(&mut self, caller: usize, target: usize) -> bool {
+        let id = self.world.slots[target].id.clone();
+        let result = self.world.command(caller, Command::SetLeader(id));
+        if let Err(error) = &result {
+            // Every running pair is linked, and the target may lead.
+            let text = format!("a call of SetLeader was refused: {error}");
+            self.world.violate("P12", text);
+        }
+        result.is_ok()
+    }
+
+    /// P13: a leader that hears no majority any more resigns within twice the shortest election timeout, which is
+    /// at least four round trips (G15). For three nodes and more.
+    fn goes_deaf(&mut self, leader: usize) {
+        if self.voters().len() < 3 {
+            return;
+        }
+        self.world.calm_since = None;
+        let cuts = self.around(leader, true, false);
+        for (from, to) in &cuts {
+            self.world.cut(*from, *to);
+        }
+        self.world.slots[leader].told.clear();
+        let from = self.world.now;
+        let shortest = self.world.settings.election_timeout_min.max(self.rtt() * 4);
+        let bound = slowest_clock(shortest * 2) + self.rtt();
+        self.within("P13", from, bound, "a deaf leader leads on", |run| {
+            !run.world.slots[leader].told.is_empty()
+        });
+        for (from, to) in &cuts {
+            self.world.mend(*from, *to);
+        }
+        self.world.calm_since = Some(self.world.now + ms(400));
+    }
+
+    /// P9, P15 and P18: after a crash the others agree in time, without terms that nobody won, and with at most
+    /// 10 election messages for each node. Not where an assigned leader's place is held.
+    fn crashes(&mut self, leader: usize) {
+        let left = self.voters().len() - 1;
+        if !self.suffice(left) || self.is_held(leader) {
+            return;
+        }
+        let size = self.world.running().len() as u64;
+        let stamp = self
+            .world
+            .node(leader)
+            .map(|node| node.election().record().stamp.clone());
+        let spoken = self.world.election_messages;
+        self.world.calm_since = None;
+        let from = self.world.now;
+        self.world.crash(leader);
+        let bound = slowest_clock(self.world.settings.election_timeout_max * 2) + CONVERGENCE_SLACK;
+        self.within("P9", from, bound, "no leader after a crash", |run| {
+            run.world.agreed().is_some()
+        });
+        if self.world.violation.is_some() {
+            return;
+        }
+        let messages = self.world.election_messages - spoken;
+        let wasted = stamp
+            .map(|stamp| self.world.checker.wasted_terms(&stamp))
+            .unwrap_or_default();
+        if messages > 10 * size {
+            let text = format!("{messages} election messages of {size} nodes after one crash");
+            self.world.violate("P18", text);
+        } else if !wasted.is_empty() {
+            let text = format!("nobody won the terms {wasted:?}, for which one node asked");
+            self.world.violate("P15", text);
+        }
+        self.come_back(leader);
+    }
+
+    /// P16: whoever joins, whatever its id and its term, the leader stays. By LargestSide; by HighestTerm one
+    /// that has led alone may win.
+    fn joins(&mut self, leader: usize) {
+        if !self.stays_with_the_larger() || self.world.slots.len() > 16 {
+            return;
+        }
+        let joiner = self.world.slots.len();
+        self.world.add_slots(1);
+        if self.world.rng.random_bool(0.5) {
+            self.world.slots[joiner].rename("zzzz");
+        }
+        // Where the voters are counted beforehand, nobody else may vote.
+        let fixed = matches!(self.world.settings.quorum, QuorumPolicy::Static { .. });
+        self.world.slots[joiner].eligible = !fixed && self.world.rng.random_bool(0.9);
+        let contact = *self
+            .world
+            .running()
+            .choose(&mut self.world.rng)
+            .expect("one leads");
+        self.world.start(joiner);
+        let alone = self.world.between(ms(0), ms(8_000));
+        self.world.calm_since = None;
+        let until = self.world.now + alone;
+        self.world.run_until(until);
+        if self.world.rng.random_bool(0.3) && self.world.slots[joiner].eligible {
+            let oneself = self.world.slots[joiner].id.clone();
+            let _ = self.world.command(joiner, Command::SetLeader(oneself));
+        }
+        self.forget_told();
+        self.world.connect(joiner, contact);
+        let until = self.world.now + ms(8_000);
+        self.run_until(until);
+        self.nobody_was_told(&[joiner], "P16");
+        self.leads_still("P16", leader);
+        self.world.calm_since = Some(self.world.now);
+    }
+
+    /// P14: fewer than half of a room are cut off, deaf, mute, stopped, killed or come and go: the others keep
+    /// their leader, and so does everybody in the end. By LargestSide.
+    fn minority(&mut self, leader: usize) {
+        let voters = self.voters();
+        let mut others = self.world.running();
+        others.retain(|slot| *slot != leader);
+        let most = (voters.len() - 1) / 2;
+        if most == 0 || !self.stays_with_the_larger() {
+            return;
+        }
+        others.shuffle(&mut self.world.rng);
+        let count = self.world.rng.random_range(1..=most);
+        let troubled: Vec<usize> = others.into_iter().take(count).collect();
+        self.forget_told();
+        self.world.calm_since = None;
+        for slot in &troubled {
+            let slot = *slot;
+            let lasts = self.world.rng.random_range(500..6_000);
+            match self.world.rng.random_range(0..6) {
+                0 => self.cut(self.around(slot, true, true), lasts),
+                1 => self.cut(self.around(slot, true, false), lasts),
+                2 => self.cut(self.around(slot, false, true), lasts),
+                3 => self.cut(vec![(leader, slot)], lasts),
+                4 => {
+                    self.world.pause(slot);
+                    let resume = self.world.now + ms(lasts);
+                    self.resume_at(slot, resume);
+                }
+                _ => {
+                    self.world.crash(slot);
+                    let start = self.world.now + ms(lasts);
+                    self.start_at(slot, start);
+                }
+            }
+        }
+        let until = self.world.now + ms(8_000);
+        self.run_until(until);
+        self.nobody_was_told(&troubled, "P14");
+        self.world.calm_since = Some(self.world.now + ms(400));
+        let from = self.world.now;
+        self.within("P9", from, LINKS_BACK, "links are down", Self::is_mesh);
+        let bound = slowest_clock(self.world.settings.election_timeout_max) + self.rtt() * 4;
+        let from = self.world.now;
+        self.within(
+            "P14",
+            from,
+            bound,
+            "no leader after a minority's trouble",
+            |run| run.world.agreed().is_some(),
+        );
+        self.leads_still("P14", leader);
+    }
+
+    fn forget_told(&mut self) {
+        for slot in &mut self.world.slots {
+            slot.told.clear();
+        }
+    }
+
+    fn nobody_was_told(&mut self, but: &[usize], property: &'static str) {
+        if self.world.violation.is_some() {
+            return;
+        }
+        let told = |slot: &usize| !but.contains(slot) && !self.world.slots[*slot].told.is_empty();
+        let Some(slot) = (0..self.world.slots.len()).find(told) else {
+            return;
+        };
+        let place = &self.world.slots[slot];
+        let text = format!(
+            "{} was told {:?}{}",
+            place.id,
+            place.told,
+            self.world.describe()
+        );
+        self.world.violate(property, text);
+    }
+
+    fn leads_still(&mut self, property: &'static str, leader: usize) {
+        if self.world.violation.is_none() && self.world.agreed() != Some(leader) {
+            let id = self.world.slots[leader].id.clone();
+            let text = format!("{id} does not lead any more{}", self.world.describe());
+            self.world.violate(property, text);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! Wrong histories: each must be reported, or the runs prove nothing.
+
+use meta_mystia_network::core::election::LeaderReason;
+use meta_mystia_network::core::election::record::Epoch;
+use meta_mystia_network::core::id::Incarnation;
+use meta_mystia_network::core::wire::Envelope;
+
+use super::*;
+
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a name")
+}
+
+fn stamp(term: u64) -> Stamp {
+    Stamp {
+        epoch: Epoch::default(),
+        term,
+    }
+}
+
+fn record(term: u64, leader: &str) -> Record {
+    Record {
+        stamp: stamp(term),
+        leader: Some(id(leader)),
+        assigned: false,
+    }
+}
+
+fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
+    Seen {
+        record,
+        leader,
+        role: Role::Follower,
+        voted_for: None,
+        leads_under: None,
+        campaign: None,
+        won: None,
+        members: Some(Vec::new()),
+        members_count: 0,
+        eligible: Vec::new(),
+        may_lead: true,
+    }
+}
+
+fn checker() -> Checker {
+    let mut checker = Checker::default();
+    checker.born(0, &id("m"), None);
+    checker
+}
+
+fn shown(leader: &str) -> Output {
+    Output::Event(Event::LeaderChanged {
+        leader: Some(id(leader)),
+        reason: LeaderReason::Elected,
+    })
+}
+
+fn joined(peer: &str) -> Output {
+    Output::Event(Event::Joined(id(peer)))
+}
+
+fn property(checked: Checked) -> &'static str {
+    checked.err().map_or("", |violation| violation.property)
+}
+
+fn vote(term: u64, candidate: &str) -> Output {
+    Output::Transmit {
+        to: id(candidate),
+        envelope: Envelope {
+            incarnation: Incarnation {
+                started_us: 1,
+                random: 1,
+            },
+            stamp: stamp(term),
+            message: Message::Election(ElectionMessage::VoteResponse {
+                round: 1,
+                voter: id("m"),
+                granted: true,
+                record: Record::undecided(stamp(term)),
+                live: None,
+            }),
+        },
+    }
+}
+
+#[test]
+fn going_back_to_a_smaller_leader_of_the_term_is_reported() {
+    let mut checker = checker();
+    let (larger, smaller) = (id("z"), id("a"));
+    let first = record(1, "z");
+    assert_eq!(
+        checker.observe(0, &[shown("z")], &seen(&first, Some(&larger))),
+        Ok(())
+    );
+    let mut life = checker.lives.remove(&0).expect("born");
+    let back = record(1, "a");
+    assert_eq!(property(life.follows(&seen(&back, Some(&smaller)))), "P2");
+    let next_term = record(2, "a");
+    assert_eq!(life.follows(&seen(&next_term, Some(&smaller))), Ok(()));
+}
+
+#[test]
+fn a_record_that_falls_is_reported() {
+    let mut checker = checker();
+    let first = record(1, "a");
+    assert_eq!(checker.observe(0, &[], &seen(&first, None)), Ok(()));
+    let high = record(2, "a");
+    assert_eq!(checker.observe(0, &[], &seen(&high, None)), Ok(()));
+    let low = record(1, "z");
+    assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P3");
+}
+
+#[test]
+fn two_votes_in_a_term_are_reported() {
+    let mut checker = checker();
+    let undecided = Record::undecided(stamp(1));
+    let both = ["a", "b"].map(id);
+    let mut now = seen(&undecided, None);
+    now.members = Some(both.iter().collect());
+    now.members_count = 2;
+    let outputs = [joined("a"), joined("b"), vote(1, "a"), vote(1, "a")];
+    assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+    assert_eq!(property(checker.observe(0, &[vote(1, "b")], &now)), "P4");
+}
+
+#[test]
+fn a_vote_beside_the_own_candidacy_is_reported() {
+    let mut checker = checker();
+    let (undecided, me) = (Record::undecided(stamp(1)), id("m"));
+    let mut now = seen(&undecided, None);
+    now.voted_for = Some(&me);
+    assert_eq!(checker.observe(0, &[], &now), Ok(()));
+    let outputs = [joined("a"), vote(1, "a")];
+    assert_eq!(property(checker.observe(0, &outputs, &now)), "P4");
+}
+
+fn lead<'a>(record: &'a Record, me: &'a PeerId, won: Option<&'a Campaign>) -> Seen<'a> {
+    Seen {
+        role: Role::Leader,
+        leads_under: Some(record),
+        won,
+        ..seen(record, Some(me))
+    }
+}
+
+fn campaign(electorate: &[&str], granted: &[&str]) -> Campaign {
+    let set = |names: &[&str]| names.iter().map(|name| id(name)).collect();
+    Campaign {
+        round: 1,
+        electorate: set(electorate),
+        granted: set(granted),
+        refused: BTreeSet::new(),
+        needed: votes_needed(QuorumPolicy::Dynamic, electorate.len()),
+    }
+}
+
+#[test]
+fn a_leader_without_its_majority_is_reported() {
+    let (me, mine) = (id("m"), record(1, "m"));
+    let outputs = [shown("m")];
+    assert_eq!(
+        property(checker().observe(0, &outputs, &lead(&mine, &me, None))),
+        "P5"
+    );
+    let short = campaign(&["a", "b", "m"], &["m"]);
+    assert_eq!(
+        property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&short)))),
+        "P5"
+    );
+    let invented = campaign(&["a", "b", "m"], &["a", "m"]);
+    assert_eq!(
+        property(checker().observe(0, &outputs, &lead(&mine, &me, Some(&invented)))),
+        "P5"
+    );
+    let alone = campaign(&["m"], &["m"]);
+    assert_eq!(
+        checker().observe(0, &outputs, &lead(&mine, &me, Some(&alone))),
+        Ok(())
+    );
+}
+
+#[test]
+fn an_observer_that_leads_is_reported() {
+    let (me, mine, alone) = (id("m"), record(1, "m"), campaign(&["m"], &["m"]));
+    let mut now = lead(&mine, &me, Some(&alone));
+    now.may_lead = false;
+    assert_eq!(property(checker().observe(0, &[shown("m")], &now)), "P6");
+}
+
+#[test]
+fn an_observer_that_votes_is_reported() {
+    let (mut checker, undecided) = (checker(), Record::undecided(stamp(1)));
+    let candidate = id("a");
+    let mut now = seen(&undecided, None);
+    now.members = Some(vec![&candidate]);
+    now.members_count = 1;
+    now.may_lead = false;
+    let outputs = [joined("a"), vote(1, "a")];
+    assert_eq!(property(checker.observe(0, &outputs, &now)), "P6");
+}
+
+#[test]
+fn a_kicked_peer_that_is_linked_again_is_reported() {
+    let none = Record::default();
+    let left = Output::Event(Event::Left {
+        peer: id("a"),
+        why: LeftReason::Kicked,
+        code: 0,
+        bytes: Vec::new(),
+    });
+    let outputs = [joined("a"), left, joined("a")];
+    assert_eq!(
+        property(checker().observe(0, &outputs, &seen(&none, None))),
+        "kick"
+    );
+}
+
+#[test]
+fn leader_events_that_say_nothing_or_something_else_are_reported() {
+    let (other, none) = (id("a"), Record::default());
+    let twice = [shown("a"), shown("a")];
+    assert_eq!(
+        property(checker().observe(0, &twice, &seen(&none, Some(&other)))),
+        "P8"
+    );
+    assert_eq!(
+        property(checker().observe(0, &[], &seen(&none, Some(&other)))),
+        "P8"
+    );
+    assert_eq!(
+        property(checker().observe(0, &[shown("a")], &seen(&none, None))),
+        "P8"
+    );
+}
+
+#[test]
+fn a_leader_that_said_farewell_is_reported() {
+    let mut checker = checker();
+    checker.born(1, &id("a"), None);
+    let (gone, none) = (id("a"), Record::default());
+    let left = Output::Event(Event::Left {
+        peer: id("a"),
+        why: LeftReason::Left,
+        code: 0,
+        bytes: Vec::new(),
+    });
+    let outputs = [joined("a"), left, shown("a")];
+    assert_eq!(
+        property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))),
+        "P8"
+    );
+}
+
+#[test]
+fn membership_events_that_do_not_alternate_are_reported() {
+    let none = Record::default();
+    let twice = [joined("a"), joined("a")];
+    assert_eq!(
+        property(checker().observe(0, &twice, &seen(&none, None))),
+        "P8"
+    );
+    let left = Output::Event(Event::Left {
+        peer: id("a"),
+        why: LeftReason::Lost,
+        code: 0,
+        bytes: Vec::new(),
+    });
+    assert_eq!(
+        property(checker().observe(0, &[left], &seen(&none, None))),
+        "P8"
+    );
+    assert_eq!(
+        property(checker().observe(0, &[joined("a")], &seen(&none, None))),
+        "P8"
+    );
+}
+
+fn assigned(term: u64, leader: &str) -> Record {
+    Record {
+        stamp: Stamp {
+            epoch: Epoch {
+                override_seq: 1,
+                assigner: Some(id("b")),
+            },
+            term,
+        },
+        leader: Some(id(leader)),
+        assigned: true,
+    }
+}
+
+#[test]
+fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
+    let lead_in = |checker: &mut Checker, slot: usize, name: &str| {
+        let (me, won) = (id(name), campaign(&[name], &[name]));
+        let mine = record(1, name);
+        let now = lead(&mine, &me, Some(&won));
+        checker.observe(slot, &[shown(name)], &now)
+    };
+    let mut fixed = Checker {
+        quorum: QuorumPolicy::Static { voters: 1 },
+        ..Checker::default()
+    };
+    for (slot, name) in ["a", "b"].into_iter().enumerate() {
+        fixed.born(slot, &id(name), Some(None));
+    }
+    assert_eq!(lead_in(&mut fixed, 0, "a"), Ok(()));
+    assert_eq!(property(lead_in(&mut fixed, 1, "b")), "P1");
+    // Of a dynamic quorum that may be: two sides of a partition.
+    let mut dynamic = Checker::default();
+    for (slot, name) in ["a", "b"].into_iter().enumerate() {
+        dynamic.born(slot, &id(name), None);
+        assert_eq!(lead_in(&mut dynamic, slot, name), Ok(()));
+    }
+}
+
+#[test]
+fn too_few_votes_for_a_static_quorum_are_reported() {
+    let mut checker = Checker {
+        quorum: QuorumPolicy::Static { voters: 3 },
+        ..Checker::default()
+    };
+    checker.born(0, &id("m"), Some(None));
+    let (me, mine, won) = (id("m"), record(1, "m"), campaign(&["m"], &["m"]));
+    let checked = checker.observe(0, &[shown("m")], &lead(&mine, &me, Some(&won)));
+    assert_eq!(property(checked), "P5");
+}
+
+#[test]
+fn a_second_vote_after_a_restart_is_reported_where_the_first_must_survive_it() {
+    let undecided = Record::undecided(stamp(1));
+    let both = ["a", "b"].map(id);
+    let mut now = seen(&undecided, None);
+    now.members = Some(both.iter().collect());
+    now.members_count = 2;
+    for (kept, expected) in [(true, "P4"), (false, "")] {
+        let mut checker = Checker::default();
+        let disk = kept.then_some(None);
+        checker.born(0, &id("m"), disk);
+        let outputs = [joined("a"), joined("b"), vote(1, "a")];
+        assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+        checker.died(0);
+        checker.born(0, &id("m"), disk);
+        let outputs = [joined("a"), joined("b"), vote(1, "b")];
+        assert_eq!(property(checker.observe(0, &outputs, &now)), expected);
+    }
+}
+
+#[test]
+fn a_record_below_the_one_on_disk_is_reported() {
+    let mut checker = Checker::default();
+    let saved = Saved {
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        record: record(2, "a"),
+        voted_for: None,
+    };
+    checker.born(0, &id("m"), Some(Some(&saved)));
+    let low = record(1, "z");
+    assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P3");
+}
+
+#[test]
+fn an_election_of_an_older_epoch_after_an_assignment_is_reported() {
+    let mut checker = checker();
+    let (high, low) = (assigned(1, "a"), record(1, "z"));
+    assert_eq!(checker.observe(0, &[], &seen(&high, None)), Ok(()));
+    assert_eq!(property(checker.observe(0, &[], &seen(&low, None))), "P7");
+}
+
+#[test]
+fn a_campaign_beside_an_assigned_leader_is_reported() {
+    let (held, leader) = (assigned(1, "a"), id("a"));
+    let open = campaign(&["m"], &["m"]);
+    let asks = |shown: bool| Seen {
+        role: Role::PreCandidate,
+        campaign: Some(&open),
+        ..seen(&held, shown.then_some(&leader))
+    };
+    let mut elects = checker();
+    elects.recovery = Recovery::AutoElect;
+    let outputs = [shown("a")];
+    assert_eq!(property(elects.observe(0, &outputs, &asks(true))), "P7");
+    // Lost: a room that elects may, one that holds its place may not before a host allows it.
+    let mut elects = checker();
+    elects.recovery = Recovery::AutoElect;
+    assert_eq!(elects.observe(0, &[], &asks(false)), Ok(()));
+    let mut holds = checker();
+    assert_eq!(property(holds.observe(0, &[], &asks(false))), "P7");
+    let mut released = checker();
+    assert_eq!(released.observe(0, &[], &seen(&held, None)), Ok(()));
+    released.released(0);
+    assert_eq!(released.observe(0, &[], &asks(false)), Ok(()));
+}
+
+#[test]
+fn a_term_that_is_leapt_over_is_reported() {
+    let mut checker = checker();
+    let (first, third) = (record(1, "a"), record(3, "a"));
+    assert_eq!(checker.observe(0, &[], &seen(&first, None)), Ok(()));
+    assert_eq!(
+        property(checker.observe(0, &[], &seen(&third, None))),
+        "P15"
+    );
+}
+
+#[test]
+fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
+    let mut checker = checker();
+    checker.born(1, &id("n"), None);
+    let (me, open) = (id("m"), campaign(&["a", "b", "m"], &["m"]));
+    for term in 1..=3 {
+        let undecided = Record::undecided(stamp(term));
+        let asks = Seen {
+            role: Role::Candidate,
+            campaign: Some(&open),
+            voted_for: Some(&me),
+            eligible: Vec::new(),
+            ..seen(&undecided, None)
+        };
+        // The voters of the round are not what is looked at here.
+        checker.lives.get_mut(&0).expect("born").round = open.round;
+        assert_eq!(checker.observe(0, &[], &asks), Ok(()));
+    }
+    let won = record(3, "m");
+    assert_eq!(checker.observe(1, &[], &seen(&won, None)), Ok(()));
+    assert_eq!(checker.wasted_terms(&stamp(0)), [1, 2]);
+    assert_eq!(checker.wasted_terms(&stamp(1)), [2]);
+}

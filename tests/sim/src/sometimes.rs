@@ -1,0 +1,260 @@
+//! What happened how often, summed over all runs: a test of rare situations that never met them proves nothing.
+//!
+//! Everything is seen from outside: what a node is told, what it says, and what it shows before and after.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meta_mystia_network::core::election::record::Stamp;
+use meta_mystia_network::core::election::rules::Role;
+use meta_mystia_network::core::election::{AssignOutcome, LeaderReason};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Command, Event, Input, Node, Output};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{ElectionMessage, Message, Side};
+
+/// A round that follows a failed one sooner than any election timer fires is a fast retry.
+const SHORTER_THAN_ANY_TIMEOUT: Duration = Duration::from_millis(550);
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// See the module's text.
+        #[derive(Debug, Clone, Default)]
+        pub struct Sometimes {
+            $($(#[$doc])* pub $name: u64,)*
+            campaigns: BTreeMap<Stamp, BTreeSet<usize>>,
+            asked_at: BTreeMap<usize, Time>,
+        }
+
+        impl Sometimes {
+            /// Every counter with its name.
+            pub fn table(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+
+            /// Adds what another run saw.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// A second candidate asked for votes of one (epoch, term).
+    split_votes,
+    /// An answer that names a living leader ended an attempt that needed no other vote (G3).
+    vetoes,
+    /// Two led sides met, and more voters decided.
+    merges_by_weight,
+    /// Two led sides of one weight met, and the time led decided.
+    merges_by_time_led,
+    /// Two led sides met, and a newer `SetLeader` decided.
+    merges_by_epoch,
+    /// An old claim was answered (G7).
+    nacks,
+    /// A failed round was repeated without waiting for a timeout (G14).
+    fast_retries,
+    /// A campaign that the leader before asked for.
+    transfers,
+    /// A leader asked for votes of a higher term and led on (G7).
+    reterms_in_place,
+    /// A leader resigned while peers were linked to it, or it led no majority any more.
+    resignations,
+    /// A `SetLeader` ended as done.
+    assignments_done,
+    /// A `SetLeader` lost to another one.
+    assignments_superseded,
+    /// The target of a `SetLeader` was not heard in time.
+    assignments_timed_out,
+    /// A leader was shown that is not linked.
+    indirect_leaders,
+    /// A leader left, and named who follows it.
+    successors_named,
+    /// A node asked for votes without any other voter.
+    solo_elections,
+    /// A candidate stepped down for the leader of its own term (G8).
+    candidates_conceded,
+    /// A vote was refused by a voter that hears a leader (G4).
+    leases_held,
+    /// A process ended before what it wanted to keep was on its disk.
+    persists_lost,
+    /// A process started from what an earlier life kept.
+    restarts_from_disk,
+    /// A packet of a control stream was lost and sent again.
+    packets_lost,
+}
+
+/// What was so before an input.
+#[derive(Debug)]
+pub struct Moment {
+    role: Role,
+    /// Whether the open round needs no other vote.
+    alone: bool,
+    tick: bool,
+    what: What,
+    leader: Option<PeerId>,
+}
+
+#[derive(Debug)]
+enum What {
+    Other,
+    /// An answer that names a living leader.
+    Veto,
+    /// A heartbeat of a leader of that stamp.
+    Claim(Stamp),
+    Meeting(Box<(Side, Side)>),
+    /// A command that may end a leadership.
+    Order,
+}
+
+impl Moment {
+    /// Looks at a node before it takes `input`.
+    pub fn before(node: &Node, input: &Input) -> Self {
+        let rules = node.election().rules();
+        let what = match input {
+            Input::LinkUp(link) if link.ours.live.is_some() && link.theirs.live.is_some() => {
+                What::Meeting(Box::new((link.ours.clone(), link.theirs.clone())))
+            }
+            Input::Message { envelope, .. } => match &envelope.message {
+                Message::Election(ElectionMessage::PreVoteResponse { live: Some(_), .. }) => {
+                    What::Veto
+                }
+                Message::Election(ElectionMessage::ForeignSide { ours, theirs, .. })
+                    if ours.live.is_some() && theirs.live.is_some() =>
+                {
+                    What::Meeting(Box::new((ours.clone(), theirs.clone())))
+                }
+                Message::Heartbeat(_) => What::Claim(envelope.stamp.clone()),
+                _ => What::Other,
+            },
+            Input::Command(
+                Command::Leave
+                | Command::SetEligible(_)
+                | Command::SetLeader(_)
+                | Command::TransferLeadership(_)
+                | Command::YieldLeadership,
+            ) => What::Order,
+            _ => What::Other,
+        };
+        Self {
+            role: rules.role(),
+            alone: rules.campaign().is_some_and(|open| open.needed == 1),
+            tick: *input == Input::Tick,
+            what,
+            leader: node.leader().cloned(),
+        }
+    }
+}
+
+impl Sometimes {
+    /// Looks at the node afterwards.
+    pub fn after(
+        &mut self,
+        before: &Moment,
+        now: Time,
+        slot: usize,
+        node: &Node,
+        outputs: &[Output],
+    ) {
+        let rules = node.election().rules();
+        let role = rules.role();
+        let shown = node.leader();
+        match &before.what {
+            What::Veto if before.role == Role::PreCandidate && before.alone => {
+                let stopped = role == Role::Follower && shown.is_some();
+                self.vetoes += u64::from(stopped);
+            }
+            What::Claim(stamp) if before.role == Role::Candidate => {
+                let conceded = role == Role::Follower && rules.record().stamp == *stamp;
+                self.candidates_conceded += u64::from(conceded);
+            }
+            What::Meeting(sides) if before.role == Role::Leader => self.meeting(sides),
+            _ => {}
+        }
+        let ended = before.role == Role::Leader && role != Role::Leader;
+        self.resignations += u64::from(ended && before.tick && !node.membership().is_empty());
+        let new = shown.filter(|leader| before.leader.as_ref() != Some(*leader));
+        if let Some(leader) = new {
+            let linked = node.membership().get(leader).is_some() || leader == node.id();
+            self.indirect_leaders += u64::from(!linked);
+            let alone =
+                role == Role::Leader && rules.won().is_some_and(|won| won.electorate.len() == 1);
+            self.solo_elections += u64::from(alone);
+        }
+        let mut asked = false;
+        for output in outputs {
+            match output {
+                Output::Transmit { envelope, .. } => match &envelope.message {
+                    Message::Election(message) => {
+                        asked |= matches!(message, ElectionMessage::PreVoteRequest { .. });
+                        self.said(slot, node, &envelope.stamp, message, role);
+                    }
+                    Message::Leave {
+                        successor: Some(_), ..
+                    } => self.successors_named += 1,
+                    _ => {}
+                },
+                Output::Event(Event::SetLeaderResult { outcome, .. }) => match outcome {
+                    AssignOutcome::Done => self.assignments_done += 1,
+                    AssignOutcome::Superseded => self.assignments_superseded += 1,
+                    AssignOutcome::Timeout => self.assignments_timed_out += 1,
+                },
+                Output::Event(Event::LeaderChanged {
+                    reason: LeaderReason::Resigned,
+                    ..
+                }) => {}
+                _ => {}
+            }
+        }
+        if asked {
+            let last = self.asked_at.insert(slot, now);
+            let soon = last.is_some_and(|last| now.since(last) < SHORTER_THAN_ANY_TIMEOUT);
+            self.fast_retries += u64::from(soon);
+        }
+    }
+
+    fn said(
+        &mut self,
+        slot: usize,
+        node: &Node,
+        stamp: &Stamp,
+        message: &ElectionMessage,
+        role: Role,
+    ) {
+        match message {
+            ElectionMessage::VoteRequest { transfer, .. } => {
+                let candidates = self.campaigns.entry(stamp.clone()).or_default();
+                if candidates.insert(slot) {
+                    self.split_votes += u64::from(candidates.len() == 2);
+                    self.transfers += u64::from(*transfer);
+                    self.reterms_in_place += u64::from(role == Role::Leader);
+                }
+            }
+            ElectionMessage::Nack { .. } => self.nacks += 1,
+            ElectionMessage::PreVoteResponse {
+                granted: false,
+                live: Some(live),
+                ..
+            } => self.leases_held += u64::from(live.id != *node.id()),
+            _ => {}
+        }
+    }
+
+    fn meeting(&mut self, (ours, theirs): &(Side, Side)) {
+        let (Some(mine), Some(other)) = (&ours.live, &theirs.live) else {
+            return;
+        };
+        if mine.id == other.id {
+            return;
+        }
+        let by_epoch =
+            !ours.lone && !theirs.lone && ours.record.stamp.epoch != theirs.record.stamp.epoch;
+        if by_epoch {
+            self.merges_by_epoch += 1;
+        } else if mine.weight != other.weight {
+            self.merges_by_weight += 1;
+        } else if mine.led_ms != other.led_ms {
+            self.merges_by_time_led += 1;
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! P14: a leader that a majority of its side hears and is heard by stays, whatever happens to the others.
+//!
+//! Looked at every few milliseconds of a run, from outside. What the property presupposes, and nothing else,
+//! decides whether a change of the leader is a violation; see [`Stability::sample`].
+
+use std::collections::BTreeMap;
+
+use meta_mystia_network::core::election::record::Epoch;
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::Node;
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{MergePolicy, QuorumPolicy};
+
+use crate::checks::Violation;
+use crate::clock::slowest_clock;
+use crate::plan::Step;
+use crate::world::{Settings, World};
+
+/// A leadership and who has followed it without a break, by place, and since when.
+#[derive(Debug, Clone)]
+struct Reign {
+    leader: usize,
+    life: u64,
+    followers: BTreeMap<usize, (u64, Time)>,
+}
+
+/// A reign that must go on, as far as the last look could tell.
+#[derive(Debug, Clone)]
+struct Firm {
+    leader: usize,
+    life: u64,
+    /// The newest of all then, and its own.
+    epoch: Epoch,
+    /// Who follows it, with their lives.
+    followers: Vec<(usize, u64)>,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Stability {
+    applies: bool,
+    /// How many voters there are, where that is fixed.
+    fixed: usize,
+    /// So long everything must have been as it is.
+    window: Duration,
+    /// A peer that was heard so lately counts as heard without a gap.
+    fresh: Duration,
+    /// When a process that may vote was last seen running in each place.
+    voters: BTreeMap<usize, Time>,
+    reigns: Vec<Reign>,
+    firm: Option<Firm>,
+}
+
+impl Stability {
+    /// For a room of these settings.
+    pub fn new(settings: &Settings, silence_is_told: bool) -> Self {
+        Self {
+            // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
+            // told that a leader's process ended, although it lives, goes by that (G3).
+            applies: settings.merge == MergePolicy::LargestSide && silence_is_told,
+            fixed: match settings.quorum {
+                QuorumPolicy::Dynamic => 0,
+                QuorumPolicy::Static { voters } => voters as usize,
+            },
+            window: slowest_clock(settings.election_timeout_max * 2),
+            fresh: settings.heartbeat_timeout * 4 / 5,
+            voters: BTreeMap::new(),
+            reigns: Vec::new(),
+            firm: None,
+        }
+    }
+
+    /// What hosts ask for that ends a leadership at once, and rightly. `SetLeader` is seen by its epoch.
+    pub fn inflicted(&mut self, step: &Step, world: &World) {
+        let ends = |slot: usize| world.node(slot).is_some_and(Node::is_leader);
+        let disturbed = match step {
+            Step::Transfer { .. } | Step::Yield | Step::SetLeader { .. } => true,
+            Step::Observe { slot, .. } => ends(*slot),
+            // The leader's end: seen by the next look.
+            _ => false,
+        };
+        if disturbed {
+            self.reset();
+        }
+    }
+
+    /// The whole window begins anew.
+    pub fn reset(&mut self) {
+        self.reigns.clear();
+        self.firm = None;
+    }
+
+    /// Looks at the room. A violation is a leader that stopped leading, or is not shown any more by one of its
+    /// followers, while all of this held for the whole window and still holds:
+    ///
+    /// - it and its followers ran, in the same lives, none of them stopped or leaving;
+    /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
+    ///   of four fifths of the heartbeat timeout;
+    /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
+    /// - nobody has a newer `SetLeader` than the leader goes by, and nobody asked it to hand over.
+    pub fn sample(&mut self, world: &World) -> Option<Violation> {
+        if !self.applies {
+            return None;
+        }
+        let violation = self.firm.take().and_then(|firm| self.broken(world, &firm));
+        self.update(world);
+        violation
+    }
+
+    fn update(&mut self, world: &World) {
+        let now = world.now;
+        for (index, slot) in world.slots.iter().enumerate() {
+            if slot
+                .process
+                .as_ref()
+                .is_some_and(|process| process.eligible)
+            {
+                self.voters.insert(index, now);
+            }
+        }
+        self.voters
+            .retain(|_, seen| now.since(*seen) <= self.window);
+        let leaders = world.leaders();
+        self.reigns.retain(|reign| {
+            leaders.contains(&reign.leader) && is_up(world, reign.leader, reign.life)
+        });
+        for leader in leaders {
+            let life = world.slots[leader].life;
+            if !is_up(world, leader, life) {
+                continue;
+            }
+            if !self.reigns.iter().any(|reign| reign.leader == leader) {
+                self.reigns.push(Reign {
+                    leader,
+                    life,
+                    followers: BTreeMap::new(),
+                });
+            }
+        }
+        let fresh = self.fresh;
+        for reign in &mut self.reigns {
+            let id = &world.slots[reign.leader].id;
+            for slot in 0..world.slots.len() {
+                let life = world.slots[slot].life;
+                if slot != reign.leader && follows(world, slot, reign.leader, id, fresh) {
+                    let since = reign.followers.entry(slot).or_insert((life, now));
+                    if since.0 != life {
+                        *since = (life, now);
+                    }
+                } else {
+                    reign.followers.remove(&slot);
+                }
+            }
+        }
+        let firm = self.reigns.iter().find_map(|reign| self.firm(world, reign));
+        self.firm = firm;
+    }
+
+    fn firm(&self, world: &World, reign: &Reign) -> Option<Firm> {
+        let now = world.now;
+        let long = |(_, (_, since)): &(&usize, &(u64, Time))| now.since(*since) >= self.window;
+        let followers: Vec<(usize, u64)> = reign
+            .followers
+            .iter()
+            .filter(long)
+            .filter(|(slot, _)| may_vote(world, **slot))
+            .map(|(slot, (life, _))| (*slot, *life))
+            .collect();
+        let epoch = &world.node(reign.leader)?.leader_stamp()?.stamp.epoch;
+        let newest = *epoch == world.checker.newest_epoch();
+        let majority = self.is_majority(followers.len() + 1, self.voters.len());
+        (newest && majority && may_vote(world, reign.leader)).then_some(Firm {
+            leader: reign.leader,
+            life: reign.life,
+            epoch: epoch.clone(),
+            followers,
+        })
+    }
+
+    fn is_majority(&self, of_them: usize, all: usize) -> bool {
+        of_them * 2 > all.max(self.fixed)
+    }
+
+    fn broken(&self, world: &World, firm: &Firm) -> Option<Violation> {
+        let leader = firm.leader;
+        if !is_up(world, leader, firm.life) || !may_vote(world, leader) {
+            return None;
+        }
+        let id = &world.slots[leader].id;
+        let node = world.node(leader)?;
+        let works = |(slot, life): &&(usize, u64)| {
+            is_up(world, *slot, *life)
+                && may_vote(world, *slot)
+                && link_works(world, *slot, leader, self.fresh)
+        };
+        let still: Vec<usize> = firm
+            .followers
+            .iter()
+            .filter(works)
+            .map(|(slot, _)| *slot)
+            .collect();
+        let seen_now =
+            |slot: &usize| may_vote(world, *slot) && world.slots[*slot].process.is_some();
+        let newcomers = (0..world.slots.len())
+            .filter(|slot| seen_now(slot) && !self.voters.contains_key(slot))
+            .count();
+        let majority = self.is_majority(still.len() + 1, self.voters.len() + newcomers);
+        if !majority || world.checker.newest_epoch() != firm.epoch {
+            return None;
+        }
+        let text = if !node.is_leader() {
+            format!("{id} stopped leading, although {still:?} heard it and were heard")
+        } else {
+            let strays = |slot: &&usize| world.node(**slot).and_then(Node::leader) != Some(id);
+            let stray = still.iter().find(strays)?;
+            let shows = world.node(*stray).and_then(Node::leader);
+            format!(
+                "{} turned from {id}, which it heard, to {shows:?}",
+                world.slots[*stray].id
+            )
+        };
+        Some(Violation {
+            property: "P14",
+            text: format!("{text}{}", world.describe()),
+        })
+    }
+}
+
+fn may_vote(world: &World, slot: usize) -> bool {
+    let process = world.slots[slot].process.as_ref();
+    process.is_some_and(|process| process.eligible)
+}
+
+fn is_up(world: &World, slot: usize, life: u64) -> bool {
+    let place = &world.slots[slot];
+    place.life == life
+        && place
+            .process
+            .as_ref()
+            .is_some_and(|process| !process.paused && !process.leaving)
+}
+
+fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {
+    let heard = |from, to| {
+        world
+            .last_arrival(from, to)
+            .is_some_and(|at| world.now.since(at) < fresh)
+    };
+    world.is_linked(a, b) && heard(a, b) && heard(b, a)
+}
+
+fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Duration) -> bool {
+    let life = world.slots[slot].life;
+    is_up(world, slot, life)
+        && world.node(slot).and_then(Node::leader) == Some(id)
+        && link_works(world, slot, leader, fresh)
+}

@@ -1,0 +1,140 @@
+//! The simulator itself: what it must report, and how small it makes it.
+
+use meta_mystia_network::core::node::Command;
+
+use super::rooms::*;
+use crate::chaos;
+use crate::checks::Violation;
+use crate::plan::{Plan, Step, Who};
+use crate::shrink;
+use crate::stability::Stability;
+use crate::trace::Trace;
+use crate::world::{Settings, World};
+
+/// An artificial law: nobody crashes while the first place is stopped.
+fn crash_beside_a_pause(world: &World) -> Option<Violation> {
+    let paused = |slot: usize| {
+        let process = world.slots[slot].process.as_ref();
+        process.is_some_and(|process| process.paused)
+    };
+    let down = |slot: &usize| world.slots[*slot].life > 0 && world.slots[*slot].process.is_none();
+    let broken = paused(0) && (1..world.slots.len()).any(|slot| down(&slot));
+    broken.then(|| Violation {
+        property: "artificial",
+        text: String::new(),
+    })
+}
+
+#[test]
+fn a_failing_plan_is_reduced_to_what_it_needs() {
+    let run =
+        |plan: &Plan| chaos::run_plan(plan, Trace::off(), Some(&crash_beside_a_pause)).violation;
+    let fails = |plan: &Plan| {
+        plan.size <= 7
+            && plan.steps.len() > 20
+            && run(plan).is_some_and(|v| v.property == "artificial")
+    };
+    let plan = (0..5_000)
+        .map(Plan::draw)
+        .find(fails)
+        .expect("some plan breaks the artificial law");
+    let small = shrink::shrink(&plan, "artificial", &run);
+    let pauses = |(_, step): &&(u64, Step)| matches!(step, Step::Pause { .. });
+    let ends = |(_, step): &&(u64, Step)| {
+        matches!(
+            step,
+            Step::Crash { .. } | Step::Leave { .. } | Step::Kick { .. }
+        )
+    };
+    let what = shrink::describe(&small);
+    assert_eq!(small.steps.iter().filter(pauses).count(), 1, "{what}");
+    assert_eq!(small.steps.iter().filter(ends).count(), 1, "{what}");
+    // Beside both, whoever they meet has to be started.
+    assert!(small.steps.len() <= 4, "{what}");
+    // What is printed is what fails.
+    let again = Plan::parse(&small.to_line()).expect("it was written down");
+    assert_eq!(run(&again).map(|v| v.property), Some("artificial"));
+}
+
+#[test]
+fn a_reduced_plan_breaks_the_same_property() {
+    // Losing something else on the way must not count.
+    let run = |plan: &Plan| {
+        let crashes = plan
+            .steps
+            .iter()
+            .any(|(_, step)| matches!(step, Step::Crash { .. }));
+        Some(Violation {
+            property: if crashes { "first" } else { "second" },
+            text: String::new(),
+        })
+    };
+    let mut plan = Plan::draw(1);
+    plan.steps = vec![
+        (1, Step::Yield),
+        (
+            2,
+            Step::Crash {
+                who: Who::Leader,
+                back_ms: 1,
+            },
+        ),
+        (3, Step::Yield),
+    ];
+    let small = shrink::shrink(&plan, "first", &run);
+    assert_eq!(
+        small.steps,
+        [(
+            2,
+            Step::Crash {
+                who: Who::Leader,
+                back_ms: 1
+            }
+        )]
+    );
+}
+
+/// A room that has been watched for long enough, with its leader.
+fn watched(seed: u64) -> (World, Stability, usize) {
+    let mut world = settled(seed, 5, Settings::default());
+    let mut stability = Stability::new(&world.settings, true);
+    for _ in 0..200 {
+        world.run_for(ms(50));
+        assert_eq!(stability.sample(&world), None);
+    }
+    let first = leader(&world);
+    (world, stability, first)
+}
+
+#[test]
+fn a_leader_that_stops_although_a_majority_hears_it_is_reported() {
+    for seed in 0..10 {
+        let (mut world, mut stability, first) = watched(seed);
+        // Nothing that the property allows for: this host may just not do it.
+        world.set_eligible(first, false);
+        if let Some(process) = &mut world.slots[first].process {
+            process.eligible = true;
+        }
+        let found = stability.sample(&world).map(|violation| violation.property);
+        assert_eq!(found, Some("P14"));
+    }
+}
+
+#[test]
+fn a_leader_that_was_asked_to_stop_or_is_cut_off_is_not_reported() {
+    for seed in 0..10 {
+        let (mut world, mut stability, first) = watched(seed);
+        match seed % 3 {
+            0 => world.crash(first),
+            1 => isolate(&mut world, first),
+            _ => {
+                let other = world.slots[(first + 1) % 5].id.clone();
+                order(&mut world, first, Command::SetLeader(other));
+            }
+        }
+        for _ in 0..200 {
+            assert_eq!(stability.sample(&world), None);
+            world.run_for(ms(50));
+        }
+    }
+}
