@@ -362,7 +362,13 @@ impl<'a> Run<'a> {
             }
             Step::StreamLoss { loss } => self.world.stream_loss = f64::from(*loss) / 100.0,
             Step::Connect { from, to } => self.world.connect(*from, *to),
-            Step::Observe { slot, eligible } => self.world.set_eligible(*slot, *eligible),
+            Step::Observe { slot, eligible } => {
+                // Where the voters are counted beforehand, nobody else may become one.
+                let stranger = self.plan.rules.fixed_voters && self.plan.observers.contains(slot);
+                if !stranger {
+                    self.world.set_eligible(*slot, *eligible);
+                }
+            }
             Step::Kick { victim } => self.kick(*victim),
             Step::Limit { max_peers } => {
                 for leader in self.world.leaders() {

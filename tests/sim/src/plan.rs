@@ -326,7 +326,9 @@ impl Draw {
         } else {
             Vec::new()
         };
-        let apart = (size > 2 && size < LARGE && self.chance(0.15)).then(|| {
+        // Of two fixed voters that never reach each other none can be elected.
+        let enough = !rules.fixed_voters || size - self.observers.len() > 2;
+        let apart = (size > 2 && size < LARGE && enough && self.chance(0.15)).then(|| {
             let one = self.rng.random_range(0..size);
             (one, (one + self.rng.random_range(1..size)) % size)
         });

@@ -4,7 +4,25 @@
 //! kept because they cost nothing. A plan means the same for ever, as long as its own steps do.
 
 /// Plans, with what they found.
-pub const PLANS: &[(&str, &str)] = &[];
+#[rustfmt::skip]
+pub const PLANS: &[(&str, &str)] = &[
+    (
+        "a term was given up for one voter that still believed in the dead leader (P15)",
+        r#"{"seed":33,"size":6,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":false,"keeps_keys":true},"observers":[],"clocks":[967811,996716,952282,1037705,1033043,1033905],"priorities":[],"apart":null,"absent":[5,3],"steps":[],"heal_at_ms":4743,"phase":"CrashedLeader"}"#,
+    ),
+    (
+        "a joiner told the room what its host had asked for before it joined (P16)",
+        r#"{"seed":74,"size":5,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[35,40],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[4],"steps":[],"heal_at_ms":9186,"phase":"Join"}"#,
+    ),
+    (
+        "a deaf leader lost its voters in two windows (P13)",
+        r#"{"seed":204,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[971429,1008376,986323],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[3382,{"Start":{"slot":2,"contact":1}}],[5679,{"Transfer":{"target":0}}],[5961,{"Isolate":{"who":{"Slot":2},"deaf":false,"mute":true,"for_ms":5443}}],[5992,{"SetLeader":{"calls":[[1,1],[2,2]]}}]],"heal_at_ms":10391,"phase":"DeafLeader"}"#,
+    ),
+    (
+        "a deaf leader lost its voters before the first tick of a window (P13)",
+        r#"{"seed":5071,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}]],"heal_at_ms":9533,"phase":"DeafLeader"}"#,
+    ),
+];
 
 /// Seeds.
 #[rustfmt::skip]

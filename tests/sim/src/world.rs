@@ -637,7 +637,7 @@ impl World {
         let membership = process.node.membership();
         // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
         // now and then.
-        let changed = outputs.iter().any(tells_of_members) || process.inputs % 64 == 0;
+        let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
         let asks = rules.campaign().map(|campaign| campaign.round);
         let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
         let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
@@ -649,15 +649,12 @@ impl World {
             leads_under: process.node.election().leads_under(),
             campaign: rules.campaign(),
             won: rules.won(),
-            eligible: opened
-                .then(|| {
-                    membership
-                        .iter()
-                        .map(|(id, _)| id)
-                        .filter(may_vote)
-                        .collect()
-                })
-                .unwrap_or_default(),
+            eligible: if opened {
+                let ids = membership.iter().map(|(id, _)| id);
+                ids.filter(may_vote).collect()
+            } else {
+                Vec::new()
+            },
             members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
             members_count: membership.len(),
             may_lead: process.eligible,

@@ -40,13 +40,14 @@ impl Raft {
         {
             return Ok(());
         }
-        self.released = false;
         self.assign(now, view, target, 0);
         Ok(())
     }
 
     pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
         let heard = self.following.is_direct(target);
+        // Also when it is tried again: what a host allowed before is not about this assignment.
+        self.released = false;
         let record = self.rules.assign(target, self.max_override_seq);
         self.max_override_seq = record.stamp.epoch.override_seq;
         self.round_at = None;

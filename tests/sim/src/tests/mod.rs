@@ -2,6 +2,7 @@
 
 mod bad_members;
 mod explorer;
+mod found;
 mod guards;
 mod guards_explored;
 mod laboratory;

@@ -185,7 +185,7 @@ fn simulations_keep_the_properties() {
                         let first = !reducing.swap(true, Ordering::Relaxed);
                         report(&plan, &name, first)
                     });
-                    if failure.is_none() && number % REPEATED == 0 {
+                    if failure.is_none() && number.is_multiple_of(REPEATED) {
                         let again = chaos::run_plan(&plan, Trace::off(), None).hash;
                         failure = (again != outcome.hash)
                             .then(|| format!("{name} breaks P17: it does something else again"));

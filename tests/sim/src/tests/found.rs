@@ -1,0 +1,55 @@
+//! What the simulator once found, as named situations.
+
+use meta_mystia_network::core::node::Command;
+
+use super::rooms::*;
+use crate::world::Settings;
+
+/// P14: the last peer that a deaf node is linked to never hears of a claim that its silence seemed to allow.
+#[test]
+fn a_node_that_goes_deaf_to_one_peer_after_another_changes_nobodys_leader() {
+    for seed in 0..100 {
+        let mut world = settled(seed, 5, Settings::default());
+        let first = leader(&world);
+        let deaf = (first + 1) % 5;
+        forget_told(&mut world);
+        for other in (0..5).filter(|other| *other != deaf) {
+            world.cut(other, deaf);
+            world.run_for(ms(150));
+        }
+        world.run_for(ms(6_000));
+        for slot in (0..5).filter(|slot| *slot != deaf) {
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "a deaf node changed somebody's leader",
+            );
+        }
+    }
+}
+
+/// P16: what a joiner's host asked for before it met anybody is not told to the room.
+#[test]
+fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
+    for seed in 0..100 {
+        let mut world = settled(seed, 4, Settings::default());
+        let first = leader(&world);
+        world.add_slots(1);
+        world.slots[4].rename("zzzz");
+        world.start(4);
+        world.run_for(ms(4_000));
+        let oneself = world.slots[4].id.clone();
+        order(&mut world, 4, Command::SetLeader(oneself));
+        forget_told(&mut world);
+        world.connect(4, (first + 1) % 4);
+        world.run_for(ms(6_000));
+        expect(&world, world.agreed() == Some(first), "another leader");
+        for slot in 0..4 {
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "a joiner changed somebody's leader",
+            );
+        }
+    }
+}
