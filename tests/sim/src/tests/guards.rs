@@ -9,7 +9,7 @@ use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::record::Record;
 use meta_mystia_network::core::node::Command;
 use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{ElectionMessage, Envelope, Message};
+use meta_mystia_network::core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
 
 use super::rooms::ms;
 use crate::trace::Trace;
@@ -327,6 +327,37 @@ fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
         let told = world.slots[1].told.iter().map(|(_, leader)| leader.clone());
         judge(&world, told.eq([Some(host)]), "P16")
     });
+}
+
+/// X3 and P14, the other half of G12 (C5): what comes back goes by the larger side. Where the higher term wins, as
+/// it was first written, whoever was cut off and led itself brings that leadership back to all others.
+#[test]
+fn g12_where_the_higher_term_wins_those_that_were_cut_off_take_over() {
+    let returns = |seed: u64, merge, cut_off: usize| {
+        let mut world = room(seed, 5, ALL);
+        world.settings.merge = merge;
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        let side: Vec<usize> = (0..cut_off).map(|step| (first + 1 + step) % 5).collect();
+        let rest: Vec<usize> = (0..5).filter(|slot| !side.contains(slot)).collect();
+        let pairs = || side.iter().flat_map(|a| rest.iter().map(|b| (*a, *b)));
+        pairs().for_each(|(a, b)| world.cut_both(a, b));
+        world.run_for(ms(10_000));
+        pairs().for_each(|(a, b)| world.mend_both(a, b));
+        world.run_for(ms(10_000));
+        let silent = |slot: &usize| world.slots[*slot].told.is_empty();
+        let stays = world.agreed() == Some(first) && rest.iter().all(silent);
+        judge(&world, stays, "P14")
+    };
+    for cut_off in [1, 2] {
+        let merge = |merge| move |seed| returns(seed, merge, cut_off);
+        assert_eq!(falls("P14", 50, merge(MergePolicy::LargestSide)), 0);
+        let lost = falls("P14", 50, merge(MergePolicy::HighestTerm));
+        println!("{cut_off} of 5 cut off: P14 falls in {lost} of 50 runs by the higher term");
+        assert!(lost >= 45, "{lost}");
+    }
 }
 
 /// P5: an election sees the members of now.
