@@ -61,6 +61,8 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     recent_records: relay::RecentRecords,
+    /// The leader's reason for removing this node, as another member passed it on.
+    reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
     outputs: VecDeque<Output>,
 }
 
@@ -109,6 +111,7 @@ impl Node {
             farewells: None,
             ended: false,
             recent_records: relay::RecentRecords::default(),
+            reason_passed_on: None,
             outputs: VecDeque::new(),
             config,
         }

@@ -115,6 +115,16 @@ fn m18_a_lost_member_can_be_kicked() {
 }
 
 #[test]
+fn whoever_hears_of_its_kick_from_a_member_first_is_told_the_leaders_reason() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.dials_work = false;
+    net.unlink("a", "c", LinkEnd::Silent);
+    net.order("a", kick("c", 5, b"x"));
+    net.run(ms(50));
+    assert_eq!(net.times("c", &ended(EndReason::Kicked, 5, b"x")), 1);
+}
+
+#[test]
 fn the_word_of_a_kick_counts_from_the_leader_alone() {
     let mut net = Net::room(&["a", "b", "c"]);
     let key = net.place("b").life.key;
@@ -316,7 +326,7 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
             assert!(!net.has(member, "d"), "{next} leads");
         }
         let told = net.events("d");
-        assert!(told.contains(&ended(EndReason::Kicked, 0, b"")), "{told:?}");
+        assert!(told.contains(&ended(EndReason::Kicked, 1, b"")), "{told:?}");
     }
 }
 
