@@ -7,6 +7,7 @@ use super::{
     ElectionError, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
     MAX_COUNTER_JUMP, Raft, View,
 };
+use crate::core::election::Election;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::{Role, Tally};
 use crate::core::id::{Incarnation, PeerId};
@@ -118,6 +119,9 @@ impl Raft {
             ElectionMessage::ForeignSide { peer, ours, theirs } => {
                 self.check_stamp(&theirs.record.stamp)?;
                 if self.rules.role() == Role::Leader {
+                    // A Hello from before the follower heard its leader would make this side look leaderless.
+                    let mine = ours.live.as_ref().is_some_and(|live| live.id == self.me);
+                    let ours = if mine { ours } else { self.side(now, view) };
                     self.meet(now, view, &peer, &ours, &theirs);
                     self.leader_was_found();
                 }
@@ -173,9 +177,12 @@ impl Raft {
             return;
         }
         self.rules.thaw(&electorate(view));
+        let (is_voter, alone) = (is_eligible(view, from), is_alone(view));
         match self.veto(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            // An observer can object, but not consent for a voter that is linked.
+            Word::None if self.one_answer_decides(view) && !is_voter && !alone => {}
             Word::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 self.round_at = None;
@@ -658,6 +665,11 @@ impl Raft {
             Some(live) => Word::Alive(live),
         }
     }
+}
+
+/// Whether nobody else is linked who may vote.
+pub(super) fn is_alone(view: &View) -> bool {
+    view.eligible().next().is_none()
 }
 
 fn leads_nothing(role: Role) -> bool {

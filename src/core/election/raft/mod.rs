@@ -556,14 +556,18 @@ impl Raft {
             self.arm_election(now, view);
             return;
         }
-        let alone = view.eligible().next().is_none();
-        if (!alone || view.dialing) && !self.may_vote(now) {
+        if (!messages::is_alone(view) || view.dialing) && !self.may_vote(now) {
             // G9: a node that just started does not know yet whom it should hear.
             let slot = self.draw_timeout(view) - self.election_timeout_min();
             self.election_at = self.grace_until + slot;
             return;
         }
-        if alone {
+        self.seek_election(now, view);
+    }
+
+    /// Somebody may object as long as anybody is linked: an observer, too, knows who leads.
+    fn seek_election(&mut self, now: Time, view: &View) {
+        if view.voters.is_empty() {
             self.campaign(now, view, false);
         } else {
             self.pre_vote(now, view);
@@ -580,10 +584,8 @@ impl Raft {
                 self.rules.step_down();
                 if !self.may_campaign() || !self.can_win(view) {
                     self.arm_election(now, view);
-                } else if view.eligible().next().is_none() {
-                    self.campaign(now, view, false);
                 } else {
-                    self.pre_vote(now, view);
+                    self.seek_election(now, view);
                 }
             }
             Role::Leader => self.reterm_again(now, view),

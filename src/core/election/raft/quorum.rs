@@ -24,6 +24,8 @@ pub(super) struct Window {
     lost: BTreeSet<PeerId>,
     /// Those of them that answered.
     answered: BTreeSet<PeerId>,
+    /// Whether the voters that were linked when it began are among them.
+    seen: bool,
     /// Whether this window was given because the check of the one before came late.
     is_second: bool,
 }
@@ -35,18 +37,20 @@ impl Window {
             voters: BTreeSet::new(),
             lost: BTreeSet::new(),
             answered: BTreeSet::new(),
+            seen: false,
             is_second: false,
         }
     }
 
     pub(super) fn see(&mut self, view: &View) {
+        self.seen = true;
         self.voters
             .extend(view.eligible().map(|(id, _)| id.clone()));
     }
 
-    /// A leader that was not elected has nobody in its first window yet.
+    /// The first window of a leader does not know yet who was linked when it began.
     pub(super) fn is_new(&self) -> bool {
-        self.voters.is_empty()
+        !self.seen
     }
 
     /// The votes of a campaign are answers.
