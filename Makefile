@@ -18,7 +18,7 @@ demo: tools build ## one room of three hosts in three languages; the leader is k
 	@python3 scripts/demo.py
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr
+	@scripts/install-tools.sh coreclr chromium
 	@scripts/test.sh
 
 asan: tools ## the C hosts and the library under AddressSanitizer and LeakSanitizer
@@ -41,7 +41,7 @@ sim: ## 20,000 rooms under faults in virtual time, a hundred nodes the largest
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
 
-figures: tools build ## speed and failover figures, printed
+figures: tools build ## speed and failover figures, printed; those of the elections go into docs/elections.md
 	@scripts/figures.sh
 
 header: ## writes include/meta_mystia_network.h from the source

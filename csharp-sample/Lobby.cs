@@ -21,7 +21,7 @@ internal static class Lobby
     private const int FrameMs = 16;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit.";
+        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.";
 
     private static readonly object InputLock = new object();
     private static readonly Queue<string> Input = new Queue<string>();
@@ -66,6 +66,7 @@ internal static class Lobby
         room.HandlerFailed += Fail;
         room.Happened += state.OnEvent;
         room.Happened += OnEvent;
+        room.LeadershipChanged += leads => Say(leads ? "I lead" : "I lead no longer");
         if (connect != null)
         {
             room.Connect(connect);
@@ -116,7 +117,7 @@ internal static class Lobby
         switch (e.Kind)
         {
             case EventKind.LeaderChanged:
-                Say(e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer);
+                Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
                 break;
             case EventKind.Joined:
                 Say("peer " + e.Peer + " connected");
@@ -147,6 +148,16 @@ internal static class Lobby
         if (line.StartsWith("/leader ", StringComparison.Ordinal))
         {
             Attempt(() => room.SetLeader(line.Substring("/leader ".Length).Trim()));
+            return;
+        }
+        if (line.StartsWith("/transfer ", StringComparison.Ordinal))
+        {
+            Attempt(() => room.TransferLeadership(line.Substring("/transfer ".Length).Trim()));
+            return;
+        }
+        if (line == "/yield")
+        {
+            Attempt(room.YieldLeadership);
             return;
         }
         bool add = line.StartsWith("/add ", StringComparison.Ordinal);

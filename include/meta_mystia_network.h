@@ -32,7 +32,7 @@
  * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
  * removed or changed, except extended functions before the library's version 1.0.
  */
-#define MMN_ABI_VERSION 2
+#define MMN_ABI_VERSION 3
 
 /**
  * The call did what it says.
@@ -301,6 +301,16 @@
 #define MMN_HOST_MODE_GUEST 2
 
 /**
+ * quorum_policy: a majority of the members that are connected when an election starts.
+ */
+#define MMN_QUORUM_DYNAMIC 0
+
+/**
+ * quorum_policy: a majority of a fixed number of voters, connected or not.
+ */
+#define MMN_QUORUM_STATIC 1
+
+/**
  * strategy: the leader is elected by votes of the connected members.
  */
 #define MMN_STRATEGY_RAFT 0
@@ -309,6 +319,11 @@
  * Longest room secret of NetworkOptions, in bytes.
  */
 #define MMN_MAX_SECRET_BYTES 1024
+
+/**
+ * Most quorum_voters of NetworkOptions.
+ */
+#define MMN_MAX_QUORUM_VOTERS 1024
 
 /**
  * NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
@@ -380,7 +395,8 @@
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
  * ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
- * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
+ * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
+ * sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
@@ -666,6 +682,29 @@ typedef struct NetworkOptions {
    * Whether this member may lead: 0 no, it observes; else yes [1].
    */
   uint8_t eligible;
+  /**
+   * Where a static quorum keeps what must survive the process: the path of an existing directory in which this member
+   * may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the
+   * same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
+   */
+  const char *state_directory;
+  /**
+   * The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
+   * anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
+   * MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
+   */
+  const char *trace_path;
+  /**
+   * A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
+   * A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
+   * host_mode. Since version 3 of the ABI.
+   */
+  uint32_t quorum_policy;
+  /**
+   * How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
+   * else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
+   */
+  uint32_t quorum_voters;
 } NetworkOptions;
 
 /**
@@ -684,6 +723,11 @@ typedef void (*ReceiveCallback)(const char *peer,
  * Takes changes of the leader. `leader` is its peer id, "" when there is none.
  */
 typedef void (*LeaderChangedCallback)(const char *leader);
+
+/**
+ * Takes whether this node leads: 1 when it leads from here on, 0 when it leads no longer, in turn.
+ */
+typedef void (*LeadershipCallback)(uint8_t is_leader);
 
 /**
  * Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
@@ -927,6 +971,19 @@ int32_t RegisterReceiveCallback(ReceiveCallback callback);
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
  */
 int32_t RegisterLeaderChangedCallback(LeaderChangedCallback callback);
+
+/**
+ * Sets the callback for whether this node leads; NULL removes it. The old one as with RegisterReceiveCallback.
+ * The new one is first told 1, where this node leads at present. From there on it is told each loss and each gain
+ * once, in turn, and after the LeaderChanged callback of the same change. A leadership that ended before the
+ * application could be told of it is not told at all.
+ *
+ * Where the callback replaces another one directly, and this node lost its leadership between the two, it is first told
+ * that: 0.
+ *
+ * Returns MMN_OK or MMN_NOT_INITIALIZED.
+ */
+int32_t RegisterLeadershipCallback(LeadershipCallback callback);
 
 /**
  * Sets the callback for connections and losses; NULL removes it. The old one as with RegisterReceiveCallback.
@@ -1258,9 +1315,63 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
  * Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
  * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
+ * MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
+
+/**
+ * Hands the leadership over to a connected peer: it is told to be elected at once, and this node leads until it is.
+ * The next leader is elected and not set: where SetLeader named the present one, that has ended then. It may be asked of a
+ * peer that does not campaign by itself (EnableAutoLeaderElection). Only the leader may.
+ *
+ * MMN_OK means that the peer was asked. The outcome is a change of the leader with the reason MMN_LEADER_TRANSFERRED;
+ * where the peer is lost, leaves or is not elected within the longest election timeout, this node leads on as before.
+ * This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. Handing over to this node itself changes nothing.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
+ * nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (by the
+ * room's election strategy). Nothing has changed then.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t TransferLeadership(const char *peer_id);
+
+/**
+ * Hands the leadership over as TransferLeadership does, to the peer that elections prefer: the one with the highest
+ * priority, of these the one with the largest id. Only the leader may.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead), MMN_REJECTED
+ * (the room has a fixed host) or MMN_NOT_SUPPORTED (by the room's election strategy). Nothing has changed then.
+ */
+int32_t YieldLeadership(void);
+
+/**
+ * How much elections prefer this node from now on: the higher priority campaigns first; of equal ones the larger id.
+ * 0 is the default, any number is allowed. It decides who follows a leader that is lost, and takes no living leader's
+ * place.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+ */
+int32_t SetElectionPriority(int32_t priority);
+
+/**
+ * The term of the newest claim to lead that this node knows: that of the leader, where there is one. It grows with
+ * every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative;
+ * -1 when no room is open.
+ */
+int64_t GetLeaderTerm(void);
+
+/**
+ * How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative; -1 when no room is open.
+ */
+int64_t GetLeaderEpoch(void);
+
+/**
+ * How this room elects its leader: MMN_STRATEGY_RAFT. -1 when no room is open.
+ */
+int32_t GetElectionStrategy(void);
 
 /**
  * The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is

@@ -283,11 +283,11 @@ class Host:
         text = text[len(prefix) :]
         if text == "closed":
             self.closed = True
-        elif text == "no leader":
+        elif re.fullmatch(r"no leader(?: \(\w+\))?", text):
             self.leader = None
         elif match := re.fullmatch(r"listening on (\S+)", text):
             self.address = match[1]
-        elif match := re.fullmatch(r"leader is (.+)", text):
+        elif match := re.fullmatch(r"leader is (.+?)(?: \(\w+\))?", text):
             self.leader = match[1]
             self.leader_times[match[1]] = now
         elif match := re.fullmatch(r"from ([^:]+): .*", text):

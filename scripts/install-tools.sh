@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# valgrind.
+# chromium, valgrind.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -33,6 +33,8 @@ look() {
     has python3 || lacks python3 "python3"
     for tool in $more; do
         case $tool in
+            # Whichever is there draws the page; the one that is installed needs no display.
+            chromium) has chromium || has chromium-headless-shell || has google-chrome || lacks chromium chromium-headless-shell ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
@@ -96,7 +98,7 @@ if wants_coreclr && has_pip; then
 fi
 
 if ! has cargo; then
-    echo "missing: cargo (Rust 1.88 or newer); see https://rustup.rs" >&2
+    echo "missing: cargo (Rust 1.89 or newer); see https://rustup.rs" >&2
     failed=1
 fi
 for tool in $missing; do
@@ -106,6 +108,7 @@ for tool in $missing; do
         g++) line="g++" ;;
         mcs) line="mono-mcs" ;;
         mono) line="mono-runtime" ;;
+        chromium) line="chromium-headless-shell" ;;
         pip) line="python3-pip" ;;
         ip) line="iproute2" ;;
         *) line=$tool ;;

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::core::wire::{Authority, HostMode, MergePolicy};
+use crate::core::wire::{Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy};
 use crate::error::{Code, Coded};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
@@ -64,6 +65,13 @@ pub struct Config {
     pub dispatch_mode: DispatchMode,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
+    /// Who counts for a majority.
+    pub quorum: QuorumPolicy,
+    /// Where a static quorum keeps what must survive the process: an existing directory that may be written. There
+    /// with a static quorum, and only there.
+    pub state_directory: Option<PathBuf>,
+    /// Where a trace of the elections is written, for people to look at.
+    pub trace_path: Option<PathBuf>,
     /// Who may name a leader.
     pub authority: Authority,
     /// Whether one fixed member leads, and whether that is this one.
@@ -178,6 +186,9 @@ impl Config {
             identity_key: None,
             dispatch_mode: DispatchMode::Thread,
             merge_policy: MergePolicy::default(),
+            quorum: QuorumPolicy::default(),
+            state_directory: None,
+            trace_path: None,
             authority: Authority::default(),
             host_mode: HostMode::default(),
             member_hold: DEFAULT_MEMBER_HOLD,
@@ -200,8 +211,9 @@ impl Config {
     }
 
     /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
-    /// timeout is above the heartbeat interval and not above the longest, and the first wait before a
-    /// reconnection is not above the longest. For settings that were made by hand.
+    /// timeout is above the heartbeat interval and not above the longest, the first wait before a
+    /// reconnection is not above the longest, and a static quorum has voters, a state directory and no fixed host.
+    /// For settings that were made by hand.
     ///
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
@@ -256,7 +268,31 @@ impl Config {
                 reconnect_max_ms: millis(self.reconnect_max),
             });
         }
+        self.check_quorum()?;
         Ok(self)
+    }
+}
+
+impl Config {
+    fn check_quorum(&self) -> Result<(), ConfigError> {
+        let QuorumPolicy::Static { voters } = self.quorum else {
+            return match self.state_directory {
+                Some(_) => Err(ConfigError::StateDirectoryWithoutStatic),
+                None => Ok(()),
+            };
+        };
+        if !(1..=MAX_STATIC_VOTERS).contains(&voters) {
+            return Err(ConfigError::QuorumVoters { voters });
+        }
+        if self.host_mode != HostMode::Off {
+            return Err(ConfigError::StaticQuorumWithHost {
+                host_mode: self.host_mode,
+            });
+        }
+        if self.state_directory.is_none() {
+            return Err(ConfigError::StaticWithoutStateDirectory);
+        }
+        Ok(())
     }
 }
 
@@ -273,7 +309,7 @@ pub enum ConfigError {
         /// The field, by its name in the header.
         field: &'static str,
         /// The number given.
-        value: u8,
+        value: u32,
         /// The numbers that are allowed, with their meanings.
         allowed: &'static str,
     },
@@ -291,6 +327,41 @@ pub enum ConfigError {
         /// The number given.
         strategy: u32,
     },
+    /// A static quorum of nobody, or of more than can be in a room.
+    #[error(
+        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_STATIC_VOTERS}"
+    )]
+    QuorumVoters {
+        /// The number given.
+        voters: u32,
+    },
+    /// A number of voters that nobody would look at.
+    #[error(
+        "quorum_voters is {voters} while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1"
+    )]
+    VotersWithoutStatic {
+        /// The number given.
+        voters: u32,
+    },
+    /// A static quorum and a fixed host exclude each other.
+    #[error(
+        "quorum_policy is 1 (static) while host_mode is {}; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
+        *host_mode as u8
+    )]
+    StaticQuorumWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// A static quorum without a place for its state.
+    #[error(
+        "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process"
+    )]
+    StaticWithoutStateDirectory,
+    /// A place for a state that there is not.
+    #[error(
+        "state_directory is set while quorum_policy is 0 (dynamic), which keeps nothing; give NULL, or quorum_policy 1"
+    )]
+    StateDirectoryWithoutStatic,
     /// A field that must be above zero is zero.
     #[error("{field} is 0; it must be at least 1")]
     Zero {

@@ -3,18 +3,23 @@
 //! A sentence names the argument, its value, the limit and what to do. Values are quoted with [`Quoted`], so
 //! that no sentence grows with what a caller passes.
 
+mod leadership;
 mod members;
+mod state;
 
 use std::ffi::CStr;
 use std::fmt;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use thiserror::Error;
 
 use crate::core::id::PeerId;
 use crate::target::TargetError;
 
+pub use leadership::{PriorityError, TransferError};
 pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
+pub use state::StateError;
 
 /// Most bytes of a value, or of a list of names, that a sentence quotes.
 pub const MAX_QUOTED_BYTES: usize = 64;
@@ -167,6 +172,20 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// What a static quorum keeps is not to be had.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The file of the trace cannot be made.
+    #[error(
+        "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
+        Quoted(&path.to_string_lossy())
+    )]
+    TracePath {
+        /// The path given.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// Anything else that the operating system or a library refused.
     #[error("the network could not be started: {what}")]
     Internal {
@@ -180,7 +199,8 @@ impl Coded for StartError {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
             Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
-            Self::IdentityKey { .. } => Code::InvalidArgument,
+            Self::IdentityKey { .. } | Self::TracePath { .. } => Code::InvalidArgument,
+            Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
+use crate::core::wire::Strategy;
 
 /// How a peer is linked to us, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,12 @@ pub struct Snapshot {
     pub leader: Option<PeerId>,
     /// Whether we are it.
     pub is_leader: bool,
+    /// The term of the largest leadership record seen.
+    pub term: u64,
+    /// The count of `SetLeader` calls that record builds on.
+    pub epoch: u64,
+    /// How the room elects its leader.
+    pub strategy: Strategy,
     /// What stamps the messages that we send as leader.
     pub leader_stamp: Option<Arc<Record>>,
 }

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
 use meta_mystia_network::ffi::callbacks::*;
+use meta_mystia_network::ffi::codes::MMN_QUORUM_STATIC;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::events::PollEvents;
@@ -89,6 +90,15 @@ fn every_function_has_its_answer_without_a_room() {
                 ("GetPeerRTT", GetPeerRTT(text)),
                 ("GetPeerStatus", GetPeerStatus(text)),
                 ("SetLeader", SetLeader(text)),
+                ("TransferLeadership", TransferLeadership(text)),
+                ("YieldLeadership", YieldLeadership()),
+                ("SetElectionPriority", SetElectionPriority(i32::MIN)),
+                ("SetLeaderEligible", SetLeaderEligible(1)),
+                ("GetElectionStrategy", GetElectionStrategy()),
+                (
+                    "RegisterLeadershipCallback",
+                    RegisterLeadershipCallback(None),
+                ),
                 ("EnableAutoLeaderElection", EnableAutoLeaderElection(1)),
                 // A reserved type and flags come after the room.
                 ("BroadcastMessage", BroadcastMessage(data, 3, 1, 0xff)),
@@ -124,6 +134,9 @@ fn every_function_has_its_answer_without_a_room() {
                 assert_eq!(code, -1, "{name}");
                 assert!(sentence.contains(" needs a room"), "{sentence}");
             }
+        }
+        for answer in [GetLeaderTerm(), GetLeaderEpoch()] {
+            assert_eq!(answer, -1);
         }
         assert_eq!(ShutdownNetwork(), -1);
         assert_eq!(IsLeader(), 0);
@@ -167,6 +180,8 @@ fn arguments_are_checked_before_the_room() {
             invalid(GetPeerRTT(null()), -1, "peer_id is NULL");
             invalid(GetPeerStatus(long), -1, "at most 64");
             invalid(SetLeader(c" a".as_ptr()), -3, "blank");
+            invalid(TransferLeadership(null()), -3, "peer_id is NULL");
+            invalid(TransferLeadership(c"".as_ptr()), -3, "it is empty");
             invalid(BroadcastMessage(null(), 1, 1, 0), -3, "data is NULL");
             invalid(SendToPeer(peer, data, -5, 1, 0), -3, "length -5");
             invalid(SendToPeer(null(), null(), 5, 1, 0), -3, "peer_id");
@@ -302,7 +317,8 @@ fn a_size_that_is_none_is_named() {
             0,
             1,
             44,
-            size_of::<NetworkOptions>() as u32 - 1,
+            // One less than the first version that had it.
+            std::mem::offset_of!(NetworkOptions, eligible) as u32,
             65_537,
             u32::MAX,
         ] {
@@ -349,7 +365,7 @@ fn options_may_lie_anywhere_in_memory() {
 }
 
 #[test]
-fn every_option_names_itself_when_it_is_wrong() {
+fn r75_every_option_names_itself_when_it_is_wrong() {
     on_fresh_thread(|| {
         let refused = |code: i32, named: &str, change: &dyn Fn(&mut NetworkOptions)| {
             let mut options = default_options();
@@ -420,5 +436,28 @@ fn every_option_names_itself_when_it_is_wrong() {
             o.set_leader_authority = 2
         });
         refused(-3, "host_mode is 200; allowed", &|o| o.host_mode = 200);
+        refused(-3, "quorum_policy is 4294967295; allowed", &|o| {
+            o.quorum_policy = u32::MAX
+        });
+        refused(-3, "quorum_voters is 3 while", &|o| o.quorum_voters = 3);
+        refused(-3, "quorum_voters is 0 while", &|o| o.quorum_policy = 1);
+        let in_directory = |path: &CStr, o: &mut NetworkOptions| {
+            (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+            o.state_directory = path.as_ptr();
+        };
+        refused(-3, "state_directory is NULL while", &|o| {
+            (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+        });
+        refused(-3, "state_directory is set while", &|o| {
+            o.state_directory = c"/tmp".as_ptr()
+        });
+        refused(-3, "state_directory is empty", &|o| in_directory(c"", o));
+        refused(-3, "state_directory is not UTF-8", &|o| {
+            in_directory(c"\xff", o)
+        });
+        refused(-3, "trace_path is empty", &|o| o.trace_path = c"".as_ptr());
+        refused(-3, "state_directory \"/no/such\" cannot be used", &|o| {
+            in_directory(c"/no/such", o)
+        });
     });
 }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
 
+use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::options::*;
@@ -24,6 +25,48 @@ fn local_address() -> SocketAddr {
     let text = unsafe { CStr::from_ptr(GetLocalAddr()) };
     let text = text.to_str().expect("UTF-8");
     text.parse().expect("an address with a port")
+}
+
+/// `NetworkOptions` as version 1 of the ABI had it.
+#[repr(C)]
+struct FirstOptions {
+    struct_size: u32,
+    config: NetworkConfigFFI,
+    pointers: [*const u8; 3],
+    numbers: [u32; 6],
+    bind_port: u16,
+    flags: [u8; 6],
+    /// What lies behind it in the memory of that program.
+    behind: [u8; 64],
+}
+
+/// Part of the one test of this program: there is one room for all of them.
+fn a_program_of_the_first_version_opens_its_room() {
+    let mut options = FirstOptions {
+        struct_size: std::mem::offset_of!(FirstOptions, behind) as u32,
+        config: NetworkConfigFFI::default(),
+        pointers: [std::ptr::null(); 3],
+        numbers: [77; 6],
+        bind_port: 77,
+        flags: [77; 6],
+        behind: [0xAA; 64],
+    };
+    // SAFETY: it has as many bytes as its struct_size says.
+    let code = unsafe { GetDefaultNetworkOptions((&raw mut options).cast()) };
+    assert_eq!(code, 0);
+    assert_eq!(options.numbers, [0, 0, 60_000, 4 * 1024 * 1024, 0, 0]);
+    assert_eq!((options.bind_port, options.flags), (0, [0, 0, 0, 0, 0, 1]));
+    assert_eq!(options.behind, [0xAA; 64]);
+    // SAFETY: the same; both strings have a NUL.
+    let code = unsafe {
+        InitializeNetworkWithOptions(
+            c"peer".as_ptr(),
+            c"options".as_ptr(),
+            (&raw const options).cast(),
+        )
+    };
+    assert_eq!(code, 0, "{}", last_message());
+    assert_eq!(ShutdownNetwork(), 0);
 }
 
 #[test]
@@ -63,4 +106,5 @@ fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken(
         last_message()
     );
     assert_eq!(ShutdownNetwork(), 0);
+    a_program_of_the_first_version_opens_its_room();
 }

@@ -47,7 +47,7 @@ AT(reconnect_max_retries, 43);
 
 #define OPTION_AT(field, offset) CHECK(offsetof(NetworkOptions, field) == offset)
 #define POINTER sizeof(void *)
-CHECK(sizeof(NetworkOptions) == 80 + 3 * POINTER);
+CHECK(sizeof(NetworkOptions) == 88 + 5 * POINTER);
 OPTION_AT(struct_size, 0);
 OPTION_AT(config, 4);
 OPTION_AT(bind_address, 48);
@@ -66,6 +66,11 @@ OPTION_AT(merge_policy, 76 + 3 * POINTER);
 OPTION_AT(set_leader_authority, 77 + 3 * POINTER);
 OPTION_AT(host_mode, 78 + 3 * POINTER);
 OPTION_AT(eligible, 79 + 3 * POINTER);
+/* Since version 3 of the ABI. */
+OPTION_AT(state_directory, 80 + 3 * POINTER);
+OPTION_AT(trace_path, 80 + 4 * POINTER);
+OPTION_AT(quorum_policy, 80 + 5 * POINTER);
+OPTION_AT(quorum_voters, 84 + 5 * POINTER);
 CHECK(sizeof(PeerStats) == 80);
 CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
 CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
@@ -99,6 +104,9 @@ CHECK(MMN_LEFT_LEFT == 0 && MMN_LEFT_LOST == 1 && MMN_LEFT_DISCONNECTED == 2);
 CHECK(MMN_LEFT_REPLACED == 3 && MMN_LEFT_KICKED == 4 && MMN_LEFT_VIOLATION == 5);
 CHECK(MMN_LEFT_GAVE_UP == 6 && MMN_END_KICKED == 0 && MMN_END_HOST_LEFT == 1);
 CHECK(MMN_RECONNECT_RETRYING == 0 && MMN_RECONNECT_RETURNED == 1 && MMN_RECONNECT_GAVE_UP == 2);
+CHECK(MMN_LEADER_UNKNOWN == 0 && MMN_LEADER_ELECTED == 1 && MMN_LEADER_ASSIGNED == 2);
+CHECK(MMN_LEADER_TRANSFERRED == 3 && MMN_LEADER_FOUND == 4 && MMN_LEADER_LOST == 5);
+CHECK(MMN_LEADER_LEFT == 6 && MMN_LEADER_RESIGNED == 7);
 CHECK(MMN_LOG_OFF == 0 && MMN_LOG_ERROR == 1 && MMN_LOG_WARN == 2);
 CHECK(MMN_LOG_INFO == 3 && MMN_LOG_DEBUG == 4 && MMN_LOG_TRACE == 5);
 
@@ -126,7 +134,7 @@ CHECK(MMN_POLICY_MISMATCH == -20);
 CHECK(MMN_SUPERSEDED == -21);
 CHECK(MMN_INTERNAL_ERROR == -99);
 
-CHECK(MMN_ABI_VERSION == 2);
+CHECK(MMN_ABI_VERSION == 3);
 CHECK(MMN_MIN_MESSAGE_TYPE == 0x0100);
 CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
 CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);
@@ -137,12 +145,14 @@ CHECK(MMN_DISPATCH_THREAD == 0 && MMN_DISPATCH_POLL == 1);
 CHECK(MMN_MERGE_LARGEST_SIDE == 0 && MMN_MERGE_HIGHEST_TERM == 1);
 CHECK(MMN_AUTHORITY_ANYONE == 0 && MMN_AUTHORITY_LEADER_ONLY == 1);
 CHECK(MMN_HOST_MODE_OFF == 0 && MMN_HOST_MODE_HOST == 1 && MMN_HOST_MODE_GUEST == 2);
+CHECK(MMN_QUORUM_DYNAMIC == 0 && MMN_QUORUM_STATIC == 1 && MMN_MAX_QUORUM_VOTERS == 1024);
 CHECK(MMN_STRATEGY_RAFT == 0 && MMN_MAX_SECRET_BYTES == 1024);
 
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags) {
     (void)peer; (void)data; (void)length; (void)type; (void)flags;
 }
 static void on_leader(const char *leader) { (void)leader; }
+static void on_leadership(uint8_t is_leader) { (void)is_leader; }
 static void on_status(const char *peer, int32_t status) { (void)peer; (void)status; }
 static void on_result(const char *addr, uint8_t success, int32_t code) {
     (void)addr; (void)success; (void)code;
@@ -157,6 +167,7 @@ static void on_drop(void *user_data) { (void)user_data; }
 int main(void) {
     ReceiveCallback receive = on_receive;
     LeaderChangedCallback leader = on_leader;
+    LeadershipCallback leadership = on_leadership;
     PeerStatusCallback status = on_status;
     ConnectionResultCallback result = on_result;
     ReconnectCallback reconnect = on_reconnect;
@@ -177,11 +188,13 @@ int main(void) {
     int32_t (*sends[])(const uint8_t *, int32_t, uint16_t, uint8_t) = {
         BroadcastMessage, SendToLeader, SendFromLeader};
     int32_t (*of_string[])(const char *) = {
-        ConnectToPeer, DisconnectPeer, GetPeerRTT, GetPeerStatus, SetLeader};
-    int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount};
+        ConnectToPeer, DisconnectPeer, GetPeerRTT, GetPeerStatus, SetLeader, TransferLeadership};
+    int32_t (*numbers[])(void) = {ShutdownNetwork, GetLastErrorCode, GetPeerCount, YieldLeadership,
+                                GetElectionStrategy};
+    int64_t (*counts[])(void) = {GetLeaderTerm, GetLeaderEpoch};
     const char *(*strings[])(void) = {GetLastErrorMessage, GetLocalAddr, GetLocalPeerId,
                                       GetSessionId, GetPeerList, GetCurrentLeader};
-    int32_t (*of_number[])(int32_t) = {PollEvents, SetLogLevel};
+    int32_t (*of_number[])(int32_t) = {PollEvents, SetLogLevel, SetElectionPriority};
     uint8_t (*flags[])(void) = {IsNetworkInitialized, IsMdnsActive, IsLeader, IsCentralizedMode,
                                 IsCentralizedAutoForward, IsAutoReconnectEnabled};
     int32_t (*switches[])(uint8_t) = {EnableAutoLeaderElection, EnableLogging, SetCentralizedMode,
@@ -199,9 +212,10 @@ int main(void) {
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends;
     (void)of_string; (void)numbers; (void)strings; (void)flags; (void)switches; (void)of_number;
-    (void)forward; (void)of_count; (void)stats; (void)kick; (void)payload; (void)accept; (void)reject;
+    (void)counts; (void)forward; (void)of_count; (void)stats; (void)kick; (void)payload; (void)accept; (void)reject;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
+        + RegisterLeadershipCallback(leadership) + RegisterLeadershipCallback(NULL)
         + RegisterPeerStatusCallback(status) + RegisterPeerStatusCallback(NULL)
         + RegisterConnectionResultCallback(result) + RegisterConnectionResultCallback(NULL)
         + RegisterReconnectCallback(reconnect) + RegisterReconnectCallback(NULL)

@@ -93,7 +93,14 @@
   X(SetJoinPayload)                   \
   X(SetLeaderEligible)                \
   X(SetLogLevel)                      \
-  X(SetMaxPeers)
+  X(SetMaxPeers)                      \
+  X(GetElectionStrategy)              \
+  X(GetLeaderEpoch)                   \
+  X(GetLeaderTerm)                    \
+  X(RegisterLeadershipCallback)       \
+  X(SetElectionPriority)              \
+  X(TransferLeadership)               \
+  X(YieldLeadership)
 
 namespace mmn {
 
@@ -159,6 +166,20 @@ struct ConnectionResult {
   std::int32_t code;
 };
 
+// One of MMN_LEADER_... in a word.
+inline const char* describe_leader_reason(std::int32_t reason) noexcept {
+  switch (reason) {
+    case MMN_LEADER_ELECTED: return "elected";
+    case MMN_LEADER_ASSIGNED: return "assigned";
+    case MMN_LEADER_TRANSFERRED: return "transferred";
+    case MMN_LEADER_FOUND: return "found";
+    case MMN_LEADER_LOST: return "lost";
+    case MMN_LEADER_LEFT: return "left";
+    case MMN_LEADER_RESIGNED: return "resigned";
+    default: return "unknown";
+  }
+}
+
 // Something that happened. kind is one of MMN_EVENT_..., and says which of the others mean something (see the header).
 // The views are valid during the handler only.
 struct Event {
@@ -166,7 +187,7 @@ struct Event {
   std::string_view peer;   // the member that it is about; empty where there is none
   std::string_view other;  // an address, or, of a change of the leader, who led before
   std::string_view data;   // the message; what a join request says; what came with a kick or a rejection
-  std::int32_t reason;     // one of MMN_LEFT_..., MMN_END_..., or the number that reject_join() was given
+  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., or the number that reject_join() was given
   std::int32_t code;       // a Code, or the number that kick() was given
   bool success;
   std::uint16_t type;
@@ -239,6 +260,8 @@ struct Options {
   NetworkOptions settings = {};
   std::string bind_address;  // the one address of this machine to use; "" is all
   std::string secret;        // what members must know beside the room's name; "" is nothing
+  std::string state_directory;  // where a static quorum keeps what must survive the process; else ""
+  std::string trace_path;       // a file for a trace of the elections; "" is none
   std::string identity_key;  // an Ed25519 private key in PKCS#8, to be known again by; "" makes a new one
 };
 
@@ -317,6 +340,7 @@ class Slot {
 struct Handlers {
   Slot<void(const Message&)> message;
   Slot<void(std::string_view)> leader;
+  Slot<void(bool)> leadership;
   Slot<void(std::string_view, PeerStatus)> peer;
   Slot<void(const ConnectionResult&)> connection;
   Slot<void(const Event&)> event;
@@ -364,6 +388,7 @@ inline void mmn_detail_on_message(const char* peer, const std::uint8_t* data, st
   call(Handlers::get().message, Message{peer, data, static_cast<std::size_t>(length), type, flags});
 }
 inline void mmn_detail_on_leader(const char* leader) { call(Handlers::get().leader, std::string_view(leader)); }
+inline void mmn_detail_on_leadership(std::uint8_t is_leader) { call(Handlers::get().leadership, is_leader != 0); }
 inline void mmn_detail_on_peer(const char* peer, std::int32_t status) {
   call(Handlers::get().peer, std::string_view(peer), static_cast<PeerStatus>(status));
 }
@@ -417,6 +442,8 @@ class Room {
     settings.secret_length = static_cast<std::uint32_t>(length(options.secret));
     settings.identity_key = options.identity_key.empty() ? nullptr : bytes(options.identity_key);
     settings.identity_key_length = static_cast<std::uint32_t>(length(options.identity_key));
+    settings.state_directory = options.state_directory.empty() ? nullptr : text(options.state_directory);
+    settings.trace_path = options.trace_path.empty() ? nullptr : text(options.trace_path);
     check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }
   Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)) {}
@@ -453,6 +480,13 @@ class Room {
     const bool wanted = static_cast<bool>(handler);
     detail::Handlers::get().leader.set(std::move(handler));
     if (wanted) check(api_->RegisterLeaderChangedCallback(detail::mmn_detail_on_leader));
+  }
+  // Whether this member leads: true and false in turn, each after its on_leader. First true, where it leads already.
+  void on_leadership(std::function<void(bool)> handler) {
+    check(api_->RegisterLeadershipCallback(nullptr));
+    const bool wanted = static_cast<bool>(handler);
+    detail::Handlers::get().leadership.set(std::move(handler));
+    if (wanted) check(api_->RegisterLeadershipCallback(detail::mmn_detail_on_leadership));
   }
   void on_peer(std::function<void(std::string_view, PeerStatus)> handler) {
     check(api_->RegisterPeerStatusCallback(nullptr));
@@ -514,6 +548,16 @@ class Room {
 
   // One that may not lead is an observer: it has no vote and counts for no majority.
   void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
+  // Asks a member, or the one that elections prefer, to take over; this one leads until it has. Leader only: not_leader.
+  void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
+  void yield_leadership() { check(api_->YieldLeadership()); }
+  // Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default.
+  void set_election_priority(std::int32_t priority) { check(api_->SetElectionPriority(priority)); }
+  // Term of the newest claim to lead, and how many set_leader() it builds on: compare the epoch first.
+  std::int64_t leader_term() const noexcept { return api_->GetLeaderTerm(); }
+  std::int64_t leader_epoch() const noexcept { return api_->GetLeaderEpoch(); }
+  // One of MMN_STRATEGY_...
+  std::int32_t election_strategy() const noexcept { return api_->GetElectionStrategy(); }
   // Whether lost members are dialled again, or have left at once.
   void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
   bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
@@ -585,6 +629,7 @@ class Room {
       // Destroyed inside a handler, where leaving is refused. The room stays until the process ends, but silent.
       api_->RegisterReceiveCallback(nullptr);
       api_->RegisterLeaderChangedCallback(nullptr);
+      api_->RegisterLeadershipCallback(nullptr);
       api_->RegisterPeerStatusCallback(nullptr);
       api_->RegisterConnectionResultCallback(nullptr);
       api_->RegisterEventHandler(nullptr, nullptr, nullptr);
@@ -598,6 +643,7 @@ class Room {
     detail::Handlers& handlers = detail::Handlers::get();
     handlers.message.set(nullptr);
     handlers.leader.set(nullptr);
+    handlers.leadership.set(nullptr);
     handlers.peer.set(nullptr);
     handlers.connection.set(nullptr);
     handlers.event.set(nullptr);

@@ -184,6 +184,27 @@ namespace MetaMystia.Network
         public static extern int SetLeaderEligible(byte eligible);
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int TransferLeadership(byte[] peerId);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int YieldLeadership();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetElectionPriority(int priority);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetLeaderTerm();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetLeaderEpoch();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetElectionStrategy();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int RegisterLeadershipCallback(LeadershipCallback callback);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
     }
 
@@ -197,6 +218,10 @@ namespace MetaMystia.Network
     /// <summary>The room's leader changed; the empty string means that there is none.</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
     public delegate void LeaderChangedCallback(IntPtr leaderId);
+
+    /// <summary>This member leads from here on (1), or no longer (0); in turn.</summary>
+    [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
+    public delegate void LeadershipCallback(byte isLeader);
 
     /// <summary>A link came up (0) or was lost (1).</summary>
     [UnmanagedFunctionPointer(CallingConvention.Cdecl)]
@@ -291,6 +316,39 @@ namespace MetaMystia.Network
         public const int Kicked = 4;
         public const int Violation = 5;
         public const int GaveUp = 6;
+    }
+
+    /// <summary>Why another member leads, or nobody: <see cref="NetworkEvent.Reason"/> of <see cref="EventKind.LeaderChanged"/>.</summary>
+    public static class LeaderReason
+    {
+        public const int Unknown = 0;
+        public const int Elected = 1;
+        /// <summary>SetLeader named it.</summary>
+        public const int Assigned = 2;
+        /// <summary>The leader before handed over: it left, transferred its leadership or yielded.</summary>
+        public const int Transferred = 3;
+        /// <summary>It led already when this member learned of it.</summary>
+        public const int Found = 4;
+        public const int Lost = 5;
+        public const int Left = 6;
+        /// <summary>Too few members answered it, or a higher claim ended its own.</summary>
+        public const int Resigned = 7;
+
+        /// <summary>The reason in a word.</summary>
+        public static string Describe(int reason)
+        {
+            switch (reason)
+            {
+                case Elected: return "elected";
+                case Assigned: return "assigned";
+                case Transferred: return "transferred";
+                case Found: return "found";
+                case Lost: return "lost";
+                case Left: return "left";
+                case Resigned: return "resigned";
+                default: return "unknown";
+            }
+        }
     }
 
     /// <summary>Why this member is in the room no more: <see cref="NetworkEvent.Reason"/> of <see cref="EventKind.RoomEnded"/>.</summary>
@@ -423,6 +481,14 @@ namespace MetaMystia.Network
         public byte HostMode;
         /// <summary>0: this member never leads, it observes.</summary>
         public byte Eligible;
+        /// <summary>NUL-terminated text: where a static quorum keeps what must survive the process; else NULL.</summary>
+        public IntPtr StateDirectory;
+        /// <summary>NUL-terminated text: a file for a trace of the elections; NULL is none.</summary>
+        public IntPtr TracePath;
+        /// <summary>A <see cref="MetaMystia.Network.QuorumPolicy"/>.</summary>
+        public uint QuorumPolicy;
+        /// <summary>With a static quorum, how many voters there are in all; else 0.</summary>
+        public uint QuorumVoters;
 
         /// <summary>The library's defaults.</summary>
         public static NetworkOptions Default()
@@ -442,6 +508,15 @@ namespace MetaMystia.Network
         Report = 1,
         /// <summary>Found members are dialled.</summary>
         Connect = 2,
+    }
+
+    /// <summary>A majority of whom elects a leader.</summary>
+    public enum QuorumPolicy : uint
+    {
+        /// <summary>Of the members that are connected.</summary>
+        Dynamic = 0,
+        /// <summary>Of a fixed number of voters, connected or not.</summary>
+        Static = 1,
     }
 
     /// <summary>Whether one fixed member leads.</summary>

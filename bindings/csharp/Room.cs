@@ -37,7 +37,7 @@ namespace MetaMystia.Network
         public string Other;
         /// <summary>The message; what a join request says; what came with a kick or a rejection. Never null.</summary>
         public byte[] Data;
-        /// <summary>A <see cref="LeftReason"/>, an <see cref="EndReason"/>, or the number given to <see cref="Room.RejectJoin"/>.</summary>
+        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, or the number given to <see cref="Room.RejectJoin"/>.</summary>
         public int Reason;
         /// <summary>An <see cref="ErrorCode"/>, or the number given to <see cref="Room.Kick"/>.</summary>
         public int Code;
@@ -65,6 +65,10 @@ namespace MetaMystia.Network
         public byte[] Secret;
         /// <summary>An Ed25519 private key in PKCS#8, by which others know this member again; null makes a new one.</summary>
         public byte[] IdentityKey;
+        /// <summary>Where a static quorum keeps what must survive the process: an existing directory; else null.</summary>
+        public string StateDirectory;
+        /// <summary>A file for a trace of the elections; null is none.</summary>
+        public string TracePath;
 
         internal int Initialize(byte[] peer, byte[] session)
         {
@@ -78,6 +82,8 @@ namespace MetaMystia.Network
                 options.SecretLength = Secret == null ? 0 : (uint)Secret.Length;
                 options.IdentityKey = Pin(pinned, IdentityKey);
                 options.IdentityKeyLength = IdentityKey == null ? 0 : (uint)IdentityKey.Length;
+                options.StateDirectory = Pin(pinned, Utf8.ToNative(StateDirectory));
+                options.TracePath = Pin(pinned, Utf8.ToNative(TracePath));
                 return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
             }
             finally
@@ -151,6 +157,7 @@ namespace MetaMystia.Network
         // can make native entry points for static methods only.
         private static readonly ReceiveCallback ReceiveThunk = OnReceive;
         private static readonly LeaderChangedCallback LeaderChangedThunk = OnLeaderChanged;
+        private static readonly LeadershipCallback LeadershipThunk = OnLeadership;
         private static readonly PeerStatusCallback PeerStatusThunk = OnPeerStatus;
         private static readonly ConnectionResultCallback ConnectionResultThunk = OnConnectionResult;
         private static readonly EventCallback EventThunk = OnEvent;
@@ -166,10 +173,11 @@ namespace MetaMystia.Network
 
         private Action<Message> messageReceived;
         private Action<string> leaderChanged;
+        private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
         private Action<RoomEvent> happened;
-        private int receiveRegistered, leaderRegistered, statusRegistered, resultRegistered, eventRegistered;
+        private int receiveRegistered, leaderRegistered, leadershipRegistered, statusRegistered, resultRegistered, eventRegistered;
 
         private Room(bool queueEvents)
         {
@@ -269,6 +277,23 @@ namespace MetaMystia.Network
                 }
             }
             remove { Subtract(ref leaderChanged, value); }
+        }
+
+        /// <summary>
+        /// This member leads from here on (true), or no longer (false): in turn, each after its <see cref="LeaderChanged"/>. The
+        /// first subscription tells true where this member leads already.
+        /// </summary>
+        public event Action<bool> LeadershipChanged
+        {
+            add
+            {
+                Combine(ref leadershipChanged, value);
+                if (Interlocked.Exchange(ref leadershipRegistered, 1) == 0)
+                {
+                    Check(NativeMethods.RegisterLeadershipCallback(LeadershipThunk));
+                }
+            }
+            remove { Subtract(ref leadershipChanged, value); }
         }
 
         /// <summary>A member's link came up (<see cref="PeerStatus.Connected"/>) or was lost (<see cref="PeerStatus.Disconnected"/>).</summary>
@@ -374,6 +399,42 @@ namespace MetaMystia.Network
         public void SetLeaderEligible(bool eligible)
         {
             Check(NativeMethods.SetLeaderEligible(Flag(eligible)));
+        }
+
+        /// <summary>Asks a member to take over; this one leads until it has. Leader only (-6).</summary>
+        public void TransferLeadership(string peerId)
+        {
+            Check(NativeMethods.TransferLeadership(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could.</summary>
+        public void YieldLeadership()
+        {
+            Check(NativeMethods.YieldLeadership());
+        }
+
+        /// <summary>Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default.</summary>
+        public void SetElectionPriority(int priority)
+        {
+            Check(NativeMethods.SetElectionPriority(priority));
+        }
+
+        /// <summary>The term of the newest claim to lead; compare <see cref="LeaderEpoch"/> first.</summary>
+        public long LeaderTerm
+        {
+            get { return NativeMethods.GetLeaderTerm(); }
+        }
+
+        /// <summary>How many calls of <see cref="SetLeader"/> the newest claim to lead builds on.</summary>
+        public long LeaderEpoch
+        {
+            get { return NativeMethods.GetLeaderEpoch(); }
+        }
+
+        /// <summary>How the room elects: 0 is raft.</summary>
+        public int ElectionStrategy
+        {
+            get { return NativeMethods.GetElectionStrategy(); }
         }
 
         /// <summary>Whether lost members are dialled again (the default) or have left at once.</summary>
@@ -615,6 +676,25 @@ namespace MetaMystia.Network
             {
                 string leader = NullIfEmpty(Utf8.FromNative(leaderId));
                 room.Deliver(() => Raise(room.leaderChanged, leader));
+            }
+            catch (Exception exception)
+            {
+                room.Surface(exception);
+            }
+        }
+
+        [MonoPInvokeCallback(typeof(LeadershipCallback))]
+        private static void OnLeadership(byte isLeader)
+        {
+            Room room = Volatile.Read(ref current);
+            if (room == null)
+            {
+                return;
+            }
+            try
+            {
+                bool leads = isLeader != 0;
+                room.Deliver(() => Raise(room.leadershipChanged, leads));
             }
             catch (Exception exception)
             {

@@ -32,6 +32,7 @@ __all__ = [
     "PeerStats",
     "Room",
     "describe_error",
+    "describe_leader_reason",
     "load_library",
     "set_log",
 ]
@@ -91,6 +92,15 @@ LEFT_KICKED = 4
 LEFT_VIOLATION = 5
 LEFT_GAVE_UP = 6
 
+LEADER_UNKNOWN = 0
+LEADER_ELECTED = 1
+LEADER_ASSIGNED = 2
+LEADER_TRANSFERRED = 3
+LEADER_FOUND = 4
+LEADER_LOST = 5
+LEADER_LEFT = 6
+LEADER_RESIGNED = 7
+
 END_KICKED = 0
 END_HOST_LEFT = 1
 
@@ -110,6 +120,11 @@ AUTHORITY_LEADER_ONLY = 1
 HOST_MODE_OFF = 0
 HOST_MODE_HOST = 1
 HOST_MODE_GUEST = 2
+
+QUORUM_DYNAMIC = 0
+QUORUM_STATIC = 1
+
+STRATEGY_RAFT = 0
 
 LOG_OFF = 0
 LOG_ERROR = 1
@@ -155,7 +170,7 @@ class Event(NamedTuple):
     data: bytes
     """The message; what a join request says; what came with a kick or a rejection."""
     reason: int
-    """One of LEFT_... or END_..., or the number that reject_join() was given."""
+    """One of LEFT_..., LEADER_... or END_..., or the number that reject_join() was given."""
     code: int
     """One of the codes above, or the number that kick() was given."""
     success: bool
@@ -257,9 +272,15 @@ class NetworkOptions(ctypes.Structure):
         ("set_leader_authority", ctypes.c_uint8),
         ("host_mode", ctypes.c_uint8),
         ("eligible", ctypes.c_uint8),
+        ("state_directory", ctypes.c_char_p),
+        ("trace_path", ctypes.c_char_p),
+        ("quorum_policy", ctypes.c_uint32),
+        ("quorum_voters", ctypes.c_uint32),
     ]
 
-    def __init__(self, *, bind_address=None, secret=None, identity_key=None, **fields):
+    def __init__(
+        self, *, bind_address=None, secret=None, identity_key=None, state_directory=None, trace_path=None, **fields
+    ):
         super().__init__(struct_size=ctypes.sizeof(NetworkOptions))
         code = load_library().GetDefaultNetworkOptions(ctypes.byref(self))
         if code < 0:
@@ -271,6 +292,8 @@ class NetworkOptions(ctypes.Structure):
         for name, value in fields.items():
             setattr(self, name, value)
         self.bind_address = _encode(bind_address)
+        self.state_directory = _encode(state_directory and os.fspath(state_directory))
+        self.trace_path = _encode(trace_path and os.fspath(trace_path))
         # The pointers do not keep alive what they lead to.
         self._kept = [
             self._point("secret", secret or b""),
@@ -340,6 +363,7 @@ ReceiveCallback = ctypes.CFUNCTYPE(
     None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8
 )
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+LeadershipCallback = ctypes.CFUNCTYPE(None, ctypes.c_uint8)
 PeerStatusCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int32)
 ConnectionResultCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
 ReconnectCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8)
@@ -407,6 +431,13 @@ FUNCTIONS = {
     "AcceptJoin": (ctypes.c_int32, (ctypes.c_uint64,)),
     "RejectJoin": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32)),
     "SetLeaderEligible": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "TransferLeadership": (ctypes.c_int32, (_TEXT,)),
+    "YieldLeadership": (ctypes.c_int32, ()),
+    "SetElectionPriority": (ctypes.c_int32, (ctypes.c_int32,)),
+    "GetLeaderTerm": (ctypes.c_int64, ()),
+    "GetLeaderEpoch": (ctypes.c_int64, ()),
+    "GetElectionStrategy": (ctypes.c_int32, ()),
+    "RegisterLeadershipCallback": (ctypes.c_int32, (LeadershipCallback,)),
 }
 
 _library = None
@@ -431,6 +462,12 @@ def load_library(path=None):
 def describe_error(code):
     """The library's name for a code."""
     return load_library().DescribeError(code).decode("utf-8")
+
+
+def describe_leader_reason(reason):
+    """One of LEADER_... in a word."""
+    words = ("unknown", "elected", "assigned", "transferred", "found", "lost", "left", "resigned")
+    return words[reason] if 0 <= reason < len(words) else words[LEADER_UNKNOWN]
 
 
 _log_callback = None
@@ -459,7 +496,8 @@ class Room:
     """The room that this process is in; a context manager that leaves it politely.
 
     With `options` (NetworkOptions), handlers run in poll(); with `config` or nothing, on a thread of the library.
-    `on_event(Event)` takes everything that happens; whoever uses it needs none of the others. `on_message(Message)`, `on_leader(str | None)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
+    `on_event(Event)` takes everything that happens; whoever uses it needs none of the others. `on_message(Message)`, `on_leader(str | None)`,
+    `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
     A handler that is registered is told the present first: the leader where one is known, and every connected peer.
     """
 
@@ -473,6 +511,7 @@ class Room:
         on_event=None,
         on_message=None,
         on_leader=None,
+        on_leadership=None,
         on_peer=None,
         on_connection=None,
     ):
@@ -493,6 +532,8 @@ class Room:
                 self.on_message(on_message)
             if on_leader is not None:
                 self.on_leader(on_leader)
+            if on_leadership is not None:
+                self.on_leadership(on_leadership)
             if on_peer is not None:
                 self.on_peer(on_peer)
             if on_connection is not None:
@@ -556,6 +597,14 @@ class Room:
             handler(leader.decode("utf-8") or None)
 
         self._register("RegisterLeaderChangedCallback", LeaderChangedCallback, handler, call)
+
+    def on_leadership(self, handler):
+        """Whether this member leads: True and False in turn, each after its on_leader."""
+
+        def call(is_leader):
+            handler(is_leader != 0)
+
+        self._register("RegisterLeadershipCallback", LeadershipCallback, handler, call)
 
     def on_peer(self, handler):
         def call(peer, status):
@@ -623,6 +672,33 @@ class Room:
     def set_leader_eligible(self, eligible):
         """Whether this member may lead. One that may not is an observer: it has no vote and counts for no majority."""
         self._check(self._native.SetLeaderEligible(1 if eligible else 0))
+
+    def transfer_leadership(self, peer_id):
+        """Asks a member to take over; this one leads until it has. Leader only (-6)."""
+        self._check(self._native.TransferLeadership(_encode(peer_id)))
+
+    def yield_leadership(self):
+        """Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could."""
+        self._check(self._native.YieldLeadership())
+
+    def set_election_priority(self, priority):
+        """Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default."""
+        self._check(self._native.SetElectionPriority(priority))
+
+    @property
+    def leader_term(self):
+        """The term of the newest claim to lead; compare leader_epoch first."""
+        return self._check(self._native.GetLeaderTerm())
+
+    @property
+    def leader_epoch(self):
+        """How many calls of set_leader() the newest claim to lead builds on."""
+        return self._check(self._native.GetLeaderEpoch())
+
+    @property
+    def election_strategy(self):
+        """How the room elects: STRATEGY_RAFT."""
+        return self._check(self._native.GetElectionStrategy())
 
     @property
     def auto_reconnect(self):

@@ -32,10 +32,13 @@ enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
     X(GetPeerList)                      \
     X(GetPeerRTT)                       \
     X(SetLeader)                        \
+    X(TransferLeadership)               \
+    X(YieldLeadership)                  \
     X(GetCurrentLeader)                 \
     X(BroadcastMessage)                 \
     X(RegisterReceiveCallback)          \
     X(RegisterLeaderChangedCallback)    \
+    X(RegisterLeadershipCallback)       \
     X(RegisterPeerStatusCallback)       \
     X(RegisterConnectionResultCallback) \
     X(DescribeError)
@@ -81,6 +84,11 @@ static void on_leader(const char *leader)
 {
     if (*leader) say("leader is %s", leader);
     else say("no leader");
+}
+
+static void on_leadership(uint8_t is_leader)
+{
+    say(is_leader ? "I lead" : "I lead no longer");
 }
 
 static void on_peer(const char *peer, int32_t status)
@@ -139,6 +147,8 @@ static int obey(const char *line)
 {
     if (strcmp(line, "/quit") == 0) return 0;
     if (strncmp(line, "/leader ", 8) == 0) refused(net.SetLeader(line + 8));
+    else if (strncmp(line, "/transfer ", 10) == 0) refused(net.TransferLeadership(line + 10));
+    else if (strcmp(line, "/yield") == 0) refused(net.YieldLeadership());
     else if (*line) broadcast(line);
     return 1;
 }
@@ -172,6 +182,7 @@ static void run(void)
 {
     say("listening on %s", net.GetLocalAddr());
     refused(net.RegisterLeaderChangedCallback(on_leader));
+    refused(net.RegisterLeadershipCallback(on_leadership));
     refused(net.RegisterPeerStatusCallback(on_peer));
     refused(net.RegisterReceiveCallback(on_message));
     refused(net.RegisterConnectionResultCallback(on_connection));
@@ -231,7 +242,7 @@ int main(int argc, char **argv)
 {
     if (!parse(argc, argv)) {
         fprintf(stderr, "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                        "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /quit.\n");
+                        "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /transfer NAME, /yield, /quit.\n");
         return 2;
     }
     if (!load() || refused(net.InitializeNetwork(own_id, session))) return 1;

@@ -110,7 +110,7 @@ void happened(const mmn::Room& room, const std::string& id, const mmn::Event& ev
   const std::string peer(event.peer);
   switch (event.kind) {
     case MMN_EVENT_LEADER_CHANGED:
-      say(id, peer.empty() ? "no leader" : "leader is " + peer);
+      say(id, (peer.empty() ? "no leader" : "leader is " + peer) + " (" + mmn::describe_leader_reason(event.reason) + ")");
       break;
     case MMN_EVENT_JOINED:
       say(id, "peer " + peer + " connected");
@@ -139,6 +139,14 @@ void happened(const mmn::Room& room, const std::string& id, const mmn::Event& ev
 void obey(mmn::Room& room, SharedState& state, const std::string& id, const std::string& line) {
   if (line.rfind("/leader ", 0) == 0) {
     attempt(id, [&] { room.set_leader(line.substr(8)); });
+    return;
+  }
+  if (line.rfind("/transfer ", 0) == 0) {
+    attempt(id, [&] { room.transfer_leadership(line.substr(10)); });
+    return;
+  }
+  if (line == "/yield") {
+    attempt(id, [&] { room.yield_leadership(); });
     return;
   }
   const bool add = line.rfind("/add ", 0) == 0;
@@ -206,7 +214,7 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit.\n");
+                 "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
     return 2;
   }
   try {

@@ -26,7 +26,8 @@ FRAME_SECONDS = 1 / 60
 
 def main():
     parser = argparse.ArgumentParser(
-        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /quit."
+        description="A lobby. Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, "
+        "/transfer NAME, /yield, /quit."
     )
     parser.add_argument("--id", required=True)
     parser.add_argument("--session", required=True)
@@ -90,7 +91,8 @@ class Lobby:
     def happened(self, event):
         self.state.on_event(event)
         if event.kind == mmn.EVENT_LEADER_CHANGED:
-            say(self.id, f"leader is {event.peer}" if event.peer else "no leader")
+            leader = f"leader is {event.peer}" if event.peer else "no leader"
+            say(self.id, f"{leader} ({mmn.describe_leader_reason(event.reason)})")
         elif event.kind == mmn.EVENT_JOINED:
             say(self.id, f"peer {event.peer} connected")
         elif event.kind == mmn.EVENT_RECONNECTING:
@@ -108,6 +110,10 @@ class Lobby:
     def obey(self, line):
         if line.startswith("/leader "):
             self.attempt(lambda: self.room.set_leader(line[len("/leader ") :].strip()))
+        elif line.startswith("/transfer "):
+            self.attempt(lambda: self.room.transfer_leadership(line[len("/transfer ") :].strip()))
+        elif line == "/yield":
+            self.attempt(self.room.yield_leadership)
         elif line:
             verb, text = ("add", line[len("/add ") :]) if line.startswith("/add ") else ("say", line)
             if not self.state.submit(verb, text):

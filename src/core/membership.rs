@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_leaves_out_the_time_that_the_peer_held_the_heartbeat() {
+    fn s18_the_round_trip_leaves_out_the_time_that_the_peer_held_the_heartbeat() {
         let mut member = member();
         let heartbeat = member.next_heartbeat(at(1000), follows());
         let echo = Echo {
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_peer_is_probed_three_times_and_then_lost() {
+    fn s18_m2_a_silent_peer_is_probed_three_times_and_then_lost() {
         let id = PeerId::new("p").expect("valid");
         let mut membership = Membership::new(INTERVAL, TIMEOUT);
         membership.insert(id.clone(), member());
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_life_starts_the_timeout_anew() {
+    fn s18_m19_a_sign_of_life_starts_the_timeout_anew() {
         let id = PeerId::new("p").expect("valid");
         let mut membership = Membership::new(INTERVAL, TIMEOUT);
         membership.insert(id.clone(), member());

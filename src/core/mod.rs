@@ -10,4 +10,5 @@ pub mod membership;
 pub mod node;
 pub mod relay;
 pub mod time;
+pub mod trace;
 pub mod wire;

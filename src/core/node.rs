@@ -45,6 +45,8 @@ pub struct Node {
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
     view: View,
+    /// Without G11: the view, and as it was one change of the membership ago.
+    lagging: [View; 2],
     introductions: Introductions,
     joins: Joins,
     decrees: Decrees,
@@ -59,6 +61,8 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     recent_records: relay::RecentRecords,
+    /// The leader's reason for removing this node, as another member passed it on.
+    reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
     outputs: VecDeque<Output>,
 }
 
@@ -94,6 +98,7 @@ impl Node {
             membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
             absent: BTreeMap::new(),
             view: View::default(),
+            lagging: Default::default(),
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
             decrees: Decrees::default(),
@@ -106,6 +111,7 @@ impl Node {
             farewells: None,
             ended: false,
             recent_records: relay::RecentRecords::default(),
+            reason_passed_on: None,
             outputs: VecDeque::new(),
             config,
         }
@@ -322,6 +328,9 @@ impl Node {
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         while let Some(output) = self.election.poll_output() {
             match output {
+                // Without G11 it may write to one who is gone.
+                ElectionOutput::Send { to, .. }
+                    if !self.config.guards.fresh_view && self.membership.get(&to).is_none() => {}
                 ElectionOutput::Send { to, stamp, message } => {
                     self.transmit_at(&to, stamp, Message::Election(message));
                 }
@@ -395,7 +404,7 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        if envelope.incarnation != member.incarnation {
+        if envelope.incarnation != member.incarnation && self.config.guards.restart_grace {
             return; // G9: of another life
         }
         member.heard(now);
@@ -563,7 +572,14 @@ impl Node {
     }
 
     fn try_elect(&mut self, now: Time, input: ElectionInput) -> Result<(), ElectionError> {
-        self.election.handle(now, &self.view, input)
+        if self.config.guards.fresh_view {
+            return self.election.handle(now, &self.view, input);
+        }
+        let [last, before] = &mut self.lagging;
+        if !last.voters.keys().eq(self.view.voters.keys()) {
+            *before = std::mem::replace(last, self.view.clone());
+        }
+        self.election.handle(now, before, input)
     }
 
     fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {

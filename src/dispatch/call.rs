@@ -10,6 +10,7 @@ use super::event::*;
 pub(super) enum Kind {
     Receive,
     LeaderChanged,
+    Leadership,
     PeerStatus,
     Reconnect,
     ConnectionResult,
@@ -21,6 +22,7 @@ pub(super) enum Kind {
 pub(super) enum Owed {
     Message(Incoming),
     Leader(Option<PeerId>),
+    Leadership(bool),
     Status(PeerId, PeerStatus),
     Reconnect(PeerId, ReconnectStatus),
     ConnectionResult(ConnectionResult),
@@ -32,6 +34,7 @@ impl Owed {
         match self {
             Self::Message(_) => Kind::Receive,
             Self::Leader(_) => Kind::LeaderChanged,
+            Self::Leadership(_) => Kind::Leadership,
             Self::Status(..) => Kind::PeerStatus,
             Self::Reconnect(..) => Kind::Reconnect,
             Self::ConnectionResult(_) => Kind::ConnectionResult,
@@ -44,6 +47,7 @@ impl Owed {
 pub(super) enum Call {
     Receive(ReceiveHandler, Incoming),
     LeaderChanged(LeaderChangedHandler, Option<PeerId>),
+    Leadership(LeadershipHandler, bool),
     PeerStatus(PeerStatusHandler, PeerId, PeerStatus),
     Reconnect(ReconnectHandler, PeerId, ReconnectStatus),
     ConnectionResult(ConnectionResultHandler, ConnectionResult),
@@ -55,6 +59,7 @@ impl Call {
         match self {
             Self::Receive(handler, message) => handler(&message),
             Self::LeaderChanged(handler, leader) => handler(leader.as_ref()),
+            Self::Leadership(handler, leads) => handler(leads),
             Self::PeerStatus(handler, peer, status) => handler(&peer, status),
             Self::Reconnect(handler, peer, status) => handler(&peer, status),
             Self::ConnectionResult(handler, result) => handler(&result),
@@ -66,6 +71,7 @@ impl Call {
         match self {
             Self::Receive(..) => Kind::Receive,
             Self::LeaderChanged(..) => Kind::LeaderChanged,
+            Self::Leadership(..) => Kind::Leadership,
             Self::PeerStatus(..) => Kind::PeerStatus,
             Self::Reconnect(..) => Kind::Reconnect,
             Self::ConnectionResult(..) => Kind::ConnectionResult,
@@ -74,10 +80,10 @@ impl Call {
     }
 }
 
-/// What the classic callbacks are told of `event`, in the order of the calls; `before` is how its peer was
-/// linked before it. A loss is told once: a peer that is lost and then given up was told as disconnected
+/// What the callbacks of one kind are told of `event` where this node is `me`, in the order of the calls; `before`
+/// is how its peer was linked before it. A loss is told once: a peer that is lost and then given up was told as disconnected
 /// already.
-pub(super) fn classic(event: &Event, before: Option<PeerStatus>) -> [Option<Owed>; 2] {
+pub(super) fn classic(event: &Event, before: Option<PeerStatus>, me: &PeerId) -> [Option<Owed>; 2] {
     let status = |peer: &PeerId, status| Some(Owed::Status(peer.clone(), status));
     let reconnect = |peer: &PeerId, status| Some(Owed::Reconnect(peer.clone(), status));
     match event {
@@ -94,7 +100,14 @@ pub(super) fn classic(event: &Event, before: Option<PeerStatus>) -> [Option<Owed
             [reconnect(&left.peer, ReconnectStatus::GaveUp), None]
         }
         Event::Left(left) => [status(&left.peer, PeerStatus::Disconnected), None],
-        Event::LeaderChanged(change) => [Some(Owed::Leader(change.new.clone())), None],
+        Event::LeaderChanged(change) => {
+            let (led, leads) = (
+                change.old.as_ref() == Some(me),
+                change.new.as_ref() == Some(me),
+            );
+            let leadership = (led != leads).then_some(Owed::Leadership(leads));
+            [Some(Owed::Leader(change.new.clone())), leadership]
+        }
         Event::ConnectionResult(result) => [Some(Owed::ConnectionResult(result.clone())), None],
         Event::SetLeaderResult { .. }
         | Event::RoomEnded { .. }

@@ -180,6 +180,8 @@ pub enum Notice {
 pub type ReceiveHandler = Arc<dyn Fn(&Incoming) + Send + Sync>;
 /// Takes changes of the leader; `None` is no leader.
 pub type LeaderChangedHandler = Arc<dyn Fn(Option<&PeerId>) + Send + Sync>;
+/// Takes changes of whether this node leads.
+pub type LeadershipHandler = Arc<dyn Fn(bool) + Send + Sync>;
 /// Takes connections ([`PeerStatus::Connected`]) and losses ([`PeerStatus::Disconnected`]).
 pub type PeerStatusHandler = Arc<dyn Fn(&PeerId, PeerStatus) + Send + Sync>;
 /// Takes the results of connection attempts.

@@ -28,8 +28,8 @@ use queue::{Offer, Queue};
 
 pub use event::{
     ConnectionResult, ConnectionResultHandler, EndReason, Event, EventHandler, Incoming,
-    JoinRequest, LeaderChange, LeaderChangedHandler, Left, LeftReason, Notice, PeerStatusHandler,
-    ReceiveHandler, ReconnectHandler, ReconnectStatus,
+    JoinRequest, LeaderChange, LeaderChangedHandler, LeadershipHandler, Left, LeftReason, Notice,
+    PeerStatusHandler, ReceiveHandler, ReconnectHandler, ReconnectStatus,
 };
 
 /// How much the queue holds.
@@ -230,6 +230,15 @@ impl Dispatch {
         self.register(Kind::LeaderChanged, |queue| {
             queue.set_leader_changed(handler)
         });
+    }
+
+    /// Sets or removes the handler for whether this node leads, as [`Dispatch::register_receive`] does. It is told
+    /// after the handler for changes of the leader, true and false in turn. The new one is first told true where this
+    /// node leads.
+    ///
+    /// Where it replaces another handler directly and the loss fell between the two, it is told that.
+    pub fn register_leadership(&self, handler: Option<LeadershipHandler>) {
+        self.register(Kind::Leadership, |queue| queue.set_leadership(handler));
     }
 
     /// Sets or removes the handler for connections and losses, as [`Dispatch::register_receive`] does. The new

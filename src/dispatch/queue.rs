@@ -84,6 +84,7 @@ pub(super) struct Queue {
 
     receive: Option<ReceiveHandler>,
     leader_changed: StateHandler<LeaderChangedHandler>,
+    leadership: StateHandler<LeadershipHandler>,
     peer_status: StateHandler<PeerStatusHandler>,
     reconnect: Option<ReconnectHandler>,
     connection_result: Option<ConnectionResultHandler>,
@@ -96,6 +97,7 @@ pub(super) struct Queue {
     peers: BTreeMap<PeerId, PeerStatus>,
     /// The room as the present handlers, and those that they replaced directly, were told.
     told_leader: Option<PeerId>,
+    told_leading: bool,
     told_joined: BTreeSet<PeerId>,
 
     running: Option<Running>,
@@ -126,6 +128,7 @@ impl Queue {
             space_freed: false,
             receive: None,
             leader_changed: StateHandler::NONE,
+            leadership: StateHandler::NONE,
             peer_status: StateHandler::NONE,
             reconnect: None,
             connection_result: None,
@@ -134,6 +137,7 @@ impl Queue {
             leader: LeaderChange::default(),
             peers: BTreeMap::new(),
             told_leader: None,
+            told_leading: false,
             told_joined: BTreeSet::new(),
             running: None,
             calls: 0,
@@ -392,6 +396,21 @@ impl Queue {
         std::mem::replace(&mut self.leader_changed.handler, handler)
     }
 
+    pub(super) fn set_leadership(
+        &mut self,
+        handler: Option<LeadershipHandler>,
+    ) -> Option<LeadershipHandler> {
+        if self.stopped {
+            return handler;
+        }
+        if handler.is_none() {
+            self.told_leading = false;
+        }
+        self.await_takeover(Kind::Leadership, self.leadership.waits, handler.is_some());
+        self.leadership.waits = handler.is_some();
+        std::mem::replace(&mut self.leadership.handler, handler)
+    }
+
     pub(super) fn set_peer_status(
         &mut self,
         handler: Option<PeerStatusHandler>,
@@ -453,6 +472,7 @@ impl Queue {
             .any(|(_, owed)| match owed.kind() {
                 Kind::Receive => self.receive.is_some(),
                 Kind::LeaderChanged => self.leader_changed.active().is_some(),
+                Kind::Leadership => self.leadership.active().is_some(),
                 Kind::PeerStatus => self.peer_status.active().is_some(),
                 Kind::Reconnect => self.reconnect.is_some(),
                 Kind::ConnectionResult => self.connection_result.is_some(),
@@ -497,7 +517,7 @@ impl Queue {
         let before = peer_of(&event).and_then(|peer| self.peers.get(peer).copied());
         self.note(&event);
         let telling = self.next_telling();
-        for owed in classic(&event, before).into_iter().flatten() {
+        for owed in classic(&event, before, &self.me).into_iter().flatten() {
             self.owed.push_back((telling, owed));
         }
         if self.events.is_some() {
@@ -540,6 +560,11 @@ impl Queue {
                 self.told_leader.clone_from(&leader);
                 Some(Call::LeaderChanged(handler, leader))
             }
+            Owed::Leadership(leads) => {
+                let handler = self.leadership.active()?.clone();
+                self.told_leading = leads;
+                Some(Call::Leadership(handler, leads))
+            }
             Owed::Status(peer, status) => {
                 let handler = self.peer_status.active()?.clone();
                 if status == PeerStatus::Connected {
@@ -574,6 +599,14 @@ impl Queue {
                     let leader = Owed::Leader(self.leader.new.clone());
                     let telling = self.next_telling();
                     self.owed.push_back((telling, leader));
+                }
+            }
+            Kind::Leadership => {
+                self.leadership.waits = false;
+                let leads = self.leader.new.as_ref() == Some(&self.me);
+                if leads || self.told_leading {
+                    let telling = self.next_telling();
+                    self.owed.push_back((telling, Owed::Leadership(leads)));
                 }
             }
             Kind::PeerStatus => {
@@ -612,6 +645,7 @@ impl Queue {
             _owed: std::mem::take(&mut self.owed),
             _receive: self.receive.take(),
             _leader_changed: self.leader_changed.handler.take(),
+            _leadership: self.leadership.handler.take(),
             _peer_status: self.peer_status.handler.take(),
             _reconnect: self.reconnect.take(),
             _connection_result: self.connection_result.take(),
@@ -679,6 +713,7 @@ pub(super) struct Leftovers {
     _owed: VecDeque<(u64, Owed)>,
     _receive: Option<ReceiveHandler>,
     _leader_changed: Option<LeaderChangedHandler>,
+    _leadership: Option<LeadershipHandler>,
     _peer_status: Option<PeerStatusHandler>,
     _reconnect: Option<ReconnectHandler>,
     _connection_result: Option<ConnectionResultHandler>,

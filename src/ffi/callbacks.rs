@@ -19,6 +19,9 @@ pub type ReceiveCallback = Option<
 /// Takes changes of the leader. `leader` is its peer id, "" when there is none.
 pub type LeaderChangedCallback = Option<extern "C" fn(leader: *const c_char)>;
 
+/// Takes whether this node leads: 1 when it leads from here on, 0 when it leads no longer, in turn.
+pub type LeadershipCallback = Option<extern "C" fn(is_leader: u8)>;
+
 /// Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
 pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: i32)>;
 
@@ -75,6 +78,26 @@ pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback)
                 };
                 Arc::new(handler) as _
             }));
+        Ok(())
+    })
+}
+
+/// Sets the callback for whether this node leads; NULL removes it. The old one as with RegisterReceiveCallback.
+/// The new one is first told 1, where this node leads at present. From there on it is told each loss and each gain
+/// once, in turn, and after the LeaderChanged callback of the same change. A leadership that ended before the
+/// application could be told of it is not told at all.
+///
+/// Where the callback replaces another one directly, and this node lost its leadership between the two, it is first told
+/// that: 0.
+///
+/// Returns MMN_OK or MMN_NOT_INITIALIZED.
+#[unsafe(no_mangle)]
+pub extern "C" fn RegisterLeadershipCallback(callback: LeadershipCallback) -> i32 {
+    command("RegisterLeadershipCallback", || {
+        let room = room("RegisterLeadershipCallback")?;
+        room.dispatch().register_leadership(
+            callback.map(|callback| Arc::new(move |leads| callback(u8::from(leads))) as _),
+        );
         Ok(())
     })
 }

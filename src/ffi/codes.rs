@@ -118,11 +118,18 @@ pub const MMN_HOST_MODE_HOST: u8 = 1;
 /// host_mode: another member is the room's host.
 pub const MMN_HOST_MODE_GUEST: u8 = 2;
 
+/// quorum_policy: a majority of the members that are connected when an election starts.
+pub const MMN_QUORUM_DYNAMIC: u32 = 0;
+/// quorum_policy: a majority of a fixed number of voters, connected or not.
+pub const MMN_QUORUM_STATIC: u32 = 1;
+
 /// strategy: the leader is elected by votes of the connected members.
 pub const MMN_STRATEGY_RAFT: u32 = 0;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+/// Most quorum_voters of NetworkOptions.
+pub const MMN_MAX_QUORUM_VOTERS: u32 = 1024;
 
 #[cfg(test)]
 mod tests {
@@ -167,6 +174,7 @@ mod tests {
             MMN_MAX_SECRET_BYTES as usize,
             crate::config::MAX_SECRET_BYTES
         );
+        assert_eq!(MMN_MAX_QUORUM_VOTERS, crate::core::wire::MAX_STATIC_VOTERS);
         assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_broken_rule_is_told() {
+    fn r70_r75_the_first_broken_rule_is_told() {
         assert_eq!(
             sentence(|ffi| ffi.max_connections = 0),
             "max_connections is 0; it must be at least 1"

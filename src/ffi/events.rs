@@ -44,7 +44,8 @@ pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
 /// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
-/// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a sentence that names the rule and both values.
+/// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
+/// sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 
 /// MMN_EVENT_LEADER_CHANGED: the reason is not known.

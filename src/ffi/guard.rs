@@ -50,6 +50,11 @@ impl Neutral for i32 {
     const PANICKED: Self = Code::InternalError.value();
 }
 
+impl Neutral for i64 {
+    const FAILED: Self = -1;
+    const PANICKED: Self = -1;
+}
+
 impl Neutral for u8 {
     const FAILED: Self = 0;
     const PANICKED: Self = 0;

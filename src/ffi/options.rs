@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::ptr;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
-use crate::core::wire::{Authority, HostMode, MergePolicy};
+use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy};
 use crate::error::Quoted;
 use crate::runtime;
 
@@ -77,6 +78,21 @@ pub struct NetworkOptions {
     pub host_mode: u8,
     /// Whether this member may lead: 0 no, it observes; else yes [1].
     pub eligible: u8,
+    /// Where a static quorum keeps what must survive the process: the path of an existing directory in which this member
+    /// may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the
+    /// same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
+    pub state_directory: *const c_char,
+    /// The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
+    /// anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
+    /// MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
+    pub trace_path: *const c_char,
+    /// A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
+    /// A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
+    /// host_mode. Since version 3 of the ABI.
+    pub quorum_policy: u32,
+    /// How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
+    /// else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
+    pub quorum_voters: u32,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -111,6 +127,10 @@ impl Default for NetworkOptions {
             set_leader_authority: MMN_AUTHORITY_ANYONE,
             host_mode: MMN_HOST_MODE_OFF,
             eligible: 1,
+            state_directory: ptr::null(),
+            trace_path: ptr::null(),
+            quorum_policy: MMN_QUORUM_DYNAMIC,
+            quorum_voters: 0,
         }
     }
 }
@@ -180,9 +200,13 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
     })
 }
 
-/// How many bytes of a struct of `size` bytes this version of the library knows.
+/// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
+/// version. A size between two versions is that of the earlier one, so that no field is read by half.
 fn known(size: u32) -> usize {
-    bytes(size).min(size_of::<NetworkOptions>())
+    [size_of::<NetworkOptions>(), FIRST_VERSION_BYTES]
+        .into_iter()
+        .find(|known| *known <= bytes(size))
+        .unwrap_or(FIRST_VERSION_BYTES)
 }
 
 /// The checked size of the struct at `options`.
@@ -230,6 +254,8 @@ struct Pointed {
     bind_address: Option<IpAddr>,
     secret: Option<Secret>,
     identity_key: Option<Secret>,
+    state_directory: Option<PathBuf>,
+    trace_path: Option<PathBuf>,
 }
 
 impl Pointed {
@@ -271,8 +297,30 @@ impl Pointed {
             bind_address,
             secret: Secret::new(secret),
             identity_key: Secret::new(identity_key),
+            // SAFETY: the same.
+            state_directory: unsafe { path("state_directory", options.state_directory) }?,
+            // SAFETY: the same.
+            trace_path: unsafe { path("trace_path", options.trace_path) }?,
         })
     }
+}
+
+/// The path at `pointer`; NULL is none.
+///
+/// # Safety
+/// `pointer` is NULL or ends with a NUL.
+unsafe fn path(argument: &str, pointer: *const c_char) -> Result<Option<PathBuf>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise, passed on.
+    let text = unsafe { text(argument, pointer) }?;
+    if text.is_empty() {
+        return Err(Failure::invalid(format!(
+            "{argument} is empty; give a path, or NULL for none"
+        )));
+    }
+    Ok(Some(PathBuf::from(text)))
 }
 
 /// Fails with the first broken rule: those of the classic struct, then the others in the order of their fields.
@@ -298,7 +346,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         value => {
             return Err(ConfigError::NotAllowed {
                 field: "discovery_mode",
-                value,
+                value: value.into(),
                 allowed: "0 (off), 1 (report) and 2 (connect)",
             });
         }
@@ -314,7 +362,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         value => {
             return Err(ConfigError::NotAllowed {
                 field: "dispatch_mode",
-                value,
+                value: value.into(),
                 allowed: "0 (thread) and 1 (poll)",
             });
         }
@@ -325,7 +373,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         value => {
             return Err(ConfigError::NotAllowed {
                 field: "merge_policy",
-                value,
+                value: value.into(),
                 allowed: "0 (largest side) and 1 (highest term)",
             });
         }
@@ -336,7 +384,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         value => {
             return Err(ConfigError::NotAllowed {
                 field: "set_leader_authority",
-                value,
+                value: value.into(),
                 allowed: "0 (anyone) and 1 (leader only)",
             });
         }
@@ -348,8 +396,20 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         value => {
             return Err(ConfigError::NotAllowed {
                 field: "host_mode",
-                value,
+                value: value.into(),
                 allowed: "0 (off), 1 (host) and 2 (guest)",
+            });
+        }
+    };
+    let quorum = match (options.quorum_policy, options.quorum_voters) {
+        (MMN_QUORUM_DYNAMIC, 0) => QuorumPolicy::Dynamic,
+        (MMN_QUORUM_DYNAMIC, voters) => return Err(ConfigError::VotersWithoutStatic { voters }),
+        (MMN_QUORUM_STATIC, voters) => QuorumPolicy::Static { voters },
+        (value, _) => {
+            return Err(ConfigError::NotAllowed {
+                field: "quorum_policy",
+                value,
+                allowed: "0 (dynamic) and 1 (static)",
             });
         }
     };
@@ -361,6 +421,9 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         identity_key: pointed.identity_key,
         dispatch_mode,
         merge_policy,
+        quorum,
+        state_directory: pointed.state_directory,
+        trace_path: pointed.trace_path,
         authority,
         host_mode,
         member_hold: Duration::from_millis(options.member_hold_ms.into()),
@@ -382,6 +445,8 @@ mod tests {
             bind_address: None,
             secret: None,
             identity_key: None,
+            state_directory: None,
+            trace_path: None,
         }
     }
 
@@ -394,7 +459,8 @@ mod tests {
     #[test]
     fn the_struct_has_no_hidden_padding() {
         let pointers = 3 * size_of::<usize>();
-        assert_eq!(size_of::<NetworkOptions>(), 48 + pointers + 32);
+        let second = 2 * size_of::<usize>() + 8;
+        assert_eq!(size_of::<NetworkOptions>(), 48 + pointers + 32 + second);
         assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
         macro_rules! at {
             ($($field:ident: $offset:expr),* $(,)?) => {
@@ -425,6 +491,10 @@ mod tests {
             set_leader_authority: rest + 29,
             host_mode: rest + 30,
             eligible: rest + 31,
+            state_directory: rest + 32,
+            trace_path: rest + 32 + size_of::<usize>(),
+            quorum_policy: rest + 32 + pointers - size_of::<usize>(),
+            quorum_voters: rest + 36 + pointers - size_of::<usize>(),
         );
     }
 
@@ -472,6 +542,37 @@ mod tests {
                 broken(|options| options.host_mode = 3),
                 "host_mode is 3; allowed are 0 (off), 1 (host) and 2 (guest)",
             ),
+            (
+                broken(|options| options.quorum_policy = 2),
+                "quorum_policy is 2; allowed are 0 (dynamic) and 1 (static)",
+            ),
+            (
+                broken(|options| options.quorum_voters = 3),
+                "quorum_voters is 3 while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1",
+            ),
+            (
+                broken(|options| options.quorum_policy = MMN_QUORUM_STATIC),
+                "quorum_voters is 0 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
+            ),
+            (
+                broken(|options| {
+                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 1025);
+                }),
+                "quorum_voters is 1025 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
+            ),
+            (
+                broken(|options| {
+                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+                }),
+                "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process",
+            ),
+            (
+                broken(|options| {
+                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+                    options.host_mode = MMN_HOST_MODE_GUEST;
+                }),
+                "quorum_policy is 1 (static) while host_mode is 2; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
+            ),
         ];
         for (error, sentence) in sentences {
             assert_eq!(error.to_string(), sentence);
@@ -496,6 +597,44 @@ mod tests {
     }
 
     #[test]
+    fn a_state_directory_goes_with_a_static_quorum_alone() {
+        let pointed = Pointed {
+            state_directory: Some("here".into()),
+            ..nothing()
+        };
+        let error = config(&NetworkOptions::default(), pointed).expect_err("nothing to keep");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert_eq!(
+            error.to_string(),
+            "state_directory is set while quorum_policy is 0 (dynamic), which keeps nothing; give NULL, or quorum_policy 1"
+        );
+    }
+
+    #[test]
+    fn a_program_of_the_first_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
+        let first = FIRST_VERSION_BYTES as u32;
+        for size in [first, first + 1, size_of::<NetworkOptions>() as u32 - 1] {
+            let options = NetworkOptions {
+                struct_size: size,
+                priority: 5,
+                quorum_policy: 77,
+                quorum_voters: 77,
+                state_directory: ptr::dangling(),
+                trace_path: ptr::dangling(),
+                ..NetworkOptions::default()
+            };
+            // SAFETY: the struct is longer than it says.
+            let read = unsafe { read(&options) }.expect("a size");
+            let expected = NetworkOptions {
+                struct_size: size,
+                priority: 5,
+                ..NetworkOptions::default()
+            };
+            assert_eq!(read, expected, "{size}");
+        }
+    }
+
+    #[test]
     fn every_field_arrives() {
         let options = NetworkOptions {
             member_hold_ms: 1500,
@@ -506,14 +645,17 @@ mod tests {
             dispatch_mode: MMN_DISPATCH_POLL,
             merge_policy: MMN_MERGE_HIGHEST_TERM,
             set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
-            host_mode: MMN_HOST_MODE_GUEST,
             eligible: 0,
+            quorum_policy: MMN_QUORUM_STATIC,
+            quorum_voters: 5,
             ..NetworkOptions::default()
         };
         let pointed = Pointed {
             bind_address: Some(IpAddr::from([127, 0, 0, 1])),
             secret: Secret::new(b"s"),
             identity_key: Secret::new(b"k"),
+            state_directory: Some("state".into()),
+            trace_path: Some("trace".into()),
         };
         let expected = Config {
             member_hold: Duration::from_millis(1500),
@@ -527,10 +669,23 @@ mod tests {
             dispatch_mode: DispatchMode::Poll,
             merge_policy: MergePolicy::HighestTerm,
             authority: Authority::LeaderOnly,
-            host_mode: HostMode::Guest,
+            quorum: QuorumPolicy::Static { voters: 5 },
+            state_directory: Some("state".into()),
+            trace_path: Some("trace".into()),
             eligible: false,
             ..Config::default()
         };
         assert_eq!(config(&options, pointed), Ok(expected));
+        // A fixed host goes with no static quorum.
+        let options = NetworkOptions {
+            host_mode: MMN_HOST_MODE_GUEST,
+            ..NetworkOptions::default()
+        };
+        let expected = Config {
+            discovery: DiscoveryMode::Off,
+            host_mode: HostMode::Guest,
+            ..Config::default()
+        };
+        assert_eq!(config(&options, nothing()), Ok(expected));
     }
 }

@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -14,12 +14,15 @@ use super::admissions::Admissions;
 use super::dialling::DialDone;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
+use super::state_file::{StateWriter, new_incarnation, take_state};
+use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
+use crate::core::election::record::Saved;
 use crate::core::election::{AssignOutcome, Election};
-use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
 use crate::core::time::Time;
@@ -113,7 +116,12 @@ pub(super) struct Driver {
     flushed: mpsc::UnboundedSender<PeerId>,
     discovery: Option<Discovery>,
     discovered: mpsc::Receiver<SocketAddr>,
+    /// Where a static quorum keeps its state.
+    state: Option<StateWriter>,
+    /// Which states are safe on disk.
+    persisted: mpsc::UnboundedReceiver<u64>,
     pub(super) host_dials: usize,
+    trace: Trace,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
     leave_asked: bool,
@@ -126,6 +134,7 @@ impl Driver {
         commands: mpsc::UnboundedReceiver<HostCommand>,
     ) -> Result<(Self, Bound), StartError> {
         let config = &shared.config;
+        let (state_file, saved) = take_state(&shared)?;
         let identity = match &config.identity_key {
             Some(key) => {
                 Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
@@ -162,31 +171,41 @@ impl Driver {
         .map_err(|source| StartError::Socket { source })?;
 
         let policy = RoomPolicy {
+            quorum: config.quorum,
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
             ..RoomPolicy::default()
         };
         let random = SystemRandom::new();
-        let draw = || {
+        let draw = || -> Result<u64, StartError> {
             let mut bytes = [0; 8];
             let filled = random.fill(&mut bytes);
             filled.map_err(|_| internal(&"the system's random generator failed"))?;
             Ok(u64::from_le_bytes(bytes))
         };
-        let incarnation = Incarnation {
-            started_us: SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX)),
-            random: draw()?,
-        };
+        let incarnation = new_incarnation(saved.as_ref(), draw()?);
+        if let Some(file) = &state_file {
+            file.keep_incarnation(saved.as_ref(), incarnation)?;
+        }
         let node = Node::new(
             shared.peer_id.clone(),
             incarnation,
-            node_config(&shared, policy, &identity, bound),
+            node_config(&shared, policy, &identity, bound, saved),
             draw()?,
             Time::ZERO,
         );
+        let origin = Instant::now();
+        let trace = match &config.trace_path {
+            Some(path) => {
+                let opened = Trace::open(path, Time::ZERO, &node);
+                opened.map_err(|source| StartError::TracePath {
+                    path: path.clone(),
+                    source,
+                })?
+            }
+            None => Trace::default(),
+        };
         let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
         let (events, link_events) = mpsc::channel(EVENT_QUEUE);
         let (dial_done, dials) = mpsc::unbounded_channel();
@@ -215,6 +234,10 @@ impl Driver {
             max_message_size: shared.config.max_message_size,
             write_timeout: shared.config.write_timeout,
         };
+        let (state, persisted) = match state_file.map(StateWriter::start) {
+            Some((writer, persisted)) => (Some(writer), persisted),
+            None => (None, mpsc::unbounded_channel().1),
+        };
         let driver = Self {
             shared,
             node,
@@ -225,7 +248,7 @@ impl Driver {
             broadcasts: Broadcasts::default(),
             gate,
             bound,
-            origin: Instant::now(),
+            origin,
             tick_after: None,
             commands,
             asks,
@@ -236,11 +259,16 @@ impl Driver {
             flushed,
             discovery,
             discovered,
+            state,
+            persisted,
             host_dials: 0,
+            trace,
             join_payload: Vec::new(),
             leave_asked: false,
             departed: false,
         };
+        // Queries are answered as soon as the room is open.
+        driver.publish();
         Ok((driver, bound))
     }
 
@@ -262,6 +290,7 @@ impl Driver {
             Some(peer) = self.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
+            Some(number) = self.persisted.recv() => self.feed(Input::Persisted { number }),
             Some(address) = self.discovered.recv() => self.found(address),
             () = sleep_until(deadline) => self.timer(deadline),
         }
@@ -289,6 +318,7 @@ impl Driver {
         let now = Instant::now();
         if now > deadline + LATE && self.tick_after.is_none() {
             self.tick_after = Some(now + CATCH_UP);
+            self.trace.stalled(self.now(), now - deadline);
             return;
         }
         self.tick_after = None;
@@ -315,7 +345,11 @@ impl Driver {
 
     fn command(&mut self, input: Input) -> Result<(), CommandError> {
         let now = self.now();
+        self.trace.input(now, &input);
         let result = self.node.handle(now, input);
+        if let Err(error) = &result {
+            self.trace.refused(now, error);
+        }
         self.carry_out();
         result
     }
@@ -325,7 +359,10 @@ impl Driver {
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
         let mut answers = Vec::new();
+        let now = self.now();
+        self.trace.state(now, &self.node);
         while let Some(output) = self.node.poll_output() {
+            self.trace.output(now, &output);
             match output {
                 Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
@@ -333,11 +370,11 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
-                // Static quorums come with their state directory.
-                Output::Persist { .. } => {}
+                Output::Persist { number, saved } => self.persist(number, saved),
                 Output::Departed => self.departed = true,
             }
         }
+        self.trace.pass_on();
         self.follow_leader();
         self.publish();
         for event in events {
@@ -345,6 +382,14 @@ impl Driver {
         }
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
+        }
+    }
+
+    fn persist(&self, number: u64, saved: Saved) {
+        match &self.state {
+            Some(state) => state.write(number, saved),
+            // The core asks for it where the quorum is static, and such a room has a state directory.
+            None => tracing::error!("there is no state directory: this member cannot vote"),
         }
     }
 
@@ -454,12 +499,16 @@ impl Driver {
             (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
             (now, _) => now.cloned().map(Arc::new),
         };
+        let record = self.node.election().record();
         let snapshot = Snapshot {
             peers,
             connected,
             peer_list,
             leader: self.node.leader().cloned(),
             is_leader: self.node.is_leader(),
+            term: record.stamp.term,
+            epoch: record.stamp.epoch.override_seq,
+            strategy: self.policy.strategy,
             leader_stamp,
         };
         if **published != snapshot {
@@ -576,6 +625,8 @@ impl Driver {
         if let Some(discovery) = discovery {
             discovery.wait();
         }
+        let now = self.now();
+        self.trace.finish(now);
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.
@@ -599,6 +650,7 @@ fn node_config(
     policy: RoomPolicy,
     identity: &Identity,
     bound: Bound,
+    saved: Option<Saved>,
 ) -> NodeConfig {
     let config = &shared.config;
     NodeConfig {
@@ -623,7 +675,7 @@ fn node_config(
         },
         eligible: config.eligible,
         priority: config.priority,
-        saved: None,
+        saved,
         guards: Guards::ALL,
         policy,
         key: identity.fingerprint(),

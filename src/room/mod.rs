@@ -11,6 +11,8 @@ mod hostile;
 mod moderation;
 mod relay;
 mod sessions;
+mod state_file;
+mod trace;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

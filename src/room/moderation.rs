@@ -3,10 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use super::{HostCommand, Room};
+use crate::core::election::ElectionError;
 use crate::core::id::PeerId;
 use crate::core::node::{Command, CommandError};
 use crate::core::wire::{MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Verdict};
-use crate::error::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
+use crate::error::{
+    EligibilityError, JoinError, KickError, MaxPeersError, NotOpen, PriorityError, TransferError,
+};
 
 impl Room {
     /// Removes `peer` from the room, for as long as the room lives. Its host is told `code` and `bytes`, at
@@ -113,6 +116,64 @@ impl Room {
                 Err(EligibilityError::VotersFull { voters })
             }
             Some(Err(error)) => Err(EligibilityError::Internal {
+                what: error.to_string(),
+            }),
+        }
+    }
+
+    /// Hands the leadership over to `peer`. Only the leader may.
+    ///
+    /// # Errors
+    /// [`TransferError`]; nothing has changed then.
+    pub fn transfer_leadership(&self, peer: &PeerId) -> Result<(), TransferError> {
+        self.hand_over(Command::TransferLeadership(peer.clone()))
+    }
+
+    /// Hands the leadership over to whom elections prefer. Only the leader may.
+    ///
+    /// # Errors
+    /// [`TransferError`]; nothing has changed then.
+    pub fn yield_leadership(&self) -> Result<(), TransferError> {
+        self.hand_over(Command::YieldLeadership)
+    }
+
+    fn hand_over(&self, command: Command) -> Result<(), TransferError> {
+        let refused = match self.command(command) {
+            None => return Err(TransferError::NotInitialized),
+            Some(Ok(())) => return Ok(()),
+            Some(Err(refused)) => refused,
+        };
+        Err(match refused {
+            CommandError::NotLeader | CommandError::Election(ElectionError::NotLeader) => {
+                TransferError::NotLeader
+            }
+            CommandError::UnknownPeer(id)
+            | CommandError::Election(ElectionError::UnknownTarget(id)) => {
+                TransferError::PeerNotFound { id }
+            }
+            CommandError::Election(ElectionError::IneligibleTarget(id)) => {
+                TransferError::Rejected {
+                    id,
+                    reason: "it is an observer",
+                }
+            }
+            CommandError::Election(ElectionError::NoSuccessor) => TransferError::NoSuccessor,
+            CommandError::FixedHost => TransferError::FixedHost,
+            error => TransferError::Internal {
+                what: error.to_string(),
+            },
+        })
+    }
+
+    /// How much elections prefer this node from now on; higher is preferred.
+    ///
+    /// # Errors
+    /// [`PriorityError`]; nothing has changed then.
+    pub fn set_priority(&self, priority: i32) -> Result<(), PriorityError> {
+        match self.command(Command::SetPriority(priority)) {
+            None => Err(PriorityError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(PriorityError::Internal {
                 what: error.to_string(),
             }),
         }

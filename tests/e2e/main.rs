@@ -3,7 +3,10 @@
 mod centralized;
 mod entering;
 mod harness;
+mod leadership;
 mod membership;
 mod messages;
 mod options;
+mod quorum;
+mod traces;
 mod traffic;

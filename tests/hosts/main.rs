@@ -10,6 +10,7 @@ mod classic;
 mod demo;
 mod discovery;
 mod migration;
+mod picture;
 mod promises;
 mod rooms;
 mod survive;

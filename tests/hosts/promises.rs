@@ -1,5 +1,6 @@
 //! Where the published library breaks its promise, each with real processes over the C ABI: `promises.py`.
-//! And the life of a peer: `life.py`. Rooms of puppets, which `puppet/` moves.
+//! And the life of a peer: `life.py`; what does not change a leader: `stability.py`; elections: `elections.py`. Rooms of
+//! puppets, which `puppet/` moves.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -67,4 +68,16 @@ stories! { "life.py":
     a_killed_process_enters_again_under_its_id
     who_was_disconnected_stays_away_until_somebody_dials
     auto_reconnect_off_makes_a_loss_final
+}
+
+stories! { "stability.py":
+    who_disturbs_a_room_does_not_change_its_leader
+}
+
+stories! { "elections.py":
+    a_leader_hands_over_and_yields
+    the_preferred_member_follows_a_leader_that_crashed
+    a_static_quorum_has_a_leader_only_while_a_majority_is_there
+    a_damaged_state_is_refused_by_name
+    rooms_of_other_quorums_do_not_link
 }

@@ -520,6 +520,10 @@ internal static class Survive
             Must(room.AutoReconnect && room.Centralized && room.CentralizedAutoForward && !room.IsDiscovering, "switches");
             room.SetCompressionThreshold(64);
             room.SetLeaderEligible(true);
+            room.SetElectionPriority(7);
+            Must(room.ElectionStrategy == 0 && room.LeaderTerm >= 1 && room.LeaderEpoch == 0, "term " + room.LeaderTerm + ", epoch " + room.LeaderEpoch);
+            Must(CodeOf(() => room.YieldLeadership()) == ErrorCode.PeerNotFound, "YieldLeadership to nobody");
+            Must(CodeOf(() => room.TransferLeadership("nobody")) == ErrorCode.PeerNotFound, "TransferLeadership to nobody");
             Must(CodeOf(() => room.AcceptJoin(12345)) == ErrorCode.PeerNotFound, "AcceptJoin of no request");
             Must(CodeOf(() => room.StatsOf("guest")) == ErrorCode.PeerNotFound, "the figures of nobody");
 

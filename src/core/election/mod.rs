@@ -12,6 +12,7 @@ use super::time::{Duration, Time};
 use super::wire::{ElectionMessage, Pulse, Side};
 use record::{Record, Saved, Stamp};
 
+pub mod gossip;
 pub mod guards;
 pub mod raft;
 pub mod record;

@@ -85,9 +85,6 @@ impl Campaign {
     }
 
     fn count(&mut self, voter: &PeerId, granted: bool) {
-        if !self.electorate.contains(voter) {
-            return;
-        }
         if granted {
             self.refused.remove(voter);
             self.granted.insert(voter.clone());
@@ -149,6 +146,11 @@ impl Rules {
         self.voted_for.as_ref()
     }
 
+    /// How many rounds this node opened.
+    pub fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
     /// The round that is open.
     pub fn campaign(&self) -> Option<&Campaign> {
         self.campaign.as_ref()
@@ -196,11 +198,24 @@ impl Rules {
         tally
     }
 
+    /// Without G5, the open round goes by whoever is linked now.
+    pub fn thaw(&mut self, electorate: &BTreeSet<PeerId>) {
+        if let Some(campaign) = &mut self.campaign
+            && !self.guards.frozen_electorate
+        {
+            campaign.electorate.clone_from(electorate);
+            campaign.electorate.insert(self.me.clone());
+            campaign.needed = votes_needed(self.quorum, campaign.electorate.len());
+        }
+    }
+
     /// Counts the answer to a pre-vote. Answers of other rounds, roles and strangers change nothing.
     pub fn count_pre_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
         match &mut self.campaign {
             Some(campaign) if self.role == Role::PreCandidate && campaign.round == round => {
-                campaign.count(voter, granted);
+                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate {
+                    campaign.count(voter, granted);
+                }
                 campaign.tally()
             }
             _ => Tally::Pending,
@@ -212,7 +227,9 @@ impl Rules {
         let campaigning = self.campaigning();
         match &mut self.campaign {
             Some(campaign) if campaigning && campaign.round == round => {
-                campaign.count(voter, granted);
+                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate {
+                    campaign.count(voter, granted);
+                }
                 let tally = campaign.tally();
                 self.lead_if_won(tally)
             }
@@ -245,8 +262,10 @@ impl Rules {
         if *stamp > self.record.stamp {
             self.take(Record::undecided(stamp.clone()));
         }
+        let taken = self.record.leader.is_some()
+            && (self.guards.assignment_takes_vote || !self.record.assigned);
         let granted = *stamp == self.record.stamp
-            && self.record.leader.is_none()
+            && !taken
             && self
                 .voted_for
                 .as_ref()
@@ -257,22 +276,35 @@ impl Rules {
         granted
     }
 
+    /// Whether `record` replaces the own one: G12 and G10 in one place.
+    pub fn is_newer(&self, record: &Record) -> bool {
+        let undone = !self.guards.record_order && record.assigned && *record != self.record;
+        let swayed = !self.guards.follower_order
+            && self.role == Role::Follower
+            && record.stamp == self.record.stamp
+            && record.leader.is_some()
+            && record.leader != self.record.leader;
+        *record > self.record || undone || swayed
+    }
+
     /// Goes by `record` if it is larger than the own one; tells whether it is now the own one.
     ///
     /// An assignment to this node makes it leader (unless `may_lead` is false); anything else makes it a
     /// follower.
     pub fn adopt(&mut self, record: &Record, may_lead: bool) -> bool {
-        if *record > self.record {
+        if self.is_newer(record) {
             self.take(record.clone());
-            if record.assigned {
+            if record.assigned && !self.guards.assignment_takes_vote {
+                self.voted_for = None;
+            } else if record.assigned {
                 // Going by an assignment is the vote of its term. It may have been given already: a restarted
                 // assigner can issue one (epoch, term) twice.
                 if self.voted_for.is_none() {
                     self.voted_for = record.leader.clone();
                 }
-                if may_lead && record.leader.as_ref() == Some(&self.me) {
-                    self.role = Role::Leader;
-                }
+            }
+            if record.assigned && may_lead && record.leader.as_ref() == Some(&self.me) {
+                self.role = Role::Leader;
             }
         }
         *record == self.record
@@ -302,18 +334,24 @@ impl Rules {
 
     fn issue(&mut self, leader: &PeerId, override_seq: u64, assigned: bool) -> Record {
         let seen = self.record.stamp.epoch.override_seq.max(override_seq);
+        let epoch = Epoch {
+            override_seq: seen + 1,
+            assigner: Some(self.me.clone()),
+        };
+        let within = self.record.stamp.epoch.clone();
         self.take(Record {
             stamp: Stamp {
-                epoch: Epoch {
-                    override_seq: seen + 1,
-                    assigner: Some(self.me.clone()),
+                epoch: if self.guards.record_order {
+                    epoch
+                } else {
+                    within
                 },
                 term: self.record.stamp.term + 1,
             },
             leader: Some(leader.clone()),
             assigned,
         });
-        self.voted_for = Some(leader.clone());
+        self.voted_for = (self.guards.assignment_takes_vote || !assigned).then(|| leader.clone());
         if *leader == self.me {
             self.role = Role::Leader;
         }
@@ -474,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pre_vote_changes_neither_record_nor_vote() {
+    fn o18_a_pre_vote_changes_neither_record_nor_vote() {
         let mut rules = rules_of("m");
         assert_eq!(rules.begin_pre_vote(voters(&["a", "b"])), Tally::Pending);
         let open = round(&rules);
@@ -504,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_steps_down_for_the_leader_of_its_own_term() {
+    fn r23_a_candidate_steps_down_for_the_leader_of_its_own_term() {
         let mut rules = candidate(&["a", "b"]);
         assert!(rules.adopt(&elected(1, "a"), true));
         assert_eq!(rules.role(), Role::Follower);

@@ -430,7 +430,7 @@ pub enum AdmissionRefusal {
 #[cfg(test)]
 impl NodeConfig {
     /// The default timers and limits; the tests change what they are about.
-    pub(super) fn for_tests() -> Self {
+    pub(crate) fn for_tests() -> Self {
         let ms = Duration::from_millis;
         Self {
             heartbeat_interval: ms(500),

@@ -69,7 +69,11 @@ impl Node {
             return;
         }
         if self.election.leader() != Some(from) {
-            return; // only the leader may
+            // Only the leader may. If decrees of this member then say the same, this is why.
+            if *peer == self.me {
+                self.reason_passed_on = Some((from.clone(), code, bytes));
+            }
+            return;
         }
         if *peer == self.me {
             self.end_room(now, EndReason::Kicked, code, bytes);
@@ -77,6 +81,17 @@ impl Node {
         }
         if !self.is_kicked(peer, key) && self.decrees.kicked.len() < MAX_KICKED {
             self.decrees.kicked.push((peer.clone(), key));
+        }
+        if self.membership.get(peer).is_some() {
+            // This may be there before the leader's own word.
+            let (peer, bytes) = (peer.clone(), bytes.clone());
+            let reason = Message::Kicked {
+                peer: peer.clone(),
+                key,
+                code,
+                bytes,
+            };
+            self.transmit(&peer, reason);
         }
         self.out(now, peer, code, bytes);
     }
@@ -129,7 +144,7 @@ impl Node {
         }
         let anyone = self.config.policy.authority == Authority::Anyone && !self.is_fixed();
         if anyone || self.election.leader() == Some(from) {
-            self.go_by_decrees(now, decrees);
+            self.go_by_decrees(now, from, decrees);
         } else {
             self.decreed_by.insert(from.clone(), decrees);
         }
@@ -148,12 +163,12 @@ impl Node {
         }
         // What it said before it was known to lead.
         if let Some(decrees) = self.decreed_by.remove(&leader) {
-            self.go_by_decrees(now, decrees);
+            self.go_by_decrees(now, &leader, decrees);
         }
     }
 
     /// The newer limit holds, and whoever was kicked stays out.
-    fn go_by_decrees(&mut self, now: Time, decrees: Decrees) {
+    fn go_by_decrees(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
         let known = self.decrees.clone();
         // Two that led in one term may have counted alike.
         let limit = (&self.decrees.version, self.decrees.max_peers);
@@ -166,7 +181,10 @@ impl Node {
                 continue;
             }
             if peer == self.me || key == self.config.key {
-                self.end_room(now, EndReason::Kicked, 0, Vec::new());
+                let passed_on = self.reason_passed_on.take();
+                let passed_on = passed_on.filter(|(member, ..)| member == from);
+                let (_, code, bytes) = passed_on.unwrap_or((from.clone(), 0, Vec::new()));
+                self.end_room(now, EndReason::Kicked, code, bytes);
                 return;
             }
             self.decrees.kicked.push((peer.clone(), key));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn events_and_messages_arrive_in_the_order_of_the_pushes() {
+fn o17_events_and_messages_arrive_in_the_order_of_the_pushes() {
     let dispatch = started(wide());
     let seen = log_all(&dispatch);
     dispatch.push(Event::Joined(peer("b")));
@@ -256,4 +256,97 @@ fn registering_from_many_threads_neither_hangs_nor_doubles() {
     for n in 0..2000 {
         assert_eq!(next(&seen), format!("message {n}"));
     }
+}
+
+/// Whether this node leads, as text.
+fn leadership(sender: &Sender<String>, name: &'static str) -> LeadershipHandler {
+    let sender = sender.clone();
+    Arc::new(move |leads| {
+        let _ = sender.send(format!("{name}leads {leads}"));
+    })
+}
+
+#[test]
+fn leadership_is_told_in_turn_each_after_its_change_of_the_leader() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_leadership(Some(leadership(&sender, "")));
+    dispatch.register_leader_changed(Some(leader(&sender, "")));
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    drain(&dispatch.shared);
+    for (name, expected) in [
+        ("b", vec!["leader b", "leader >b"]),
+        (
+            "me",
+            vec!["leader me", "leads true", "leader b>me", "gained 0"],
+        ),
+        ("me", vec![]),
+        ("", vec!["leader ", "leads false", "leader me>", "lost to "]),
+        (
+            "me",
+            vec!["leader me", "leads true", "leader >me", "gained 0"],
+        ),
+        (
+            "c",
+            vec!["leader c", "leads false", "leader me>c", "lost to c"],
+        ),
+        ("", vec!["leader ", "leader c>"]),
+    ] {
+        dispatch.push(led_by(name));
+        drain(&dispatch.shared);
+        assert_eq!(seen.try_iter().collect::<Vec<_>>(), expected, "{name:?}");
+    }
+}
+
+#[test]
+fn a_leadership_that_ended_before_it_was_told_is_not_told() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_leadership(Some(leadership(&sender, "")));
+    drain(&dispatch.shared);
+    for name in ["me", "b", "me", ""] {
+        dispatch.push(led_by(name));
+    }
+    drain(&dispatch.shared);
+    assert_eq!(seen.try_iter().count(), 0);
+    // A message between the two keeps them apart.
+    dispatch.push(led_by("me"));
+    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    dispatch.push(led_by("b"));
+    drain(&dispatch.shared);
+    let told: Vec<_> = seen.try_iter().collect();
+    assert_eq!(told, ["leads true", "message 1", "leads false"]);
+}
+
+#[test]
+fn a_new_leadership_handler_is_told_the_present_where_this_node_leads() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    let told_to = |name: &'static str, change: Option<&str>| {
+        if let Some(change) = change {
+            dispatch.push(led_by(change));
+        }
+        dispatch.register_leadership(Some(leadership(&sender, name)));
+        drain(&dispatch.shared);
+        seen.try_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(told_to("a ", None), Vec::<String>::new());
+    assert_eq!(told_to("b ", Some("me")), ["b leads true"]);
+    assert_eq!(told_to("c ", None), ["c leads true"]);
+    // The loss fell between the two.
+    assert_eq!(told_to("d ", Some("x")), ["d leads false"]);
+    assert_eq!(told_to("e ", None), Vec::<String>::new());
+    dispatch.push(led_by("me"));
+    dispatch.register_leadership(None);
+    drain(&dispatch.shared);
+    dispatch.push(led_by("x"));
+    drain(&dispatch.shared);
+    dispatch.register_leadership(Some(leadership(&sender, "f ")));
+    drain(&dispatch.shared);
+    assert_eq!(
+        seen.try_iter().count(),
+        0,
+        "nobody was told of a leadership"
+    );
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn stop_waits_for_the_running_call_and_discards_the_rest() {
+fn o17_stop_waits_for_the_running_call_and_discards_the_rest() {
     let dispatch = started(wide());
     let (handler, begins, go) = gated();
     dispatch.register_receive(Some(handler));

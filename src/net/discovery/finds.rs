@@ -353,7 +353,7 @@ mod tests {
         world.heard(0, "z", &[1, 2]);
         assert_eq!(world.dial(0, Outcome::Failed), [1]);
         assert_eq!(world.dial(0, Outcome::Failed), [2]);
-        assert_eq!(world.dial(0, Outcome::Failed), []);
+        assert_eq!(world.dial(0, Outcome::Failed), [0; 0]);
         assert_eq!(world.dial(2, Outcome::Failed), [1]);
     }
 
@@ -366,9 +366,9 @@ mod tests {
         for name in ["za", "zb", "zc"] {
             world.heard(0, name, &[1]);
         }
-        assert_eq!(world.dial(1, Outcome::Failed), []);
+        assert_eq!(world.dial(1, Outcome::Failed), [0; 0]);
         assert_eq!(world.dial(3, Outcome::Failed), [1]);
-        assert_eq!(world.dial(4, Outcome::Failed), []);
+        assert_eq!(world.dial(4, Outcome::Failed), [0; 0]);
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(world.dial(0, Outcome::Hopeless), [1]);
         world.heard(5, "z", &[1, 2]);
         assert_eq!(world.next(), None);
-        assert_eq!(world.dial(100, Outcome::Hopeless), []);
+        assert_eq!(world.dial(100, Outcome::Hopeless), [0; 0]);
         world.heard(101, "zz", &[1]);
         assert_eq!(world.dial(101, Outcome::Linked), [1]);
     }

@@ -50,7 +50,7 @@ fn the_key_itself_is_not_in_the_debug_text() {
 #[tokio::test]
 async fn a_dialler_of_another_version_gets_version_mismatch() {
     let (dialler, acceptor) = (Process::start(), Process::start());
-    let config = dialler.client(None, b"mmn/2");
+    let config = dialler.client(None, b"mmn/999");
     let (dialled, accepted) = tokio::join!(
         dialler.dial_with(config, acceptor.address()),
         acceptor.accept()

@@ -115,7 +115,7 @@ async fn a_client_without_a_key_is_turned_away_by_tls() {
 async fn another_protocol_version_is_told_so() {
     let pair = Pair::settled("version").await;
     let stranger = Process::start();
-    let config = stranger.client(None, b"mmn/2");
+    let config = stranger.client(None, b"mmn/999");
     let error = stranger.dial_with(config, pair.a.address()).await;
     assert_eq!(DialError::from(error.expect_err("refused")).code(), -12);
     pair.undisturbed("another version").await;

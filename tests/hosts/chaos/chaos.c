@@ -524,6 +524,13 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(EnableJoinRequests, 2, code(more.EnableJoinRequests((uint8_t)!one_in(4))))                               \
     X(AcceptJoin, 4, code(more.AcceptJoin(any_request())))                                                     \
     X(RejectJoin, 1, reject())                                                                                 \
+    X(TransferLeadership, 2, code(more.TransferLeadership(any_peer())))                                        \
+    X(YieldLeadership, 2, code(more.YieldLeadership()))                                                        \
+    X(SetElectionPriority, 2, code(more.SetElectionPriority((int32_t)chance())))                               \
+    X(GetLeaderTerm, 2, count_of(more.GetLeaderTerm()))                                                        \
+    X(GetLeaderEpoch, 2, count_of(more.GetLeaderEpoch()))                                                      \
+    X(GetElectionStrategy, 2, at_least(more.GetElectionStrategy(), -1))                                        \
+    X(RegisterLeadershipCallback, 2, code(more.RegisterLeadershipCallback(one_in(4) ? NULL : on_leadership)))  \
     X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
     X(PollEvents, 16, poll_events())                                                                            \
     X(RegisterEventHandler, 2, handle_events())                                                                \
@@ -750,6 +757,7 @@ int main(int argc, char **argv)
     mallopt(M_ARENA_MAX, 1);
     prepare();
     resolve(load_classic());
+    make_states();
 
     error_output = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -769,6 +777,7 @@ int main(int argc, char **argv)
     compare(before, after);
     must_have_happened();
     use_once_more();
+    remove_states();
     free(bytes);
     printf("ok\n");
     return 0;

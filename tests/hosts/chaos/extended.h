@@ -16,6 +16,13 @@
     X(int32_t, AcceptJoin, (uint64_t request))                                                                      \
     X(int32_t, RejectJoin, (uint64_t request, int32_t code, const uint8_t *data, int32_t length))                   \
     X(int32_t, SetLeaderEligible, (uint8_t eligible))                                                               \
+    X(int32_t, TransferLeadership, (const char *peer))                                                              \
+    X(int32_t, YieldLeadership, (void))                                                                             \
+    X(int32_t, SetElectionPriority, (int32_t priority))                                                             \
+    X(int64_t, GetLeaderTerm, (void))                                                                               \
+    X(int64_t, GetLeaderEpoch, (void))                                                                              \
+    X(int32_t, GetElectionStrategy, (void))                                                                         \
+    X(int32_t, RegisterLeadershipCallback, (LeadershipCallback))                                                    \
     X(int32_t, PollEvents, (int32_t max))                                                                           \
     X(int32_t, RegisterEventHandler, (EventCallback, void *user_data, DropCallback))                                \
     X(int32_t, SetLogLevel, (int32_t level))                                                                        \
@@ -55,6 +62,16 @@ static int default_options(void)
     return accepted;
 }
 
+/* For rooms with a static quorum. */
+static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
+static char trace_path[64];
+
+static void make_states(void)
+{
+    if (!mkdtemp(state_directory)) fail("mkdtemp: %s", strerror(errno));
+    snprintf(trace_path, sizeof trace_path, "%s/trace", state_directory);
+}
+
 /* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
 static const NetworkOptions *any_options(union options *all)
 {
@@ -89,15 +106,43 @@ static const NetworkOptions *any_options(union options *all)
     case 17: options->eligible = 0; break;
     case 18: options->priority = (int32_t)chance(); break;
     case 19: options->bind_port = 9; break;
-    case 20:
-    case 21:
+    case 20: options->quorum_policy = below(3), options->quorum_voters = below(3); break;
+    case 21: options->state_directory = bad_text(); break;
+    case 25: options->trace_path = one_in(2) ? trace_path : one_in(2) ? state_directory : endless; break;
+    case 22:
+        options->quorum_policy = MMN_QUORUM_STATIC, options->quorum_voters = 1 + below(3);
+        options->state_directory = one_in(4) ? "/proc/self" : state_directory;
+        break;
+    case 23:
+    case 24:
         if (any_config(&config)) memcpy(&options->config, &config, sizeof config);
         break;
     }
     return options;
 }
 
-static atomic_llong polled_rooms;
+static atomic_llong polled_rooms, leaderships;
+
+/* No room is open any more. */
+static void remove_states(void)
+{
+    DIR *directory = opendir(state_directory);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) unlinkat(dirfd(directory), entry->d_name, 0);
+    if (!directory || closedir(directory) != 0 || rmdir(state_directory) != 0) fail("%s cannot be removed", state_directory);
+}
+
+static void on_leadership(uint8_t is_leader)
+{
+    if (is_leader > 1) fail("leadership %u", is_leader);
+    atomic_fetch_add(&leaderships, 1);
+    go_on_inside();
+}
+
+static int count_of(int64_t answer)
+{
+    if (answer < -1) fail("%s answered %lld", atomic_load(&self->in), (long long)answer);
+    return answer >= 0;
+}
 
 static int open_with_options(void)
 {

@@ -64,11 +64,19 @@ FUNCTIONS = {
     "IsAutoReconnectEnabled": (FLAG, ()),
     "EnableLogging": (INT, (FLAG,)),
     "KickPeer": (INT, (TEXT, INT, BYTES)),
+    "TransferLeadership": (INT, (TEXT,)),
+    "YieldLeadership": (INT, ()),
+    "SetElectionPriority": (INT, (INT,)),
+    "SetLeaderEligible": (INT, (FLAG,)),
+    "GetLeaderTerm": (ctypes.c_int64, ()),
+    "GetLeaderEpoch": (ctypes.c_int64, ()),
+    "GetElectionStrategy": (INT, ()),
 }
 
 CALLBACKS = {
     "Receive": (TEXT, ctypes.c_void_p, INT, ctypes.c_uint16, FLAG),
     "LeaderChanged": (TEXT,),
+    "Leadership": (FLAG,),
     "PeerStatus": (TEXT, INT),
     "ConnectionResult": (TEXT, FLAG, INT),
     "Reconnect": (TEXT, FLAG),
@@ -103,6 +111,57 @@ CONFIG = [
 
 class Config(ctypes.Structure):
     _fields_ = [(name, kind) for name, kind, _ in CONFIG]
+
+
+class Options(ctypes.Structure):
+    """NetworkOptions of version 3 of the ABI."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("config", Config),
+        ("bind_address", TEXT),
+        ("secret", ctypes.c_void_p),
+        ("identity_key", ctypes.c_void_p),
+        ("secret_length", ctypes.c_uint32),
+        ("identity_key_length", ctypes.c_uint32),
+        ("member_hold_ms", ctypes.c_uint32),
+        ("queue_bytes", ctypes.c_uint32),
+        ("strategy", ctypes.c_uint32),
+        ("priority", INT),
+        ("bind_port", ctypes.c_uint16),
+        ("discovery_mode", FLAG),
+        ("dispatch_mode", FLAG),
+        ("merge_policy", FLAG),
+        ("set_leader_authority", FLAG),
+        ("host_mode", FLAG),
+        ("eligible", FLAG),
+        ("state_directory", TEXT),
+        ("trace_path", TEXT),
+        ("quorum_policy", ctypes.c_uint32),
+        ("quorum_voters", ctypes.c_uint32),
+    ]
+
+
+class Event(ctypes.Structure):
+    """NetworkEvent, as far as a puppet reads it."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("kind", ctypes.c_uint32),
+        ("term", ctypes.c_uint64),
+        ("epoch", ctypes.c_uint64),
+        ("request", ctypes.c_uint64),
+        ("count", ctypes.c_uint64),
+        ("peer", TEXT),
+        ("other", TEXT),
+        ("data", ctypes.c_void_p),
+        ("length", INT),
+        ("reason", INT),
+    ]
+
+
+EVENT_LEADER_CHANGED = 8
+EVENT_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
 
 
 class Inflow:
@@ -246,9 +305,12 @@ class Puppet:
 
     # -- what a command may ask for
 
-    def do_open(self, peer, session, config=None):
-        """Enters the room and registers every callback."""
-        if config is None:
+    def do_open(self, peer, session, config=None, options=None):
+        """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
+        leader as the event Leader: who, who before, term, epoch, reason."""
+        if options is not None:
+            said = self.open_with(peer, session, config, options)
+        elif config is None:
             said = self.call("InitializeNetwork", peer, session)
         else:
             values = {name: default for name, _, default in CONFIG}
@@ -259,10 +321,31 @@ class Puppet:
                     peer.encode(), session.encode(), ctypes.byref(Config(**values))
                 )
             )
+        if options is not None and said["result"] != OK:
+            return said
         assert said["result"] == OK, said
         for name, callback in self.callbacks.items():
             register = getattr(self.native, f"Register{name}Callback", None)
             assert register is None or register(callback) == OK, name
+
+    def open_with(self, peer, session, config, options):
+        self.on_event = EVENT_HANDLER(self.event_handler)
+        assert self.native.RegisterEventHandler(self.on_event, None, None) == OK
+        settings = Options(struct_size=ctypes.sizeof(Options))
+        assert self.native.GetDefaultNetworkOptions(ctypes.byref(settings)) == OK
+        for name, value in options.items():
+            assert hasattr(settings, name), f"no such option: {name}"
+            setattr(settings, name, value.encode() if isinstance(value, str) else value)
+        for name, value in (config or {}).items():
+            assert hasattr(settings.config, name), f"no such field: {name}"
+            setattr(settings.config, name, value)
+        return self.said(self.native.InitializeNetworkWithOptions(peer.encode(), session.encode(), ctypes.byref(settings)))
+
+    def event_handler(self, _, pointer):
+        event = pointer.contents
+        if event.kind == EVENT_LEADER_CHANGED:
+            who = event.peer.decode(), event.other.decode()
+            self.event("Leader", *who, event.term, event.epoch, event.reason)
 
     def do_react(self, on, commands, times=-1):
         """Inside each of the next `times` callbacks of that name (-1: all), after telling it: carries out the commands."""

@@ -42,19 +42,21 @@ class Room:
         for puppet in self.puppets:
             puppet.kill()
 
-    def puppet(self, peer, *, session=None, config=None, host=None, environment=None):
-        """Another process, in the room; `host` is one of a Lab."""
+    def puppet(self, peer, *, session=None, config=None, options=None, host=None, environment=None):
+        """Another process, in the room; `host` is one of a Lab. `options` are those of NetworkOptions."""
         puppet = Puppet(self, peer, host, environment)
         self.puppets.append(puppet)
         self.wait(f"{peer} starts", lambda: puppet.told("Ready"))
-        puppet.do("open", peer=peer, session=session or self.session, config=config)
+        refused = puppet.do("open", peer=peer, session=session or self.session, config=config, options=options)
+        assert refused is None, f"{peer}: {refused}"
         return puppet
 
-    def form(self, *peers, config=None, hosts=None, environment=None):
+    def form(self, *peers, config=None, options=None, hosts=None, environment=None):
         """Puppets of which each dialled the first one, once all are linked to all."""
         hosts = hosts or {}
         members = [
-            self.puppet(peer, config=config, host=hosts.get(peer), environment=environment) for peer in peers
+            self.puppet(peer, config=config, options=options, host=hosts.get(peer), environment=environment)
+            for peer in peers
         ]
         for member in members[1:]:
             member.dial(members[0])
@@ -214,6 +216,9 @@ class Puppet:
 
     def leaders(self):
         return [leader for (leader,) in self.told("LeaderChanged")]
+
+    def leaderships(self):
+        return [leads for (leads,) in self.told("Leadership")]
 
     def received(self):
         return [tuple(message[:2]) for message in self.told("Receive")]

@@ -9,11 +9,13 @@ use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::id::Fingerprint;
 use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
 use crate::plan::{Plan, Step, Who};
+use crate::record::{Recorder, Section};
 use crate::sometimes::Sometimes;
 use crate::stability::Stability;
 use crate::trace::Trace;
@@ -54,7 +56,17 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
 
 /// Runs a plan to its end or to its first violation.
 pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome {
-    let mut run = Run::new(plan, trace, watch);
+    play(Run::new(plan, trace, watch, false)).0
+}
+
+/// Runs a plan and records it, for a picture.
+pub fn recorded(plan: &Plan) -> (Outcome, Vec<Section>) {
+    let (outcome, recorder) = play(Run::new(plan, Trace::off(), None, true));
+    let sections = recorder.map(|recorder| recorder.finish(outcome.ended_at));
+    (outcome, sections.unwrap_or_default())
+}
+
+fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
     let panicked = catch_unwind(AssertUnwindSafe(|| run.play())).err();
     if let Some(panic) = panicked {
         let text = panic
@@ -64,14 +76,15 @@ pub fn run_plan(plan: &Plan, trace: Trace, watch: Option<Watch<'_>>) -> Outcome 
             .unwrap_or_default();
         run.world.violate("panic", text);
     }
-    Outcome {
+    let outcome = Outcome {
         violation: run.world.violation.take(),
         ended_at: run.world.now,
         hash: run.world.hash.value(),
         sometimes: run.world.sometimes,
         trace: run.world.trace,
-        size: plan.size,
-    }
+        size: run.plan.size,
+    };
+    (outcome, run.world.recorder)
 }
 
 /// What ends a fault, or begins it again.
@@ -100,8 +113,11 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>) -> Self {
+    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>, recorded: bool) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
+        if recorded {
+            world.record(plan.seed);
+        }
         for (index, slot) in world.slots.iter_mut().enumerate() {
             slot.eligible = !plan.observers.contains(&index);
             if let Some(rate) = plan.clocks.get(index) {
@@ -358,9 +374,19 @@ impl<'a> Run<'a> {
             }
             Step::Datagrams { loss, copies } => {
                 self.world.datagram_loss = f64::from(*loss) / 100.0;
+                self.world.note_room(What::Loss {
+                    of: "probes".into(),
+                    percent: *loss,
+                });
                 self.world.datagram_copies = f64::from(*copies) / 100.0;
             }
-            Step::StreamLoss { loss } => self.world.stream_loss = f64::from(*loss) / 100.0,
+            Step::StreamLoss { loss } => {
+                self.world.stream_loss = f64::from(*loss) / 100.0;
+                self.world.note_room(What::Loss {
+                    of: "streams".into(),
+                    percent: *loss,
+                });
+            }
             Step::Connect { from, to } => self.world.connect(*from, *to),
             Step::Observe { slot, eligible } => {
                 // Where the voters are counted beforehand, nobody else may become one.
@@ -455,6 +481,7 @@ impl<'a> Run<'a> {
         self.world
             .trace
             .add(self.world.now, format_args!("---- healing ----"));
+        self.world.note_room(What::Healed);
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
         self.world.stream_loss = 0.0;

@@ -13,6 +13,7 @@ use meta_mystia_network::core::id::{Fingerprint, PeerId};
 use meta_mystia_network::core::introductions::Dial;
 use meta_mystia_network::core::node::{Input, LinkEnd, LinkUp};
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Envelope, Hello, Probe, Side};
 
 use crate::trace::Brief;
@@ -113,7 +114,12 @@ pub enum Wire {
 impl World {
     /// Cuts one direction once more.
     pub fn cut(&mut self, from: usize, to: usize) {
-        *self.cuts.entry((from, to)).or_insert(0) += 1;
+        let cuts = self.cuts.entry((from, to)).or_insert(0);
+        *cuts += 1;
+        if *cuts == 1 {
+            let (from, to) = (self.slots[from].id.clone(), self.slots[to].id.clone());
+            self.note_room(What::Cut { from, to });
+        }
         self.trace.add(
             self.now,
             format_args!("cut {} -> {}", self.slots[from].id, self.slots[to].id),
@@ -126,6 +132,11 @@ impl World {
             *count = count.saturating_sub(1);
             if *count == 0 {
                 self.cuts.remove(&(from, to));
+                let pair = (self.slots[from].id.clone(), self.slots[to].id.clone());
+                self.note_room(What::Mended {
+                    from: pair.0,
+                    to: pair.1,
+                });
                 self.trace.add(
                     self.now,
                     format_args!("mend {} -> {}", self.slots[from].id, self.slots[to].id),

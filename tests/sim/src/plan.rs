@@ -235,9 +235,14 @@ const LARGE: usize = 100;
 impl Plan {
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {
+        Self::draw_for(seed, None)
+    }
+
+    /// The same for a room of `size` places, where that is given.
+    pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
         let mut draw = Draw {
             rng: ChaCha8Rng::seed_from_u64(seed),
-            size: 0,
+            size: size.unwrap_or(0),
             observers: Vec::new(),
             steps: Vec::new(),
         };
@@ -305,7 +310,10 @@ struct Draw {
 
 impl Draw {
     fn plan(&mut self, seed: u64) -> Plan {
-        self.size = self.draw_size();
+        let drawn = self.draw_size();
+        if self.size == 0 {
+            self.size = drawn;
+        }
         let size = self.size;
         if self.chance(0.1) {
             // The first place stays eligible, so that somebody can lead.

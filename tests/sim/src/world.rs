@@ -21,12 +21,14 @@ use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
 use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, QuorumPolicy, RoomPolicy};
 
 use crate::checks::{Checker, Seen, Violation};
 use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::links::{Link, Pending, Wire};
+use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
 
@@ -199,6 +201,8 @@ pub struct World {
     /// What the other end hears when a link is closed for its silence.
     pub silence_is_told_as: LinkEnd,
     pub trace: Trace,
+    /// Whoever wants a picture of the run.
+    pub recorder: Option<Recorder>,
     pub violation: Option<Violation>,
     /// Election messages that were sent, heartbeats not counted.
     pub election_messages: u64,
@@ -237,6 +241,7 @@ impl World {
             datagram_copies: 0.0,
             silence_is_told_as: LinkEnd::Closed,
             trace,
+            recorder: None,
             violation: None,
             election_messages: 0,
             closes: Vec::new(),
@@ -326,6 +331,10 @@ impl World {
         let violation = Violation { property, text };
         self.trace
             .add(self.now, format_args!("VIOLATION {violation}"));
+        self.note_room(What::Violation {
+            property: property.into(),
+            text: violation.text.clone(),
+        });
         self.violation.get_or_insert(violation);
     }
 }
@@ -340,7 +349,7 @@ impl World {
         key[..8].copy_from_slice(&self.rng.random::<u64>().to_be_bytes());
         let key = self.slots[slot].key.unwrap_or(Fingerprint(key));
         let incarnation = Incarnation {
-            started_us: 1_700_000_000_000_000 + self.now.as_micros(),
+            started_us: CLOCK_US + self.now.as_micros(),
             random: self.rng.random(),
         };
         let config = self.config(slot, key);
@@ -376,7 +385,29 @@ impl World {
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
         self.sometimes.restarts_from_disk += u64::from(place.saved.is_some());
+        if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
+            recorder.start(slot, self.now, &process.node);
+        }
         self.schedule_wake(slot);
+    }
+
+    /// Records the run from now on.
+    pub fn record(&mut self, seed: u64) {
+        self.recorder = Some(Recorder::new(seed, self.slots.len(), self.now));
+    }
+
+    /// Tells whoever records the run what happens to a process.
+    fn note(&mut self, slot: usize, what: What) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.note(slot, self.now, what);
+        }
+    }
+
+    /// Tells whoever records the run what happens to the room.
+    pub fn note_room(&mut self, what: What) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.room(self.now, what);
+        }
     }
 
     fn config(&self, slot: usize, key: Fingerprint) -> NodeConfig {
@@ -417,6 +448,7 @@ impl World {
         if self.slots[slot].process.take().is_some() {
             self.trace
                 .add(self.now, format_args!("{} crashes", self.slots[slot].id));
+            self.note(slot, What::Crashed);
             self.ended(slot);
         }
     }
@@ -436,6 +468,7 @@ impl World {
     fn exit(&mut self, slot: usize) {
         self.trace
             .add(self.now, format_args!("{} exits", self.slots[slot].id));
+        self.note(slot, What::Stopped);
         self.close_all(slot);
         self.slots[slot].process = None;
         self.ended(slot);
@@ -453,6 +486,7 @@ impl World {
             process.paused = true;
             self.trace
                 .add(self.now, format_args!("{} is paused", self.slots[slot].id));
+            self.note(slot, What::Paused);
         }
     }
 
@@ -467,6 +501,7 @@ impl World {
         }
         self.trace
             .add(self.now, format_args!("{} resumes", self.slots[slot].id));
+        self.note(slot, What::Resumed);
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -523,6 +558,9 @@ impl World {
             }
             _ => {}
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.input(slot, now, &input);
+        }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
         process.inputs += 1;
         self.hash.input(now, slot, &input);
@@ -536,6 +574,9 @@ impl World {
         let local = process.clock.local(now);
         let result = process.node.handle(local, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.outcome(slot, now, &process.node, &result, &outputs);
+        }
         let members = process.node.membership().len().max(members_before);
         let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
         self.hash.after(&process.node, &outputs);

@@ -195,7 +195,7 @@ impl Raft {
 
     /// Goes by a newer record, and waits for its leader if that was assigned.
     pub(super) fn go_by_assignment(&mut self, now: Time, view: &View, record: &Record) {
-        if *record <= *self.rules.record() {
+        if !self.rules.is_newer(record) {
             return;
         }
         let heard = self.following.clone();

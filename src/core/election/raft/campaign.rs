@@ -17,6 +17,15 @@ impl Raft {
         self.transfer = false;
         let electorate = electorate(view);
         let alone_with_one = electorate.len() == 1;
+        let asks = if alone_with_one {
+            self.config.guards.veto
+        } else {
+            self.config.guards.pre_vote
+        };
+        if !asks {
+            self.campaign(now, view, false);
+            return;
+        }
         self.rules.begin_pre_vote(electorate);
         let round = self.rules.campaign().map_or(0, |campaign| campaign.round);
         let message = ElectionMessage::PreVoteRequest {
@@ -71,6 +80,10 @@ impl Raft {
 
     /// G14: a failed round is repeated soon, at a time that others hardly hit too.
     pub(super) fn retry_delay(&mut self, rtt: Duration) -> Duration {
+        if !self.config.guards.fast_retry {
+            let min = self.election_timeout_min();
+            return min + self.up_to(self.election_timeout_max() - min);
+        }
         rtt + self.up_to(MIN_RETRY_SPREAD.max(rtt * 4))
     }
 

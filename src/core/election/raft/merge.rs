@@ -160,6 +160,7 @@ impl Raft {
         }
         self.lose_leader();
         match why {
+            _ if !self.config.guards.succession => {}
             Gone::Left { successor } => {
                 self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;

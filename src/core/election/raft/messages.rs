@@ -55,7 +55,7 @@ impl Raft {
                 candidate,
                 term,
             } => {
-                is_sender(from, &candidate)?;
+                let from = self.sender(from, &candidate)?;
                 self.answer_pre_vote(now, view, from, round, stamp, term);
             }
             ElectionMessage::PreVoteResponse {
@@ -65,7 +65,7 @@ impl Raft {
                 record,
                 live,
             } => {
-                is_sender(from, &voter)?;
+                let from = self.sender(from, &voter)?;
                 self.check_stamp(&record.stamp)?;
                 self.pre_vote_answered(now, view, from, round, granted, &record, live);
             }
@@ -74,7 +74,7 @@ impl Raft {
                 candidate,
                 transfer,
             } => {
-                is_sender(from, &candidate)?;
+                let from = self.sender(from, &candidate)?;
                 self.answer_vote(now, view, from, round, stamp, transfer);
             }
             ElectionMessage::VoteResponse {
@@ -84,13 +84,14 @@ impl Raft {
                 record,
                 live,
             } => {
-                is_sender(from, &voter)?;
+                let from = self.sender(from, &voter)?;
                 self.check_stamp(&record.stamp)?;
                 self.vote_answered(now, view, from, round, granted, &record, live);
             }
             ElectionMessage::LeaderAssign { record, seq } => {
                 self.check_stamp(&record.stamp)?;
-                if record.stamp.epoch.assigner.as_ref() != Some(from) {
+                let ordered = self.config.guards.record_order;
+                if ordered && record.stamp.epoch.assigner.as_ref() != Some(from) {
                     return Err(ElectionError::Violation(
                         "an assignment names another assigner than its sender",
                     ));
@@ -171,7 +172,8 @@ impl Raft {
         if self.rules.role() != Role::PreCandidate || open != Some(round) {
             return;
         }
-        match self.weigh_live(now, live) {
+        self.rules.thaw(&electorate(view));
+        match self.veto(now, live) {
             Word::Dead => {}
             Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
             Word::None if self.one_answer_decides(view) => {
@@ -266,11 +268,12 @@ impl Raft {
         }
         if !granted
             && self.rules.role() == Role::Candidate
-            && let Word::Alive(live) = self.weigh_live(now, live)
+            && let Word::Alive(live) = self.veto(now, live)
         {
             self.follow_indirectly(now, view, record, &live);
             return;
         }
+        self.rules.thaw(&electorate(view));
         if self.rules.count_vote(round, from, granted) == Tally::Won {
             self.lead(now);
         }
@@ -291,9 +294,10 @@ impl Raft {
                 election_timeout_min_ms,
             } => {
                 self.check_stamp(&record.stamp)?;
-                if let Some(leader) = &record.leader {
-                    is_sender(from, leader)?;
-                }
+                let from = match &record.leader {
+                    Some(leader) => self.sender(from, leader)?,
+                    None => from,
+                };
                 match &record.leader {
                     _ if !is_eligible(view, from) => {} // P6: it may not
                     Some(_) => {
@@ -321,7 +325,12 @@ impl Raft {
         weight: u32,
         led_ms: u64,
     ) {
-        if *record >= *self.rules.record() {
+        let rules = &self.rules;
+        let own_term = rules.role() == Role::Candidate && record.stamp == rules.record().stamp;
+        if own_term && !self.config.guards.candidate_concedes {
+            return;
+        }
+        if *record >= *rules.record() || rules.is_newer(record) {
             self.hear_leader(now, view, from, record, weight, led_ms);
             return;
         }
@@ -334,7 +343,9 @@ impl Raft {
             record: self.rules.record().clone(),
             live: self.live_to(now, view, from),
         };
-        self.send(from, nack);
+        if self.config.guards.nack {
+            self.send(from, nack);
+        }
     }
 
     /// Goes by `from`, whose claim is not older than anything seen.
@@ -347,9 +358,7 @@ impl Raft {
         weight: u32,
         led_ms: u64,
     ) {
-        if *record > *self.rules.record() {
-            self.take_over(now, view, record);
-        }
+        self.take_over(now, view, record);
         self.follow(Following::None);
         self.refresh(now, view, from, weight, led_ms);
     }
@@ -429,7 +438,9 @@ impl Raft {
             _ => {
                 self.lose_leader();
                 self.hints.ended = Some(LeaderReason::Resigned);
-                self.election_at = now + self.up_to(SUCCESSION_GRACE);
+                if self.config.guards.succession {
+                    self.election_at = now + self.up_to(SUCCESSION_GRACE);
+                }
             }
         }
     }
@@ -559,7 +570,7 @@ impl Raft {
     /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
     /// leader is left to the caller, unless the record assigns this node itself.
     pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
-        if *record <= *self.rules.record() {
+        if !self.rules.is_newer(record) {
             return;
         }
         let role = self.rules.role();
@@ -614,6 +625,23 @@ impl Raft {
         (now < *at + GONE_IS_REMEMBERED).then_some(*incarnation)
     }
 
+    /// G16: who says a message that names its sender.
+    fn sender<'a>(&self, from: &'a PeerId, named: &'a PeerId) -> Result<&'a PeerId, ElectionError> {
+        if from == named || !self.config.guards.authenticated_names {
+            Ok(named)
+        } else {
+            Err(ElectionError::Violation(
+                "an election message names another peer than its sender",
+            ))
+        }
+    }
+
+    /// G3: what the word of a live leader in the answer to a request is worth.
+    fn veto(&self, now: Time, live: Option<LiveLeader>) -> Word {
+        let live = live.filter(|_| self.config.guards.veto);
+        self.weigh_live(now, live)
+    }
+
     /// What an answer's word of a live leader is worth to this node.
     pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Word {
         match live {
@@ -629,16 +657,6 @@ impl Raft {
             }
             Some(live) => Word::Alive(live),
         }
-    }
-}
-
-fn is_sender(from: &PeerId, named: &PeerId) -> Result<(), ElectionError> {
-    if from == named {
-        Ok(())
-    } else {
-        Err(ElectionError::Violation(
-            "an election message names another peer than its sender",
-        ))
     }
 }
 

@@ -437,7 +437,7 @@ impl Election for Raft {
                 "a leader's message is stamped with another's record",
             ));
         }
-        if *record > *self.rules.record() && messages::is_eligible(view, from) {
+        if self.rules.is_newer(record) && messages::is_eligible(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
             self.note_leader(now);
@@ -623,6 +623,9 @@ impl Raft {
     fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.election_timeout_min();
         let range = self.election_timeout_max() - min;
+        if !self.config.guards.rank_slots {
+            return min + self.up_to(range);
+        }
         let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
         let slots = u32::try_from(range.as_micros() / width.as_micros()).unwrap_or(u32::MAX);
         let slots = slots.max(1);
@@ -649,10 +652,12 @@ impl Raft {
 
     /// Whether this node knows enough of the room to vote, or has on disk what it voted before (G9).
     fn may_vote(&self, now: Time) -> bool {
-        self.config.eligible
-            && (self.disk.is_some() || self.has_followed || now >= self.grace_until)
+        let knows = self.disk.is_some() || self.has_followed || now >= self.grace_until;
+        self.config.eligible && (knows || !self.config.guards.restart_grace)
     }
 }
 
+#[cfg(test)]
+mod scenarios;
 #[cfg(test)]
 mod tests;

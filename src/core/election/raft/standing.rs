@@ -44,7 +44,7 @@ impl Raft {
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {
-        now < self.lease_until
+        self.config.guards.lease && now < self.lease_until
     }
 
     /// Voters, itself included, that showed lately that they go by this leader.

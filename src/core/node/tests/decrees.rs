@@ -35,7 +35,7 @@ fn somebody(n: usize) -> (PeerId, Fingerprint) {
 }
 
 #[test]
-fn only_the_leader_kicks_and_nobody_itself_or_a_stranger() {
+fn r76_only_the_leader_kicks_and_nobody_itself_or_a_stranger() {
     let mut net = Net::room(&["a", "b"]);
     assert_eq!(
         net.try_order("b", kick("a", 0, b"")),
@@ -57,7 +57,7 @@ fn only_the_leader_kicks_and_nobody_itself_or_a_stranger() {
 }
 
 #[test]
-fn whoever_is_kicked_is_told_why_and_all_members_drop_it() {
+fn m19_whoever_is_kicked_is_told_why_and_all_members_drop_it() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("a", kick("c", 42, b"cheating"));
     net.run(ms(100));
@@ -103,7 +103,7 @@ fn neither_the_id_nor_the_key_of_a_kicked_peer_gets_in_again_whoever_leads() {
 }
 
 #[test]
-fn a_lost_member_can_be_kicked() {
+fn m18_a_lost_member_can_be_kicked() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;
     net.unlink("a", "c", LinkEnd::Silent);
@@ -112,6 +112,16 @@ fn a_lost_member_can_be_kicked() {
     net.run(ms(50));
     assert_eq!(net.times("b", &kicked("c", 5, b"x")), 1);
     assert!(!net.has("b", "c") && !net.is_absent("a", "c"));
+}
+
+#[test]
+fn whoever_hears_of_its_kick_from_a_member_first_is_told_the_leaders_reason() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.dials_work = false;
+    net.unlink("a", "c", LinkEnd::Silent);
+    net.order("a", kick("c", 5, b"x"));
+    net.run(ms(50));
+    assert_eq!(net.times("c", &ended(EndReason::Kicked, 5, b"x")), 1);
 }
 
 #[test]
@@ -316,7 +326,7 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
             assert!(!net.has(member, "d"), "{next} leads");
         }
         let told = net.events("d");
-        assert!(told.contains(&ended(EndReason::Kicked, 0, b"")), "{told:?}");
+        assert!(told.contains(&ended(EndReason::Kicked, 1, b"")), "{told:?}");
     }
 }
 

@@ -27,7 +27,7 @@ fn parted_with(change: impl Fn(&mut NodeConfig)) -> Net {
 }
 
 #[test]
-fn a_lost_member_that_comes_back_returns_and_does_not_join_again() {
+fn m7_m18_a_lost_member_that_comes_back_returns_and_does_not_join_again() {
     let mut net = parted();
     net.run(ms(10_000));
     net.dials_work = true;
@@ -43,7 +43,7 @@ fn a_lost_member_that_comes_back_returns_and_does_not_join_again() {
 }
 
 #[test]
-fn another_life_or_another_key_is_no_return() {
+fn m7_m19_another_life_or_another_key_is_no_return() {
     for restarted in [life(b'b', u64::MAX), life(200, u64::MAX), life(200, 0)] {
         let mut net = parted();
         let present = net.place("b").life;
@@ -91,7 +91,7 @@ fn a_link_with_another_key_is_no_return_even_where_no_question_was_asked() {
 }
 
 #[test]
-fn a_member_that_does_not_return_has_left_exactly_when_its_hold_is_over() {
+fn m10_m17_a_member_that_does_not_return_has_left_exactly_when_its_hold_is_over() {
     let mut net = parted_with(|config| config.member_hold = ms(7000));
     let lost_at = net.told_at("a", &reconnecting("b")).expect("told");
     net.run(ms(20_000));
@@ -123,7 +123,7 @@ fn without_reconnecting_a_loss_is_the_end_and_switching_it_off_ends_what_is_wait
 }
 
 #[test]
-fn a_lost_member_can_be_disconnected_and_stays_away() {
+fn m18_a_lost_member_can_be_disconnected_and_stays_away() {
     let mut net = parted();
     net.order("a", Command::Disconnect(id("b")));
     assert_eq!(net.times("a", &left("b", LeftReason::Disconnected)), 1);

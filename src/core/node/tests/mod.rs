@@ -8,6 +8,7 @@ mod entering;
 mod handover;
 mod life;
 mod reasons;
+mod rows;
 mod standing;
 mod static_quorum;
 

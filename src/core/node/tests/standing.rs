@@ -202,7 +202,7 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
 }
 
 #[test]
-fn a_leader_that_may_lead_no_longer_hands_over_at_once() {
+fn r60_a_leader_that_may_lead_no_longer_hands_over_at_once() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     net.order("a", Command::SetEligible(false));
     assert!(!net.leads("a"));
@@ -260,7 +260,7 @@ fn an_assignment_that_crosses_a_withdrawal_makes_no_leader_of_an_observer() {
 }
 
 #[test]
-fn what_changed_between_the_hellos_and_the_link_is_told() {
+fn m7_what_changed_between_the_hellos_and_the_link_is_told() {
     let mut net = Net::room(&["a", "b"]);
     net.start("c");
     // Its Hello says that it may lead; before the link is up it may not.

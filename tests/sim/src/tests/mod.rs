@@ -1,9 +1,13 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod explorer;
 mod found;
+mod guards;
+mod guards_explored;
 mod laboratory;
 mod rooms;
+mod rows;
 mod scenarios;
 mod seeds;
 mod set_leader;

@@ -7,7 +7,7 @@ use super::rooms::*;
 use crate::world::{Settings, World};
 
 #[test]
-fn one_node_leads_from_its_first_timeout() {
+fn r7_one_node_leads_from_its_first_timeout() {
     for seed in 0..50 {
         let mut world = empty(seed, 1, Settings::default());
         world.start(0);
@@ -20,7 +20,7 @@ fn one_node_leads_from_its_first_timeout() {
 }
 
 #[test]
-fn five_nodes_that_start_together_have_a_leader_within_two_timeouts() {
+fn r33_five_nodes_that_start_together_have_a_leader_within_two_timeouts() {
     for seed in 0..50 {
         let mut world = empty(seed, 5, Settings::default());
         for slot in 0..5 {
@@ -156,7 +156,7 @@ fn host_stays(world: &mut World) {
 
 /// C5: the cut is healed by the redials of the core alone.
 #[test]
-fn two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
+fn hc2_two_players_that_both_led_in_a_cut_go_back_to_the_first_leader() {
     for seed in 0..50 {
         for names in [["aaa", "zzz"], ["zzz", "aaa"]] {
             let mut world = empty(seed, 2, Settings::default());
@@ -231,7 +231,7 @@ fn a_returning_isolated_member_never_changes_the_leader_of_the_rest() {
 }
 
 #[test]
-fn a_minority_of_two_never_changes_the_leader_of_three() {
+fn hc4_a_minority_of_two_never_changes_the_leader_of_three() {
     for seed in 0..50 {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
@@ -300,7 +300,7 @@ fn a_crashed_leader_is_replaced_in_time() {
 }
 
 #[test]
-fn a_leader_that_leaves_is_followed_by_its_successor() {
+fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
     for size in [2, 3, 5, 7] {
         let mut times = Vec::new();
         for seed in 0..50 {
@@ -429,9 +429,9 @@ fn a_chain_that_is_closed_in_the_middle_ends_with_one_leader() {
     }
 }
 
-/// O9: the deaf one is told of the leader by the others; nobody else notices.
+/// The deaf one is told of the leader by the others; nobody else notices.
 #[test]
-fn a_node_that_does_not_hear_the_leader_does_not_depose_it() {
+fn o9_a_node_that_does_not_hear_the_leader_does_not_depose_it() {
     for seed in 0..40 {
         for size in [3, 5] {
             let mut world = settled(seed, size, Settings::default());
@@ -467,7 +467,7 @@ fn a_node_that_does_not_hear_the_leader_does_not_depose_it() {
 
 /// The leader does not hear one follower, which hears the leader.
 #[test]
-fn a_leader_that_does_not_hear_one_follower_stays() {
+fn o9_a_leader_that_does_not_hear_one_follower_stays() {
     for seed in 0..40 {
         let mut world = settled(seed, 4, Settings::default());
         let told_as = [LinkEnd::Silent, LinkEnd::Closed][seed as usize % 2];
@@ -540,7 +540,7 @@ fn a_paused_follower_does_not_depose_the_leader() {
 
 /// A leader that is stopped for 5 s is replaced, and returns as a follower.
 #[test]
-fn a_paused_leader_returns_as_a_follower() {
+fn hc1_a_paused_leader_returns_as_a_follower() {
     for seed in 0..50 {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
@@ -591,7 +591,7 @@ fn a_disconnected_leader_stays_known_through_the_others() {
 
 /// A leader that restarts within the others' timeout is a new life, which does not lead.
 #[test]
-fn a_leader_that_restarts_quickly_comes_back_as_a_follower() {
+fn o14_a_leader_that_restarts_quickly_comes_back_as_a_follower() {
     for seed in 0..50 {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);

@@ -134,7 +134,7 @@ fn a_disk_that_never_answers_fills_no_memory() {
 }
 
 #[test]
-fn a_restarted_voter_gives_no_second_vote() {
+fn o14_a_restarted_voter_gives_no_second_vote() {
     let saved = Saved {
         incarnation: life(1),
         record: Record::undecided(stamp(2)),

@@ -123,7 +123,7 @@ impl Voting {
 }
 
 #[test]
-fn no_vote_is_given_while_a_leader_was_heard_directly() {
+fn r32_o10_no_vote_is_given_while_a_leader_was_heard_directly() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     let before = voting.raft.record().clone();
@@ -133,21 +133,21 @@ fn no_vote_is_given_while_a_leader_was_heard_directly() {
 }
 
 #[test]
-fn a_leader_that_hands_over_is_no_hindrance() {
+fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     assert!(voting.asked(at(10_001), "candidate", true));
 }
 
 #[test]
-fn the_lease_does_not_bind_the_leader_that_holds_it() {
+fn hc6_the_lease_does_not_bind_the_leader_that_holds_it() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     assert!(voting.asked(at(10_001), "leader", false));
 }
 
 #[test]
-fn a_node_that_just_started_votes_only_when_it_knows_the_room() {
+fn o15_a_node_that_just_started_votes_only_when_it_knows_the_room() {
     let mut voting = Voting::new();
     assert!(!voting.asked(at(2_999), "candidate", false));
     assert!(voting.asked(at(3_000), "candidate", false));

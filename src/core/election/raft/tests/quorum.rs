@@ -213,7 +213,7 @@ fn a_leader_that_was_paused_reads_first() {
 }
 
 #[test]
-fn r73_a_static_quorum_holds_for_two_voters_as_well() {
+fn hc2_a_static_quorum_holds_for_two_voters_as_well() {
     let Voting { mut raft, mut view } = Voting::with(|config| {
         config.quorum = QuorumPolicy::Static { voters: 2 };
         config.guards.persistence = false;

@@ -1,0 +1,266 @@
+//! Draws a run: of a seeded room under faults, or of real rooms that wrote traces. `docs/pictures.md` tells
+//! how to read the page.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use room_simulator::plan::Plan;
+use room_simulator::record::{Section, from_lines, peers, to_lines};
+use room_simulator::{chaos, page};
+
+const USAGE: &str = "\
+usage: simulate --seed S [--nodes N] [--out FILE] [--save FILE]
+       simulate --trace FILE... [--out FILE]
+
+  --seed S      runs the room of this seed under faults
+  --nodes N     with so many peers, 2 to 100 (5)
+  --save FILE   keeps the trace of the run, too
+  --trace FILE  draws traces that rooms wrote (option trace_path), one file for each peer, or saved ones
+  --out FILE    the page (run.html)";
+
+/// What was asked for.
+#[derive(Debug, Default)]
+struct Wishes {
+    seed: Option<u64>,
+    nodes: Option<usize>,
+    traces: Vec<PathBuf>,
+    out: Option<PathBuf>,
+    save: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let wishes = match Wishes::parse(std::env::args().skip(1)) {
+        Ok(Some(wishes)) => wishes,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("{error}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match draw(&wishes) {
+        Ok(said) => {
+            println!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl Wishes {
+    /// `None` when help is wanted.
+    fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>, String> {
+        let mut wishes = Self::default();
+        let mut option: Option<String> = None;
+        while let Some(argument) = arguments.next() {
+            if argument == "--help" || argument == "-h" {
+                return Ok(None);
+            }
+            if !argument.starts_with("--") {
+                // Only traces may be many: `--trace *.jsonl`.
+                if option.as_deref() != Some("--trace") {
+                    return Err(format!("\"{argument}\" belongs to no option"));
+                }
+                wishes.traces.push(argument.into());
+                continue;
+            }
+            let value = arguments.next().filter(|value| !value.starts_with("--"));
+            let value = match argument.as_str() {
+                "--seed" | "--nodes" | "--trace" | "--out" | "--save" => {
+                    value.ok_or_else(|| format!("{argument} needs a value"))?
+                }
+                _ => return Err(format!("there is no option {argument}")),
+            };
+            match argument.as_str() {
+                "--seed" => {
+                    let seed = value.parse();
+                    let seed = seed
+                        .map_err(|_| format!("--seed {value}: a number from 0 to {}", u64::MAX))?;
+                    wishes.seed = Some(seed);
+                }
+                "--nodes" => {
+                    let nodes = value.parse().ok().filter(|nodes| (2..=100).contains(nodes));
+                    let nodes =
+                        nodes.ok_or_else(|| format!("--nodes {value}: a number from 2 to 100"))?;
+                    wishes.nodes = Some(nodes);
+                }
+                "--trace" => wishes.traces.push(value.into()),
+                "--out" => wishes.out = Some(value.into()),
+                _ => wishes.save = Some(value.into()),
+            }
+            option = Some(argument);
+        }
+        match (wishes.seed, wishes.traces.is_empty()) {
+            (None, true) => Err("give --seed S or --trace FILE".into()),
+            (Some(_), false) => Err("give --seed or --trace, not both".into()),
+            (None, false) if wishes.nodes.is_some() || wishes.save.is_some() => {
+                Err("--nodes and --save go with --seed".into())
+            }
+            _ => Ok(Some(wishes)),
+        }
+    }
+}
+
+/// Writes the page; gives what is to be said about it.
+fn draw(wishes: &Wishes) -> Result<String, String> {
+    let mut said = String::new();
+    let sections = match wishes.seed {
+        Some(seed) => {
+            let nodes = wishes.nodes.unwrap_or(5);
+            let plan = Plan::draw_for(seed, Some(nodes));
+            let (outcome, sections) = chaos::recorded(&plan);
+            if let Some(violation) = outcome.violation {
+                said = format!("VIOLATION {violation}\n");
+            }
+            sections
+        }
+        None => read(&wishes.traces)?,
+    };
+    if let Some(path) = &wishes.save {
+        write(path, &to_lines(&sections))?;
+    }
+    let out = wishes.out.clone().unwrap_or_else(|| "run.html".into());
+    let page = page::page(&sections);
+    write(&out, &page)?;
+    let entries: usize = sections.iter().map(|section| section.entries.len()).sum();
+    said.push_str(&format!(
+        "{}: {} peers, {entries} entries, {} KiB",
+        out.display(),
+        peers(&sections).len(),
+        page.len() / 1024
+    ));
+    Ok(said)
+}
+
+fn read(paths: &[PathBuf]) -> Result<Vec<Section>, String> {
+    let mut sections = Vec::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+        let read = from_lines(&text);
+        let read = read.map_err(|error| format!("{} is no trace: {error}", path.display()))?;
+        sections.extend(read);
+    }
+    Ok(sections)
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), String> {
+    std::fs::write(path, text)
+        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Wishes>, String> {
+        Wishes::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    fn folder() -> PathBuf {
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/simulate");
+        std::fs::create_dir_all(&folder).expect("target can be written");
+        folder
+    }
+
+    #[test]
+    fn bad_arguments_are_named() {
+        for (line, said) in [
+            ("", "give --seed S or --trace FILE"),
+            ("--seed", "--seed needs a value"),
+            ("--seed --nodes 5", "--seed needs a value"),
+            (
+                "--seed x",
+                "--seed x: a number from 0 to 18446744073709551615",
+            ),
+            ("--seed -1", "--seed -1: a number"),
+            ("--seed 1 --nodes 1", "--nodes 1: a number from 2 to 100"),
+            (
+                "--seed 1 --nodes 101",
+                "--nodes 101: a number from 2 to 100",
+            ),
+            ("--seed 1 stray", "\"stray\" belongs to no option"),
+            ("--seed 1 --colour red", "there is no option --colour"),
+            ("--seed 1 --trace a", "not both"),
+            ("--trace a --nodes 3", "go with --seed"),
+        ] {
+            let error = parse(line).expect_err(line);
+            assert!(error.contains(said), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn many_traces_may_follow_one_option() {
+        let wishes = parse("--trace a b --out c --trace d").expect("fine");
+        let wishes = wishes.expect("no help");
+        assert_eq!(wishes.traces, ["a", "b", "d"].map(PathBuf::from));
+        assert_eq!(wishes.out, Some("c".into()));
+    }
+
+    #[test]
+    fn a_seed_is_drawn_saved_and_drawn_again_as_the_same_page() {
+        let folder = folder();
+        let (first, again) = (folder.join("first.html"), folder.join("again.html"));
+        let saved = folder.join("saved.jsonl");
+        let wishes = Wishes {
+            seed: Some(7),
+            nodes: Some(3),
+            out: Some(first.clone()),
+            save: Some(saved.clone()),
+            ..Wishes::default()
+        };
+        let said = draw(&wishes).expect("a page");
+        assert!(said.contains(" peers, "), "{said}");
+        let wishes = Wishes {
+            traces: vec![saved],
+            out: Some(again.clone()),
+            ..Wishes::default()
+        };
+        draw(&wishes).expect("a page");
+        let page = std::fs::read_to_string(first).expect("a page");
+        assert!(page == std::fs::read_to_string(again).expect("a page"));
+    }
+
+    #[test]
+    fn files_that_are_no_traces_are_named_with_the_line() {
+        let folder = folder();
+        let header = r#"{"trace":1,"origin_us":0,"routine":1,"by":"room"}"#;
+        let entry = r#"{"at":1,"what":"stopped"}"#;
+        for (name, text, said) in [
+            ("empty", "", "it is empty"),
+            ("other", "hello\n", "line 1 is no header"),
+            ("headless", &format!("{entry}\n"), "line 1 is no header"),
+            (
+                "inside",
+                &format!("{header}\n{{\n{entry}\n"),
+                "line 2 is neither",
+            ),
+            (
+                "end",
+                &format!("{header}\n{entry}\n{{\n"),
+                "line 3 is neither",
+            ),
+            (
+                "newer",
+                &header.replace(":1,\"origin", ":2,\"origin"),
+                "version 2 of the format",
+            ),
+        ] {
+            let path = folder.join(name);
+            std::fs::write(&path, text).expect("target can be written");
+            let error = read(&[path]).expect_err(name);
+            assert!(error.contains(said) && error.contains(name), "{error}");
+        }
+        let torn = folder.join("torn");
+        std::fs::write(&torn, format!("{header}\n{entry}\n{{\"at\":"))
+            .expect("target can be written");
+        assert_eq!(read(&[torn]).expect("a trace")[0].entries.len(), 1);
+        let error = read(&[folder.join("missing")]).expect_err("no file");
+        assert!(error.contains("cannot be read"), "{error}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Whoever hears a leader does not help to replace it (G4).
+
+use super::*;
+
+/// `m`, which heard its leader `a` at 10 s.
+fn leased() -> Group {
+    let mut group = Group::one("m", &["a", "b", "c"]);
+    group.now = at(10_000);
+    group.hear("m", "a", Said::Pulse(leads("a", 1)));
+    group
+}
+
+/// hashicorp/raft: pre-votes of the known leader and of another while it lives.
+#[test]
+fn hc14_a_pre_vote_of_the_known_leader_is_granted_and_one_of_another_is_not() {
+    let mut group = leased();
+    group.wait(ms(1));
+    assert!(group.asks_pre_vote("m", "a", 2));
+    assert!(!group.asks_pre_vote("m", "b", 2));
+    group.wait(MIN);
+    assert!(group.asks_pre_vote("m", "b", 2), "the lease is over");
+}
+
+#[test]
+fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
+    let mut group = Group::of(&everyone());
+    group.elect("a");
+    // Only c, d and e still hear the leader when b's timer fires.
+    group.live(ms(2000));
+    group.cut("a", "b");
+    group.wait(MIN);
+    for voter in ["c", "d", "e"] {
+        group.hear(voter, "a", Said::Pulse(leads("a", 1)));
+    }
+    group.take_said();
+    group.loses("b", "a", Gone::Silent);
+    group.times_out("b");
+    group.deliver();
+    assert_eq!((group.role("b"), group.term("b")), (Role::Follower, 1));
+    assert_eq!(group.shows("b"), Some("a"), "it was told who leads");
+    // Nobody hears the leader any more.
+    group.wait(MIN);
+    for voter in ["c", "d", "e"] {
+        group.loses(voter, "a", Gone::Silent);
+    }
+    group.wait(MAX);
+    group.tick("b");
+    group.elect("b");
+    assert_eq!((group.role("b"), group.term("b")), (Role::Leader, 2));
+    for voter in ["c", "d", "e"] {
+        assert_eq!(group.shows(voter), Some("b"));
+    }
+}
+
+#[test]
+fn r33_a_room_that_just_started_elects_though_no_lease_was_ever_held() {
+    let mut group = Group::of(&["a", "b", "c"]);
+    group.elect("c");
+    assert!(group.now < Time::ZERO + MAX + MIN, "{:?}", group.now);
+    group.assert_led_by("c", 1);
+}
+
+/// etcd-io/raft: when the timers of all followers have run out, another one may lead.
+#[test]
+fn r33_o2_when_all_leases_are_over_a_higher_term_takes_over_and_the_old_leader_follows() {
+    let mut group = Group::of(&everyone());
+    group.elect("a");
+    group.live(ms(2000));
+    group.isolate("a");
+    group.wait(MIN);
+    for name in ["b", "c", "d", "e"] {
+        group.loses(name, "a", Gone::Silent);
+    }
+    group.elect("b");
+    assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 1));
+    assert_eq!(group.term("b"), 2);
+    group.mend();
+    for name in ["b", "c", "d", "e"] {
+        group.links(name, "a");
+    }
+    group.deliver();
+    group.heartbeats();
+    group.assert_led_by("b", 2);
+}
+
+/// An election that a host forces on a node with a living leader (here: its timer fires while everybody else
+/// hears the leader) is refused, and nobody's term grows.
+#[test]
+fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
+    let mut group = Group::of(&["a", "b", "c", "d"]);
+    group.elect("a");
+    group.live(ms(2000));
+    group.cut("a", "c");
+    group.live(MIN - HEARTBEAT);
+    group.loses("c", "a", Gone::Silent);
+    group.times_out("c");
+    assert_eq!(group.role("c"), Role::PreCandidate);
+    // The heartbeat comes late, just after its timer fired.
+    group.mend();
+    group.links("c", "a");
+    group.deliver();
+    group.heartbeats();
+    group.assert_led_by("a", 1);
+}
+
+/// etcd-io/raft: as soon as enough nodes do not hear a living leader, they may replace it; fewer are told of it.
+#[test]
+fn r46_as_many_as_elect_replace_a_leader_that_they_do_not_hear() {
+    let mut group = Group::of(&everyone());
+    group.elect("a");
+    group.live(ms(2000));
+    // Of b, c, d and e, which b asks, three must be willing.
+    for deaf in ["b", "c", "d"] {
+        group.cut("a", deaf);
+    }
+    group.wait(MIN);
+    for hearing in ["d", "e"] {
+        group.hear(hearing, "a", Said::Pulse(leads("a", 1)));
+    }
+    group.take_said();
+    for deaf in ["b", "c"] {
+        group.loses(deaf, "a", Gone::Silent);
+    }
+    group.times_out("b");
+    group.deliver();
+    assert_eq!((group.role("b"), group.term("b")), (Role::Follower, 1));
+    assert_eq!(group.shows("b"), Some("a"), "it is told who leads");
+
+    group.wait(MIN);
+    group.hear("e", "a", Said::Pulse(leads("a", 1)));
+    group.take_said();
+    group.loses("d", "a", Gone::Silent);
+    group.wait(MIN);
+    group.hear("e", "a", Said::Pulse(leads("a", 1)));
+    group.take_said();
+    group.tick("b");
+    group.times_out("b");
+    group.deliver();
+    assert_eq!((group.role("b"), group.term("b")), (Role::Leader, 2));
+}

@@ -1,0 +1,34 @@
+//! Priorities decide ranks: who campaigns first when the leader is lost.
+
+use super::*;
+
+/// Who follows the leader `c` of five with these priorities, when it falls silent.
+fn heir(priorities: &[(&str, i32)]) -> String {
+    let mut group = Group::with(&everyone(), |name, config| {
+        let mine = priorities.iter().find(|(other, _)| *other == name);
+        config.priority = mine.map_or(0, |(_, priority)| *priority);
+    });
+    group.elect("c");
+    group.live(ms(2000));
+    group.wait(MIN);
+    group.dies("c", &Gone::Silent);
+    group.live(ms(4000));
+    let heir = group.shows("a").expect("somebody leads").to_owned();
+    group.assert_led_by(&heir, 2);
+    heir
+}
+
+#[test]
+fn r71_the_highest_priority_goes_first_and_then_the_largest_id() {
+    let table: [(&[(&str, i32)], &str); 6] = [
+        (&[], "e"),
+        (&[("a", 1)], "a"),
+        (&[("b", 3), ("a", 1), ("d", 2)], "b"),
+        (&[("e", -1)], "d"),
+        (&[("a", i32::MAX), ("e", i32::MIN)], "a"),
+        (&[("c", 9), ("b", 7), ("a", 7)], "b"),
+    ];
+    for (priorities, expected) in table {
+        assert_eq!(heir(priorities), expected, "{priorities:?}");
+    }
+}

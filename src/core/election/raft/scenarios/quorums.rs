@@ -1,0 +1,46 @@
+//! Fixed quorums: whom a leader needs, and what a restart may not forget (C2, C8). More is in `raft::tests`.
+
+use super::*;
+
+/// hashicorp/raft: a pair of which one is gone. With a fixed quorum of two the leader resigns; with that of
+/// who is connected it leads on.
+#[test]
+fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
+    for (quorum, leads_on) in [
+        (QuorumPolicy::Dynamic, true),
+        (QuorumPolicy::Static { voters: 2 }, false),
+    ] {
+        let mut group = Group::with(&["a", "b"], |_, config| config.quorum = quorum);
+        group.elect("a");
+        group.live(ms(2000));
+        group.assert_led_by("a", 1);
+        group.isolate("b");
+        group.wait(MIN);
+        group.dies("b", &Gone::Silent);
+        group.live(ms(10_000));
+        let expected = leads_on.then_some("a");
+        assert_eq!(group.shows("a"), expected, "{quorum:?}");
+        assert_eq!(group.term("a"), 1, "{quorum:?}");
+    }
+}
+
+/// openraft: what a leader was before a restart gives it no place after it.
+#[test]
+fn o14_a_restarted_leader_does_not_lead_on() {
+    let saved = Saved {
+        incarnation: life(0),
+        record: led_by("m", 5),
+        voted_for: Some(id("m")),
+    };
+    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
+        config.quorum = QuorumPolicy::Static { voters: 3 };
+        config.saved = Some(saved.clone());
+    });
+    assert_eq!((group.role("m"), group.shows("m")), (Role::Follower, None));
+    assert_eq!(group.raft("m").leader_stamp(), None);
+    // It is elected again in a later term only.
+    group.times_out("m");
+    group.answers("m", "a", true);
+    group.answers("m", "a", true);
+    assert_eq!((group.role("m"), group.term("m")), (Role::Leader, 6));
+}

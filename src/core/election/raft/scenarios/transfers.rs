@@ -1,0 +1,45 @@
+//! A leader hands over (more in `core::node::tests::handover`).
+
+use super::*;
+
+fn transfer(group: &mut Group, from: &str, to: &str) {
+    let target = Some(id(to));
+    group.feed(from, ElectionInput::Transfer { target });
+}
+
+/// etcd-io/raft: while the target does not answer, somebody else is elected; the hand-over is over then.
+#[test]
+fn r56_a_higher_term_ends_a_hand_over_that_is_under_way() {
+    let mut group = Group::of(&everyone());
+    group.elect("a");
+    group.live(ms(2000));
+    group.isolate("c");
+    transfer(&mut group, "a", "c");
+    group.deliver();
+    assert_eq!(group.role("a"), Role::Leader, "it leads until c is elected");
+    group.hear("a", "b", Said::Pulse(leads("b", 2)));
+    assert_eq!(
+        (group.role("a"), group.shows("a")),
+        (Role::Follower, Some("b"))
+    );
+    group.take_said();
+    // It is not named again, and when the old leader leads once more it does not go on with it.
+    group.said.clear();
+    group.mend();
+    group.wait(MIN);
+    group.loses("a", "b", Gone::Silent);
+    for name in ["c", "d", "e"] {
+        group.loses(name, "a", Gone::Silent);
+    }
+    for name in ["c", "d", "e"] {
+        group.links(name, "a");
+    }
+    group.live(ms(6000));
+    let told = group.said.iter().filter(|(from, _, said)| {
+        let Said::Message(_, message) = said else {
+            return false;
+        };
+        *from == id("a") && matches!(message, ElectionMessage::TimeoutNow { .. })
+    });
+    assert_eq!(told.count(), 0);
+}

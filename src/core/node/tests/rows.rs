@@ -1,0 +1,369 @@
+//! What memberlist, serf and foca test of failure detection and membership, and what elections make of it, shown by
+//! one node or a few. Each test's name begins with the id of its row in `docs/scenarios.md`.
+
+use super::*;
+use crate::core::wire::Pulse;
+
+/// A node that runs alone, and hears what the test says.
+struct Lone {
+    now: Time,
+    node: Node,
+}
+
+impl Lone {
+    fn new() -> Self {
+        let mut net = Net::new();
+        net.start("m");
+        let place = net.places.remove(&id("m")).expect("just started");
+        Self {
+            now: net.now,
+            node: place.node,
+        }
+    }
+
+    /// A peer is linked that has led nothing and followed nobody.
+    fn link(&mut self, peer: &str, number: u64) -> Vec<Output> {
+        let side = Side {
+            record: Record::default(),
+            live: None,
+            lone: true,
+        };
+        let life = life(number as u8, number);
+        self.feed(Input::LinkUp(Box::new(LinkUp {
+            peer: id(peer),
+            incarnation: life.incarnation,
+            key: life.key,
+            addresses: Vec::new(),
+            eligible: true,
+            priority: 0,
+            is_host: false,
+            ours: side.clone(),
+            theirs: side,
+        })))
+    }
+
+    fn feed(&mut self, input: Input) -> Vec<Output> {
+        let now = self.now;
+        self.node.handle(now, input).expect("it is not refused");
+        std::iter::from_fn(|| self.node.poll_output()).collect()
+    }
+
+    /// Runs its timers for a while; what it does, with the time.
+    fn run(&mut self, time: Duration) -> Vec<(Time, Output)> {
+        let until = self.now + time;
+        let mut done = Vec::new();
+        while let Some(due) = self.node.next_deadline().filter(|due| *due <= until) {
+            self.now = self.now.max(due);
+            let outputs = self.feed(Input::Tick);
+            done.extend(outputs.into_iter().map(|output| (self.now, output)));
+        }
+        self.now = until;
+        done
+    }
+}
+
+fn events(outputs: &[Output]) -> Vec<Event> {
+    let events = outputs.iter().filter_map(|output| match output {
+        Output::Event(event) => Some(event.clone()),
+        _ => None,
+    });
+    events
+        .filter(|event| !matches!(event, Event::LeaderChanged { .. }))
+        .collect()
+}
+
+/// Every interval a leader's claim goes to everybody; that of a follower claims nothing.
+#[test]
+fn r19_a_leader_tells_everybody_once_in_an_interval() {
+    let mut lone = Lone::new();
+    lone.run(ms(3100));
+    assert!(lone.node.is_leader());
+    for (number, peer) in ["a", "b", "c"].into_iter().enumerate() {
+        lone.link(peer, number as u64 + 1);
+    }
+    let mut claims: BTreeMap<PeerId, Vec<Time>> = BTreeMap::new();
+    for beat in 0..21 {
+        for peer in ["a", "b", "c"] {
+            let record = lone.node.election().record().clone();
+            let number = u64::from(peer.as_bytes()[0] - b'a') + 1;
+            let envelope = Envelope {
+                incarnation: life(0, number).incarnation,
+                stamp: record.stamp.clone(),
+                message: Message::Heartbeat(Heartbeat {
+                    seq: lone.now.as_micros(),
+                    echo: None,
+                    pulse: Pulse::Follows { record, live: true },
+                }),
+            };
+            let from = id(peer);
+            lone.feed(Input::Message { from, envelope });
+        }
+        for (at, output) in lone.run(ms(500)) {
+            // At first it answers those that are new at once.
+            if beat > 0
+                && let Output::Transmit { to, envelope } = output
+                && let Message::Heartbeat(Heartbeat { pulse, .. }) = envelope.message
+            {
+                assert!(matches!(pulse, Pulse::Leads { .. }), "{pulse:?}");
+                claims.entry(to).or_default().push(at);
+            }
+        }
+    }
+    assert_eq!(claims.len(), 3);
+    for (peer, times) in claims {
+        assert_eq!(times.len(), 20, "{peer}");
+        for pair in times.windows(2) {
+            assert_eq!(pair[1].since(pair[0]), ms(500), "{peer}");
+        }
+    }
+}
+
+/// However many members come and go in one instant, the host hears of each, in order, and the next election
+/// asks exactly those that are there.
+#[test]
+fn s17_no_change_of_the_membership_is_missed_by_the_election() {
+    const CHANGES: u64 = 2000;
+    let mut lone = Lone::new();
+    let mut told = Vec::new();
+    let mut expected = Vec::new();
+    let mut present = BTreeSet::new();
+    for number in 0..CHANGES {
+        let name = format!("p{}", number % 97);
+        let peer = id(&name);
+        if present.remove(&peer) {
+            let why = LinkEnd::Disconnected;
+            let outputs = lone.feed(Input::LinkDown {
+                peer: peer.clone(),
+                why,
+            });
+            told.extend(events(&outputs));
+            expected.push(left(&name, LeftReason::Disconnected));
+        } else {
+            told.extend(events(&lone.link(&name, number)));
+            expected.push(joined(&name));
+            present.insert(peer);
+        }
+    }
+    assert_eq!(told, expected);
+    let members: BTreeSet<PeerId> = lone.node.membership().ids().into_iter().collect();
+    assert_eq!(members, present);
+    // Everybody is heard, so that nobody is lost before the election.
+    let mut asked = BTreeSet::new();
+    let began = lone.now;
+    while asked.is_empty() && lone.now.since(began) < PATIENCE {
+        for peer in present.clone() {
+            lone.feed(Input::Heard { peer });
+        }
+        for (_, output) in lone.run(ms(100)) {
+            if let Output::Transmit { to, envelope } = output
+                && matches!(
+                    envelope.message,
+                    Message::Election(crate::core::wire::ElectionMessage::PreVoteRequest { .. })
+                )
+            {
+                asked.insert(to);
+            }
+        }
+    }
+    assert_eq!(asked, present);
+    let round = lone.node.election().rules().campaign().expect("it asks");
+    let mut electorate = present;
+    electorate.insert(id("m"));
+    assert_eq!(round.electorate, electorate);
+}
+
+/// memberlist: a probe that is answered keeps a silent member alive, and every probe has a number of its own.
+#[test]
+fn m1_an_answered_probe_keeps_a_silent_member() {
+    let mut lone = Lone::new();
+    lone.link("a", 1);
+    let mut numbers = Vec::new();
+    let began = lone.now;
+    while lone.now.since(began) < ms(20_000) {
+        for (_, output) in lone.run(ms(10)) {
+            match output {
+                Output::Datagram {
+                    probe: Probe::Ping { nonce },
+                    ..
+                } => {
+                    numbers.push(nonce);
+                    let (from, probe) = (id("a"), Probe::Pong { nonce });
+                    lone.feed(Input::Datagram { from, probe });
+                }
+                Output::Event(Event::Reconnecting(peer)) => panic!("{peer} is lost"),
+                _ => {}
+            }
+        }
+    }
+    assert!(numbers.len() > 10);
+    assert!(numbers.windows(2).all(|pair| pair[1] > pair[0]));
+    // Unanswered, the same member is lost after three.
+    let done = lone.run(ms(1600));
+    let probes = done
+        .iter()
+        .filter(|(_, output)| matches!(output, Output::Datagram { .. }));
+    assert_eq!(probes.count(), 3);
+    let lost = Output::Event(Event::Reconnecting(id("a")));
+    assert!(done.iter().any(|(_, output)| *output == lost));
+}
+
+#[test]
+fn m10_m12_a_loss_and_an_end_are_told_once_however_often_they_are_reported() {
+    let mut lone = Lone::new();
+    lone.link("a", 1);
+    let why = LinkEnd::Silent;
+    let down = || Input::LinkDown { peer: id("a"), why };
+    assert_eq!(events(&lone.feed(down())), [Event::Reconnecting(id("a"))]);
+    assert_eq!(events(&lone.feed(down())), []);
+    let over = || Input::SessionOver {
+        peer: id("a"),
+        why: LeftReason::Left,
+    };
+    assert_eq!(events(&lone.feed(over())), [left("a", LeftReason::Left)]);
+    assert_eq!(events(&lone.feed(over())), []);
+    assert_eq!(events(&lone.feed(down())), []);
+    assert_eq!(events(&lone.link("a", 2)), [joined("a")]);
+}
+
+/// memberlist: news of an older life change nothing, and are no sign of the present one.
+#[test]
+fn m12_m7_messages_of_another_life_are_dropped() {
+    let mut lone = Lone::new();
+    lone.link("a", 5);
+    for other in [4, 6] {
+        let envelope = Envelope {
+            incarnation: life(0, other).incarnation,
+            stamp: Stamp::default(),
+            message: Message::Leave { successor: None },
+        };
+        let from = id("a");
+        assert_eq!(lone.feed(Input::Message { from, envelope }), []);
+    }
+    assert!(lone.node.membership().get(&id("a")).is_some());
+    let mut silent = Vec::new();
+    for _ in 0..16 {
+        let envelope = Envelope {
+            incarnation: life(0, 4).incarnation,
+            stamp: Stamp::default(),
+            message: Message::LeaveAck,
+        };
+        let from = id("a");
+        lone.feed(Input::Message { from, envelope });
+        silent.extend(lone.run(ms(100)));
+    }
+    let lost = Output::Event(Event::Reconnecting(id("a")));
+    assert!(silent.iter().any(|(_, output)| *output == lost));
+}
+
+/// memberlist merges the tables of two members: who is in one only is dialled, and who is missing in the
+/// other's is not lost by that.
+#[test]
+fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
+    let mut lone = Lone::new();
+    lone.link("a", 1);
+    lone.link("b", 2);
+    let entry = |name: &str, number: u8| PeerEntry {
+        id: id(name),
+        key: Fingerprint([number; 32]),
+        addresses: vec![SocketAddr::from(([10, 0, 0, number], 7000))],
+    };
+    let envelope = Envelope {
+        incarnation: life(0, 1).incarnation,
+        stamp: Stamp::default(),
+        message: Message::PeerList(vec![entry("a", 1), entry("c", 3), entry("m", 77)]),
+    };
+    let from = id("a");
+    lone.feed(Input::Message { from, envelope });
+    let members: Vec<PeerId> = lone.node.membership().ids();
+    assert_eq!(members, ["a", "b"].map(id), "b is not in the list of a");
+    let done = lone.run(ms(1000));
+    let dials: Vec<_> = done
+        .iter()
+        .filter_map(|(_, output)| match output {
+            Output::Dial(dial) => Some(dial.peer.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert!(dials.is_empty(), "the smaller id dials first: {dials:?}");
+    let mut dialled = BTreeSet::new();
+    for _ in 0..30 {
+        for peer in ["a", "b"].map(id) {
+            lone.feed(Input::Heard { peer });
+        }
+        for (_, output) in lone.run(ms(100)) {
+            if let Output::Dial(dial) = output {
+                dialled.insert(dial.peer);
+            }
+        }
+    }
+    assert_eq!(dialled, BTreeSet::from([id("c")]));
+}
+
+/// foca: a timer of a life that is over does not fire for the next one.
+#[test]
+fn m19_the_hold_of_an_older_life_does_not_end_the_newer_one() {
+    let mut net = Net::new();
+    net.config.member_hold = ms(7000);
+    net.fill(&["a", "b"]);
+    net.dials_work = false;
+    net.unlink("a", "b", LinkEnd::Silent);
+    net.run(ms(5000));
+    net.start_as("b", life(b'b', u64::MAX));
+    net.enter("b", "a");
+    let since = net.events("a").len();
+    net.run(ms(10_000));
+    assert!(net.has("a", "b"));
+    let later = &net.events("a")[since..];
+    let gone = later
+        .iter()
+        .filter(|event| matches!(event, Event::Left { .. } | Event::Reconnecting(_)));
+    assert_eq!(gone.count(), 0, "{later:?}");
+}
+
+/// Who leads when the leader `a` of a room falls silent, after `change`.
+fn heir(change: impl Fn(&mut Net)) -> PeerId {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    change(&mut net);
+    net.run(ms(1000));
+    net.dials_work = false;
+    net.kill("a", false);
+    net.wait("another leader", |net| {
+        let leader = net.node("b").leader().cloned();
+        let same = |place: &Place| place.node.leader() == leader.as_ref();
+        let found = leader.as_ref().is_some_and(|leader| *leader != id("a"));
+        found && net.places.values().all(same)
+    });
+    net.node("b").leader().cloned().expect("just seen")
+}
+
+/// raft-rs: a priority that is raised above the others' wins, and one that is lowered loses.
+#[test]
+fn r72_r78_a_priority_that_is_changed_decides_the_next_election() {
+    let set = |name: &'static str, priority| {
+        move |net: &mut Net| net.order(name, Command::SetPriority(priority))
+    };
+    assert_eq!(heir(|_| {}), id("d"), "the largest id");
+    assert_eq!(heir(set("b", 1)), id("b"));
+    assert_eq!(heir(set("d", -1)), id("c"));
+    let raised_and_lowered = |net: &mut Net| {
+        net.order("b", Command::SetPriority(5));
+        net.run(ms(500));
+        net.order("b", Command::SetPriority(-5));
+    };
+    assert_eq!(heir(raised_and_lowered), id("d"));
+}
+
+#[test]
+fn r78_everybody_knows_the_priority_that_is_set() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("b", Command::SetPriority(7));
+    net.run(ms(100));
+    assert_eq!(net.node("b").standing_of_myself(), (true, 7));
+    let known = |net: &Net, name: &str| net.node(name).view.voters[&id("b")].priority;
+    assert_eq!((known(&net, "a"), known(&net, "c")), (7, 7));
+    // And whoever joins later.
+    net.start("d");
+    net.enter("d", "a");
+    net.wait("a mesh", Net::is_settled);
+    assert_eq!(known(&net, "d"), 7);
+}

@@ -1,0 +1,86 @@
+//! What can go wrong when leadership is handed over or wished for.
+
+use thiserror::Error;
+
+use super::{Code, Coded, NOT_INITIALIZED, Quoted};
+use crate::core::id::PeerId;
+
+/// Why a leader did not hand over. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TransferError {
+    /// This node does not lead.
+    #[error(
+        "this node is not the leader; only the leader can hand its leadership over: GetCurrentLeader names it"
+    )]
+    NotLeader,
+    /// The peer is neither this node nor connected.
+    #[error(
+        "the peer {} is neither this node nor connected; GetPeerList names those that are", Quoted(id.as_str())
+    )]
+    PeerNotFound {
+        /// The id given.
+        id: PeerId,
+    },
+    /// Nobody could take over.
+    #[error(
+        "no connected peer may lead, so that nobody could take over; wait for one to join, or call SetLeaderEligible there"
+    )]
+    NoSuccessor,
+    /// The peer may not lead.
+    #[error("the peer {} may not lead: {reason}; choose another", Quoted(id.as_str()))]
+    Rejected {
+        /// The id given.
+        id: PeerId,
+        /// The rule that forbids it.
+        reason: &'static str,
+    },
+    /// The host always leads and its guests never do.
+    #[error(
+        "who leads is fixed in this room (host_mode); open it with host_mode off to hand leadership over"
+    )]
+    FixedHost,
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+    /// A bug in the library.
+    #[error("leadership could not be handed over: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
+    },
+}
+
+impl Coded for TransferError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotLeader => Code::NotLeader,
+            Self::PeerNotFound { .. } | Self::NoSuccessor => Code::PeerNotFound,
+            Self::Rejected { .. } | Self::FixedHost => Code::Rejected,
+            Self::NotInitialized => Code::NotInitialized,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}
+
+/// Why a room did not change this node's election priority. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PriorityError {
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+    /// A bug in the library.
+    #[error("the election priority could not be changed: {what}")]
+    Internal {
+        /// What happened.
+        what: String,
+    },
+}
+
+impl Coded for PriorityError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotInitialized => Code::NotInitialized,
+            Self::Internal { .. } => Code::InternalError,
+        }
+    }
+}

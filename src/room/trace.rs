@@ -1,0 +1,317 @@
+//! The trace of a room as a file: derived on the network thread, written on a thread of its own.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::core::node::{CommandError, Input, Node, Output};
+use crate::core::time::{Duration, Time};
+use crate::core::trace::{DEFAULT_ROUTINE, Entry, Header, Tracer, What};
+
+/// Longest trace, in bytes.
+const LIMIT: u64 = 256 * 1024 * 1024;
+/// What the last line of a full file takes, at most.
+const LAST_LINE: u64 = 128;
+/// How many inputs' entries may wait for the disk.
+const QUEUE: usize = 1024;
+
+/// What the network thread has of a trace. Costs one test when there is none.
+#[derive(Default)]
+pub(super) struct Trace(Option<Running>);
+
+struct Running {
+    tracer: Tracer,
+    dropped: u64,
+    queue: Option<SyncSender<Vec<Entry>>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Trace {
+    /// Opens `path` anew and begins with what `node` is at `now`, which is the wall clock's now, too.
+    ///
+    /// # Errors
+    /// The system's, when there can be no such file; a device or a pipe is none.
+    pub(super) fn open(path: &Path, now: Time, node: &Node) -> Result<Self, io::Error> {
+        // Opening a pipe would wait for its reader.
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            let kind = io::ErrorKind::InvalidInput;
+            return Err(io::Error::new(kind, "there is something that is no file"));
+        }
+        let file = File::create(path)?;
+        let tracer = Tracer::new(now, node, DEFAULT_ROUTINE);
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+        let clock_us = clock.map_or(0, |since| since.as_micros().try_into().unwrap_or(0));
+        let header = tracer.header(node, clock_us, "room");
+        let (queue, batches) = sync_channel(QUEUE);
+        let writer = thread::Builder::new()
+            .name("mmn-trace".into())
+            .spawn(move || write(BufWriter::new(file), LIMIT, &header, &batches))?;
+        let mut running = Running {
+            tracer,
+            dropped: 0,
+            queue: Some(queue),
+            writer: Some(writer),
+        };
+        running.pass_on();
+        Ok(Self(Some(running)))
+    }
+
+    /// An input that the node is about to get.
+    pub(super) fn input(&mut self, now: Time, input: &Input) {
+        if let Some(running) = &mut self.0 {
+            running.tracer.input(now, input);
+        }
+    }
+
+    /// The node refused the command that it got.
+    pub(super) fn refused(&mut self, now: Time, error: &CommandError) {
+        if let Some(running) = &mut self.0 {
+            running.tracer.refused(now, error);
+        }
+    }
+
+    /// What the node is now.
+    pub(super) fn state(&mut self, now: Time, node: &Node) {
+        if let Some(running) = &mut self.0 {
+            running.tracer.state(now, node);
+        }
+    }
+
+    /// An output of the node.
+    pub(super) fn output(&mut self, now: Time, output: &Output) {
+        if let Some(running) = &mut self.0 {
+            running.tracer.output(now, output);
+        }
+    }
+
+    /// The loop was so late that its process must have stood still.
+    pub(super) fn stalled(&mut self, now: Time, late: Duration) {
+        if let Some(running) = &mut self.0 {
+            let late_us = late.as_micros().try_into().unwrap_or(u64::MAX);
+            running.tracer.add(now, What::Stalled { late_us });
+        }
+    }
+
+    /// Hands over what was collected. Never waits.
+    pub(super) fn pass_on(&mut self) {
+        if let Some(running) = &mut self.0 {
+            running.pass_on();
+        }
+    }
+
+    /// The room is left: what was collected is in the file when this returns, and the writer's thread has ended.
+    pub(super) fn finish(mut self, now: Time) {
+        if let Some(running) = &mut self.0 {
+            running.tracer.add(now, What::Stopped);
+            let last = running.batch();
+            if let Some(queue) = &running.queue {
+                // A writer that has ended takes nothing.
+                let _ = queue.send(last);
+            }
+        }
+    }
+}
+
+impl Running {
+    /// What was collected, after the word about what is missing before it.
+    fn batch(&mut self) -> Vec<Entry> {
+        let mut batch = self.tracer.take();
+        let entries = self.dropped;
+        if let Some(Entry { at, .. }) = batch.first().filter(|_| entries > 0) {
+            let at = *at;
+            let what = What::Dropped { entries };
+            batch.insert(0, Entry { at, what });
+        }
+        batch
+    }
+
+    fn pass_on(&mut self) {
+        let missing = self.dropped;
+        let batch = self.batch();
+        if batch.is_empty() {
+            return;
+        }
+        let Some(queue) = &self.queue else {
+            return;
+        };
+        match queue.try_send(batch) {
+            Ok(()) => self.dropped = 0,
+            Err(TrySendError::Full(batch)) => {
+                // The line that told of those that were missing before was none of the node's.
+                let told = usize::from(missing > 0);
+                self.dropped = missing + (batch.len() - told) as u64;
+            }
+            // The writer has said why it gave up.
+            Err(TrySendError::Disconnected(_)) => self.queue = None,
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(writer) = self.writer.take()
+            && writer.join().is_err()
+        {
+            tracing::error!("the writer of the trace panicked");
+        }
+    }
+}
+
+/// The body of the writer's thread: ends with the queue, or when the disk refuses.
+fn write(mut file: impl Write, limit: u64, header: &Header, batches: &Receiver<Vec<Entry>>) {
+    if let Err(error) = write_all(&mut file, limit, header, batches) {
+        tracing::warn!(%error, "the trace cannot be written, and ends here");
+    }
+}
+
+fn write_all(
+    file: &mut impl Write,
+    limit: u64,
+    header: &Header,
+    batches: &Receiver<Vec<Entry>>,
+) -> io::Result<()> {
+    let mut line = serde_json::to_string(header)?;
+    line.push('\n');
+    file.write_all(line.as_bytes())?;
+    let mut written = line.len() as u64;
+    loop {
+        let batch = match batches.try_recv() {
+            Ok(batch) => batch,
+            Err(TryRecvError::Empty) => {
+                // Whoever kills the process finds all that had time to get here.
+                file.flush()?;
+                match batches.recv() {
+                    Ok(batch) => batch,
+                    Err(_) => break,
+                }
+            }
+            Err(TryRecvError::Disconnected) => break,
+        };
+        for entry in batch {
+            let mut line = serde_json::to_string(&entry)?;
+            line.push('\n');
+            if written + line.len() as u64 + LAST_LINE > limit {
+                let at = entry.at;
+                let what = What::Full { limit };
+                let last = serde_json::to_string(&Entry { at, what })?;
+                writeln!(file, "{last}")?;
+                return file.flush();
+            }
+            file.write_all(line.as_bytes())?;
+            written += line.len() as u64;
+        }
+    }
+    file.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::trace::VERSION;
+    use std::sync::{Arc, Mutex};
+
+    fn header() -> Header {
+        Header {
+            trace: VERSION,
+            peer: None,
+            incarnation: None,
+            origin_us: 0,
+            routine: 1,
+            by: "room".into(),
+            seed: None,
+        }
+    }
+
+    fn entry(at: u64) -> Entry {
+        let what = What::Persist { number: at };
+        Entry { at, what }
+    }
+
+    fn lines(file: &[u8]) -> Vec<Entry> {
+        let text = String::from_utf8(file.to_vec()).expect("text");
+        let entries = text.lines().skip(1);
+        entries
+            .map(|line| serde_json::from_str(line).expect("an entry"))
+            .collect()
+    }
+
+    #[test]
+    fn a_full_file_says_so_and_stays_below_its_limit() {
+        let (queue, batches) = sync_channel(QUEUE);
+        for at in 0..100 {
+            queue.send(vec![entry(at)]).expect("room");
+        }
+        drop(queue);
+        let mut file = Vec::new();
+        write(&mut file, 1000, &header(), &batches);
+        assert!(file.len() <= 1000, "{} bytes", file.len());
+        let lines = lines(&file);
+        let (last, before) = lines.split_last().expect("lines");
+        assert_eq!(last.what, What::Full { limit: 1000 });
+        assert!(before.len() > 5 && before.len() < 100);
+        assert_eq!(before[3], entry(3));
+    }
+
+    /// A disk that takes nothing until it is let.
+    struct Slow {
+        gate: Receiver<()>,
+        file: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // Without anybody at the gate it is open.
+            let _ = self.gate.recv();
+            let mut file = self.file.lock().expect("not poisoned");
+            file.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_costs_entries_that_are_counted_and_no_time() {
+        let (open, gate) = sync_channel(0);
+        let file = Arc::<Mutex<Vec<u8>>>::default();
+        let slow = Slow {
+            gate,
+            file: Arc::clone(&file),
+        };
+        let (queue, batches) = sync_channel(4);
+        let writer = thread::spawn(move || write(slow, LIMIT, &header(), &batches));
+        let node = crate::core::trace::node_for_tests();
+        let mut running = Running {
+            tracer: Tracer::new(Time::ZERO, &node, 1),
+            dropped: 0,
+            queue: Some(queue),
+            writer: Some(writer),
+        };
+        let sent = running.tracer.take().len() as u64;
+        assert!(sent > 0);
+        for number in 0..50 {
+            running.tracer.add(Time::ZERO, What::Persisted { number });
+            // Would wait for ever if it waited.
+            running.pass_on();
+        }
+        drop(open);
+        Trace(Some(running)).finish(Time::ZERO);
+        let lines = lines(&file.lock().expect("not poisoned"));
+        let count = |wanted: fn(&What) -> Option<u64>| -> u64 {
+            lines.iter().filter_map(|line| wanted(&line.what)).sum()
+        };
+        let kept = count(|what| matches!(what, What::Persisted { .. }).then_some(1));
+        let dropped = count(|what| match what {
+            What::Dropped { entries } => Some(*entries),
+            _ => None,
+        });
+        assert!(kept <= 5, "{kept} kept");
+        assert_eq!(kept + dropped, 50);
+        assert_eq!(lines.last().map(|line| &line.what), Some(&What::Stopped));
+    }
+}

@@ -1,0 +1,537 @@
+//! Why each guard is there: the same rooms with it and without it (C6).
+//!
+//! A run says which property it broke, if any. With all guards none of the runs breaks one; with a guard off a
+//! named property falls. Where another guard covers the same hole, both arms of the comparison do without that
+//! other one, and the test says so. The guards of safety are in `guards_explored`.
+
+use meta_mystia_network::core::election::Election;
+use meta_mystia_network::core::election::guards::Guards;
+use meta_mystia_network::core::election::record::Record;
+use meta_mystia_network::core::node::Command;
+use meta_mystia_network::core::time::Duration;
+use meta_mystia_network::core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
+
+use super::rooms::ms;
+use crate::trace::Trace;
+use crate::world::{Settings, World};
+
+/// The property that a run broke.
+type Broken = Option<&'static str>;
+
+const ALL: Guards = Guards::ALL;
+/// P9: two election timeouts, and two seconds for silence to be noticed.
+const AGREEMENT: Duration = ms(2 * 3_000 + 2_000);
+/// One way, in rooms that reach around the world.
+const FAR: (Duration, Duration) = (ms(75), ms(225));
+const NEAR: (Duration, Duration) = (ms(20), ms(80));
+
+/// In how many of `seeds` runs `property` falls. No run may break another one.
+fn falls(property: &str, seeds: u64, run: impl Fn(u64) -> Broken) -> u64 {
+    let broken = (0..seeds).filter_map(|seed| run(seed).map(|broken| (seed, broken)));
+    broken
+        .map(|(seed, broken)| assert_eq!(broken, property, "seed {seed}"))
+        .count() as u64
+}
+
+/// `property` holds in all runs with the guards of `with` and falls in at least `most` of them with `without`.
+fn is_needed(
+    property: &str,
+    seeds: u64,
+    (with, without): (Guards, Guards),
+    most: u64,
+    run: impl Fn(u64, Guards) -> Broken,
+) {
+    let kept = falls(property, seeds, |seed| run(seed, with));
+    assert_eq!(kept, 0, "{property} falls with the guard");
+    let lost = falls(property, seeds, |seed| run(seed, without));
+    println!("{property} falls in {lost} of {seeds} runs without the guard");
+    assert!(lost >= most, "{property} falls in {lost} of {seeds} runs");
+}
+
+fn room(seed: u64, size: usize, guards: Guards) -> World {
+    let settings = Settings {
+        guards,
+        ..Settings::default()
+    };
+    World::new(seed, size, settings, Trace::off())
+}
+
+fn far_room(seed: u64, size: usize, guards: Guards, delay: (Duration, Duration)) -> World {
+    let mut world = room(seed, size, guards);
+    world.settings.delay = delay;
+    world
+}
+
+/// Everybody is linked and goes by one leader; who that is, or what was broken on the way.
+fn settle(world: &mut World) -> Result<usize, &'static str> {
+    for slot in 0..world.slots.len() {
+        world.start(slot);
+        world.connect(slot, 0);
+    }
+    let agreed = |world: &World| world.agreed().is_some() && world.is_mesh();
+    until(world, ms(15_000), agreed);
+    world.run_for(ms(3_000));
+    for slot in &mut world.slots {
+        slot.told.clear();
+    }
+    world.agreed().ok_or_else(|| broken(world).unwrap_or("P9"))
+}
+
+/// How long it takes until `done`, if it does not take longer than `most`.
+fn until(world: &mut World, most: Duration, done: impl Fn(&World) -> bool) -> Option<Duration> {
+    let from = world.now;
+    while !done(world) {
+        if world.now.since(from) > most || world.violation.is_some() {
+            return None;
+        }
+        world.run_for(ms(1));
+    }
+    Some(world.now.since(from))
+}
+
+/// What the checker saw.
+fn broken(world: &World) -> Broken {
+    world.violation.as_ref().map(|violation| violation.property)
+}
+
+/// What the checker saw, else `property` if it does not hold.
+fn judge(world: &World, holds: bool, property: &'static str) -> Broken {
+    broken(world).or((!holds).then_some(property))
+}
+
+/// Nobody but `except` was told of any leader.
+fn unchanged_but(world: &World, except: usize) -> bool {
+    let mut slots = world.slots.iter().enumerate();
+    slots.all(|(slot, place)| slot == except || place.told.is_empty())
+}
+
+/// Whoever leads now, after `before`.
+fn next_leader(world: &World, before: usize) -> Option<usize> {
+    world.agreed().filter(|leader| *leader != before)
+}
+
+/// P11: a leader that says farewell is followed within 300 ms and three round trips.
+#[test]
+fn g1_without_succession_a_farewell_costs_a_whole_timeout() {
+    let off = Guards {
+        succession: false,
+        ..ALL
+    };
+    is_needed("P11", 50, (ALL, off), 50, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        world.leave(first);
+        let bound = ms(300) + ms(10) * 3;
+        let took = until(&mut world, bound, |world| {
+            next_leader(world, first).is_some()
+        });
+        judge(&world, took.is_some(), "P11")
+    });
+}
+
+/// Every few seconds one follower does not hear the leader for a while, or hears nobody at all.
+fn deaf_now_and_then(seed: u64, guards: Guards) -> (World, usize, usize) {
+    let mut world = room(seed, 5, guards);
+    let first = settle(&mut world).unwrap_or(0);
+    let deaf = (first + 1 + seed as usize % 4) % 5;
+    for _ in 0..4 {
+        world.cut(first, deaf);
+        world.run_for(ms(7_000));
+        world.mend(first, deaf);
+        world.run_for(ms(7_000));
+    }
+    (world, first, deaf)
+}
+
+/// P15: a follower that does not hear the leader keeps its term, and brings none back.
+#[test]
+fn g2_without_pre_votes_a_deaf_follower_drives_the_terms() {
+    let off = Guards {
+        pre_vote: false,
+        ..ALL
+    };
+    is_needed("P15", 50, (ALL, off), 45, |seed, guards| {
+        let (world, first, _) = deaf_now_and_then(seed, guards);
+        judge(&world, world.term(first) == 1, "P15")
+    });
+}
+
+/// P14. Either guard alone keeps the leader: whoever asks first is told that it lives (G2, G3), and whoever
+/// does not ask gets no vote (G4). Rooms that have neither lose it.
+#[test]
+fn g2_and_g4_without_either_a_deaf_follower_deposes_the_leader() {
+    let no_lease = Guards {
+        lease: false,
+        ..ALL
+    };
+    let no_pre_vote = Guards {
+        pre_vote: false,
+        ..ALL
+    };
+    let neither = Guards {
+        lease: false,
+        ..no_pre_vote
+    };
+    let run = |seed, guards| {
+        let (world, first, deaf) = deaf_now_and_then(seed, guards);
+        let stays = world.agreed() == Some(first) && unchanged_but(&world, deaf);
+        judge(&world, stays, "P14")
+    };
+    is_needed("P14", 50, (no_lease, neither), 45, run);
+    is_needed("P14", 50, (no_pre_vote, neither), 45, run);
+}
+
+/// P14: the others' word of the leader is what stops a follower that cannot hear it.
+#[test]
+fn g3_without_vetoes_a_deaf_follower_leads_beside_the_leader() {
+    let off = Guards { veto: false, ..ALL };
+    is_needed("P14", 50, (ALL, off), 45, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        let deaf = (first + 1 + seed as usize % 4) % 5;
+        world.cut(first, deaf);
+        world.run_for(ms(30_000));
+        let known = world.agreed() == Some(first);
+        judge(&world, known && unchanged_but(&world, deaf), "P14")
+    });
+}
+
+/// P13: cut off with one follower of four, a leader resigns within two of the shortest timeouts.
+#[test]
+fn g6_without_the_check_a_leader_without_a_majority_leads_on() {
+    let off = Guards {
+        check_quorum: false,
+        ..ALL
+    };
+    is_needed("P13", 50, (ALL, off), 50, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        let minority = [first, (first + 1 + seed as usize % 4) % 5];
+        for inside in minority {
+            for outside in (0..5).filter(|slot| !minority.contains(slot)) {
+                world.cut_both(inside, outside);
+            }
+        }
+        let resigned = until(&mut world, ms(2 * 1_500), |world| {
+            !world.leaders().contains(&first)
+        });
+        judge(&world, resigned.is_some(), "P13")
+    });
+}
+
+/// P9: `SetLeader` reached one follower only, and its caller is gone. The old leader learns of it by a Nack.
+#[test]
+fn g7_without_nacks_an_old_leader_never_learns_of_a_newer_claim() {
+    let off = Guards { nack: false, ..ALL };
+    is_needed("P9", 50, (ALL, off), 50, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        let [caller, target, told] = [1, 2, 3].map(|step| (first + step) % 5);
+        for slot in (0..5).filter(|slot| ![caller, told].contains(slot)) {
+            world.cut(caller, slot);
+        }
+        let id = world.slots[target].id.clone();
+        let _ = world.command(caller, Command::SetLeader(id));
+        world.run_for(ms(50));
+        world.crash(caller);
+        let took = until(&mut world, AGREEMENT, |world| world.settled().is_some());
+        judge(&world, took.is_some(), "P9")
+    });
+}
+
+/// P9, with the one trip of a heartbeat as its bound: the winner's first heartbeat ends every other candidacy.
+/// Without it the losers ask again, and hear of the leader only then (G2, G3).
+#[test]
+fn g8_without_conceding_the_losers_of_a_vote_follow_late() {
+    let off = Guards {
+        candidate_concedes: false,
+        ..ALL
+    };
+    is_needed("P9", 40, (ALL, off), 10, |seed, guards| {
+        let (mut world, first) = match room_whose_leader_is_closed(seed, guards, 10, FAR) {
+            Ok(room) => room,
+            Err(property) => return Some(property),
+        };
+        until(&mut world, AGREEMENT, |world| !world.leaders().is_empty());
+        let took = until(&mut world, FAR.1 + ms(5), |world| {
+            next_leader(world, first).is_some()
+        });
+        judge(&world, took.is_some(), "P9")
+    });
+}
+
+/// A settled room whose leader's process ends, which its connections tell.
+fn room_whose_leader_is_closed(
+    seed: u64,
+    guards: Guards,
+    size: usize,
+    delay: (Duration, Duration),
+) -> Result<(World, usize), &'static str> {
+    let mut world = far_room(seed, size, guards, delay);
+    let first = settle(&mut world)?;
+    world.close_all(first);
+    world.crash(first);
+    Ok((world, first))
+}
+
+/// P15: five that start together. Nobody votes before it knows the room, so that there is one election.
+#[test]
+fn g9_without_the_grace_a_cold_room_elects_again_and_again() {
+    let off = Guards {
+        restart_grace: false,
+        ..ALL
+    };
+    is_needed("P15", 50, (ALL, off), 20, |seed, guards| {
+        let mut world = far_room(seed, 5, guards, FAR);
+        for slot in 0..5 {
+            world.start(slot);
+        }
+        for slot in 0..5 {
+            world.connect(slot, (slot + 1) % 5);
+        }
+        let agreed = until(&mut world, AGREEMENT, |world| world.agreed().is_some());
+        if agreed.is_none() {
+            return judge(&world, false, "P9");
+        }
+        judge(&world, world.term(0) == 1, "P15")
+    });
+}
+
+/// P16: who is still connecting does not lead meanwhile.
+#[test]
+fn g9_without_the_grace_a_joiner_leads_while_it_is_connecting() {
+    let off = Guards {
+        restart_grace: false,
+        ..ALL
+    };
+    is_needed("P16", 50, (ALL, off), 50, |seed, guards| {
+        let mut world = far_room(seed, 2, guards, (ms(400), ms(450)));
+        world.start(0);
+        world.run_for(ms(5_000));
+        world.start(1);
+        world.connect(1, 0);
+        world.run_for(ms(10_000));
+        let host = world.slots[0].id.clone();
+        let told = world.slots[1].told.iter().map(|(_, leader)| leader.clone());
+        judge(&world, told.eq([Some(host)]), "P16")
+    });
+}
+
+/// X3 and P14, the other half of G12 (C5): what comes back goes by the larger side. Where the higher term wins, as
+/// it was first written, whoever was cut off and led itself brings that leadership back to all others.
+#[test]
+fn g12_where_the_higher_term_wins_those_that_were_cut_off_take_over() {
+    let returns = |seed: u64, merge, cut_off: usize| {
+        let mut world = room(seed, 5, ALL);
+        world.settings.merge = merge;
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        let side: Vec<usize> = (0..cut_off).map(|step| (first + 1 + step) % 5).collect();
+        let rest: Vec<usize> = (0..5).filter(|slot| !side.contains(slot)).collect();
+        let pairs = || side.iter().flat_map(|a| rest.iter().map(|b| (*a, *b)));
+        pairs().for_each(|(a, b)| world.cut_both(a, b));
+        world.run_for(ms(10_000));
+        pairs().for_each(|(a, b)| world.mend_both(a, b));
+        world.run_for(ms(10_000));
+        let silent = |slot: &usize| world.slots[*slot].told.is_empty();
+        let stays = world.agreed() == Some(first) && rest.iter().all(silent);
+        judge(&world, stays, "P14")
+    };
+    for cut_off in [1, 2] {
+        let merge = |merge| move |seed| returns(seed, merge, cut_off);
+        assert_eq!(falls("P14", 50, merge(MergePolicy::LargestSide)), 0);
+        let lost = falls("P14", 50, merge(MergePolicy::HighestTerm));
+        println!("{cut_off} of 5 cut off: P14 falls in {lost} of 50 runs by the higher term");
+        assert!(lost >= 45, "{lost}");
+    }
+}
+
+/// P5: an election sees the members of now.
+#[test]
+fn g11_with_a_stale_view_the_wrong_voters_are_asked() {
+    let off = Guards {
+        fresh_view: false,
+        ..ALL
+    };
+    is_needed("P5", 50, (ALL, off), 50, |seed, guards| {
+        let mut world = room(seed, 4, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        world.crash(first);
+        let took = until(&mut world, AGREEMENT, |world| {
+            next_leader(world, first).is_some()
+        });
+        judge(&world, took.is_some(), "P9")
+    });
+}
+
+/// P16: the middle of a chain does not see that the far end has come.
+#[test]
+fn g11_with_a_stale_view_the_end_of_a_chain_leads_too() {
+    let off = Guards {
+        fresh_view: false,
+        ..ALL
+    };
+    is_needed("P16", 50, (ALL, off), 45, |seed, guards| {
+        let mut world = room(seed, 3, guards);
+        world.cut_both(0, 2);
+        world.start(0);
+        world.run_for(ms(3_100));
+        world.start(1);
+        world.connect(1, 0);
+        world.run_for(ms(2_000));
+        world.start(2);
+        world.connect(2, 1);
+        let second = until(&mut world, ms(30_000), |world| world.leaders() != [0]);
+        judge(&world, second.is_none(), "P16")
+    });
+}
+
+/// P18: ten messages for each node, in the mean over crashes in rooms of twenty.
+#[test]
+fn g13_without_slots_a_failover_floods_the_room() {
+    let off = Guards {
+        rank_slots: false,
+        ..ALL
+    };
+    let (size, seeds) = (20, 20);
+    let mean = |guards| {
+        let messages = |seed| {
+            let mut world = far_room(seed, size, guards, FAR);
+            let first = settle(&mut world).expect("a leader");
+            let before = world.election_messages;
+            world.crash(first);
+            let agreed = until(&mut world, AGREEMENT, |world| {
+                next_leader(world, first).is_some()
+            });
+            assert!(agreed.is_some(), "seed {seed}: {:?}", world.violation);
+            world.run_for(ms(1_000));
+            world.election_messages - before
+        };
+        (0..seeds).map(messages).sum::<u64>() / seeds
+    };
+    let (with, without) = (mean(ALL), mean(off));
+    println!("P18: {with} messages with slots, {without} without");
+    let bound = 10 * size as u64;
+    assert!(with <= bound && without > bound, "{with}, {without}");
+}
+
+/// P9, with the shortest timeout as its bound: a leader whose connections are closed is followed at once by
+/// several candidates (G1), and their first rounds may all fail.
+#[test]
+fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
+    let off = Guards {
+        fast_retry: false,
+        ..ALL
+    };
+    is_needed("P9", 100, (ALL, off), 8, |seed, guards| {
+        let (mut world, first) = match room_whose_leader_is_closed(seed, guards, 5, NEAR) {
+            Ok(room) => room,
+            Err(property) => return Some(property),
+        };
+        let took = until(&mut world, ms(1_500), |world| {
+            next_leader(world, first).is_some()
+        });
+        judge(&world, took.is_some(), "P9")
+    });
+}
+
+/// P14: in a large room with round trips of 0.3 to 0.9 s, leases that are shorter than the way to everybody and
+/// back let a candidate that is late depose the new leader.
+#[test]
+fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
+    let off = Guards {
+        adaptive_timeouts: false,
+        ..ALL
+    };
+    is_needed("P14", 10, (ALL, off), 2, |seed, guards| {
+        let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        world.crash(first);
+        let agreed = until(&mut world, ms(20_000), |world| {
+            next_leader(world, first).is_some()
+        });
+        if agreed.is_none() {
+            return judge(&world, false, "P9");
+        }
+        world.run_for(ms(5_000));
+        // The loss of the first leader, and the next one.
+        let steady = world.slots.iter().all(|slot| slot.told.len() <= 2);
+        judge(&world, steady, "P14")
+    });
+}
+
+/// P5: a member that answers in the names of others makes a leader that nobody voted for.
+#[test]
+fn g16_with_names_from_the_payload_one_member_votes_for_all() {
+    let off = Guards {
+        authenticated_names: false,
+        ..ALL
+    };
+    is_needed("P5", 20, (ALL, off), 20, |seed, guards| {
+        let mut world = room(seed, 5, guards);
+        let first = match settle(&mut world) {
+            Ok(first) => first,
+            Err(property) => return Some(property),
+        };
+        world.crash(first);
+        let campaigns = |world: &World, slot: &usize| {
+            let node = world.node(*slot);
+            node.is_some_and(|node| node.election().rules().campaigning())
+        };
+        let anybody = |world: &World| (0..5).any(|slot| campaigns(world, &slot));
+        until(&mut world, AGREEMENT, anybody);
+        let candidate = (0..5).find(|slot| campaigns(&world, slot));
+        let candidate = candidate.expect("somebody campaigns");
+        let others: Vec<usize> = (0..5)
+            .filter(|slot| ![first, candidate].contains(slot))
+            .collect();
+        let bad = others[seed as usize % 3];
+        for other in others.into_iter().filter(|other| *other != bad) {
+            world.cut_both(candidate, other);
+            vote_for(&mut world, bad, candidate, other);
+        }
+        world.run_for(ms(100));
+        broken(&world)
+    });
+}
+
+/// `bad` grants the vote of `voter` to `candidate`.
+fn vote_for(world: &mut World, bad: usize, candidate: usize, voter: usize) {
+    let (Some(asks), Some(answers)) = (world.node(candidate), world.node(bad)) else {
+        return;
+    };
+    let stamp = asks.election().record().stamp.clone();
+    let open = asks.election().rules().campaign();
+    let envelope = Envelope {
+        incarnation: answers.incarnation(),
+        stamp: stamp.clone(),
+        message: Message::Election(ElectionMessage::VoteResponse {
+            round: open.map_or(0, |open| open.round),
+            voter: world.slots[voter].id.clone(),
+            granted: true,
+            record: Record::undecided(stamp),
+            live: None,
+        }),
+    };
+    world.forge(bad, candidate, envelope);
+}

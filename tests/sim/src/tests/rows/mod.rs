@@ -1,0 +1,10 @@
+//! What public Raft and membership libraries test, shown by whole rooms. Each test's name begins with the id of its row
+//! in `docs/scenarios.md`.
+
+mod check_quorum;
+mod elections;
+mod fuzzy;
+mod membership;
+mod partitions;
+mod table;
+mod transfers;
