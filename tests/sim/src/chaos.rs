@@ -497,9 +497,11 @@ impl<'a> Run<'a> {
                 .process
                 .as_ref()
                 .is_some_and(|process| process.leaving);
-            // The host of one that was kicked has noticed by now.
-            if leaving || self.world.slots[slot].kicked {
+            if leaving {
                 self.world.crash(slot);
+            } else if self.world.slots[slot].kicked {
+                // Its host has noticed by now. Who has not heard of the kick counts it no more then (G6).
+                self.world.leave(slot);
             }
             if self.world.slots[slot].process.is_none() {
                 self.undo(Undo::Start(slot));
