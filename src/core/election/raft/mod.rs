@@ -565,9 +565,11 @@ impl Raft {
         self.seek_election(now, view);
     }
 
-    /// Somebody may object as long as anybody is linked: an observer, too, knows who leads.
+    /// Somebody may object as long as anybody is linked: an observer, too, knows who leads. With a fixed number of
+    /// voters one that can win alone is the only one.
     fn seek_election(&mut self, now: Time, view: &View) {
-        if view.voters.is_empty() {
+        let fixed = self.config.quorum != QuorumPolicy::Dynamic;
+        if view.voters.is_empty() || (fixed && messages::is_alone(view)) {
             self.campaign(now, view, false);
         } else {
             self.pre_vote(now, view);
