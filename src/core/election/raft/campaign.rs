@@ -16,7 +16,8 @@ impl Raft {
     pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
         self.transfer = false;
         let electorate = electorate(view);
-        let alone_with_one = electorate.len() == 1;
+        let alone_with_one = electorate.len() <= 1;
+        let asks_observers = electorate.is_empty();
         let asks = if alone_with_one {
             self.config.guards.veto
         } else {
@@ -33,7 +34,13 @@ impl Raft {
             candidate: self.me.clone(),
             term: self.rules.record().term() + 1,
         };
-        self.send_to_voters(view, &message);
+        if asks_observers {
+            for observer in view.voters.keys() {
+                self.send(observer, message.clone());
+            }
+        } else {
+            self.send_to_voters(view, &message);
+        }
         let rtt = slowest_rtt(view);
         let wait = if alone_with_one {
             MIN_VETO_WINDOW.max(rtt * 3)

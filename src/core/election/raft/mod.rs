@@ -563,7 +563,15 @@ impl Raft {
             self.election_at = self.grace_until + slot;
             return;
         }
-        if alone {
+        self.begin_round(now, view);
+    }
+
+    /// Whoever is linked to nobody needs nobody. One that is linked to observers only asks them: they do not vote,
+    /// but may hear a leader that this node does not (G3), and would hear its claim (P14).
+    fn begin_round(&mut self, now: Time, view: &View) {
+        let counted = self.config.quorum != QuorumPolicy::Dynamic;
+        let alone = view.eligible().next().is_none();
+        if alone && (counted || view.voters.is_empty()) {
             self.campaign(now, view, false);
         } else {
             self.pre_vote(now, view);
@@ -580,10 +588,8 @@ impl Raft {
                 self.rules.step_down();
                 if !self.may_campaign() || !self.can_win(view) {
                     self.arm_election(now, view);
-                } else if view.eligible().next().is_none() {
-                    self.campaign(now, view, false);
                 } else {
-                    self.pre_vote(now, view);
+                    self.begin_round(now, view);
                 }
             }
             Role::Leader => self.reterm_again(now, view),
