@@ -53,3 +53,28 @@ fn a_joiner_that_named_itself_leader_changes_nobodys_leader() {
         }
     }
 }
+
+/// P14, the same with an observer: it does not vote, but it answers for the leader that it hears.
+#[test]
+fn a_node_that_hears_observers_last_changes_nobodys_leader() {
+    for seed in 0..100 {
+        let mut world = empty(seed, 5, Settings::default());
+        world.slots[4].eligible = false;
+        settle(&mut world);
+        let first = leader(&world);
+        let deaf = (first + 1) % 4;
+        forget_told(&mut world);
+        for other in (0..5).filter(|other| *other != deaf) {
+            world.cut(other, deaf);
+            world.run_for(ms(150));
+        }
+        world.run_for(ms(6_000));
+        for slot in (0..5).filter(|slot| *slot != deaf) {
+            expect(
+                &world,
+                told(&world, slot).is_empty(),
+                "a deaf node changed somebody's leader",
+            );
+        }
+    }
+}
