@@ -33,4 +33,9 @@ pub const SEEDS: &[u64] = &[
     4475, 4811, 6463, 8102, 8399,
     // A leader gave up while its new voters were still in their grace, or ran up terms while it waited.
     210_874, 220_094, 237_958,
+    // From here on of the present generator: a voter led as soon as only an observer was left; a leader compared with
+    // what its follower had said before it heard its leader; an assigned leader counted only those linked after it.
+    1_002_722, 1_003_873, 1_004_902,
+    // With a fixed number of voters, the only voter waited for observers.
+    1_000_210, 1_001_204, 1_001_302,
 ];
