@@ -38,4 +38,8 @@ pub const SEEDS: &[u64] = &[
     1_002_722, 1_003_873, 1_004_902,
     // With a fixed number of voters, the only voter waited for observers.
     1_000_210, 1_001_204, 1_001_302,
+    // The only voter repeated its question to observers before their answers could be back.
+    1_017_403,
+    // A leader that waited for the answers to its farewell was taken for a rival.
+    1_005_763,
 ];

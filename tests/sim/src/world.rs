@@ -728,7 +728,12 @@ impl World {
             self.rivals.clear();
             return;
         }
-        let leaders = self.leaders();
+        let mut leaders = self.leaders();
+        // Who has said farewell waits for the answers only.
+        leaders.retain(|slot| {
+            let process = self.slots[*slot].process.as_ref();
+            process.is_some_and(|process| !process.leaving)
+        });
         let mut rivals = BTreeMap::new();
         for (index, a) in leaders.iter().enumerate() {
             for b in &leaders[index + 1..] {

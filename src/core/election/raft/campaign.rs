@@ -41,11 +41,10 @@ impl Raft {
         } else {
             self.send_to_voters(view, &message);
         }
-        let rtt = slowest_rtt(view);
         let wait = if alone_with_one {
-            MIN_VETO_WINDOW.max(rtt * 3)
+            MIN_VETO_WINDOW.max(slowest_of(view.voters.values()) * 3)
         } else {
-            self.retry_delay(rtt)
+            self.retry_delay(slowest_rtt(view))
         };
         self.round_at = Some(now + wait);
     }
@@ -207,8 +206,12 @@ pub(super) fn electorate(view: &View) -> BTreeSet<PeerId> {
 }
 
 pub(super) fn slowest_rtt(view: &View) -> Duration {
-    view.eligible()
-        .map(|(_, voter): (_, &Voter)| voter.rtt.unwrap_or(UNKNOWN_RTT))
+    slowest_of(view.eligible().map(|(_, voter)| voter))
+}
+
+fn slowest_of<'a>(peers: impl Iterator<Item = &'a Voter>) -> Duration {
+    peers
+        .map(|peer| peer.rtt.unwrap_or(UNKNOWN_RTT))
         .max()
         .unwrap_or(UNKNOWN_RTT)
 }
