@@ -190,8 +190,17 @@ impl Node {
             self.decrees.kicked.push((peer.clone(), key));
             self.out(now, &peer, 0, Vec::new());
         }
-        if self.is_leader() && known != self.decrees {
+        if known == self.decrees {
+            return;
+        }
+        if self.is_leader() {
             self.tell_all_decrees();
+        } else if let Some(leader) = self.election.leader().cloned()
+            && leader != *from
+            && self.membership.get(&leader).is_some()
+        {
+            // Whoever had it may not be linked to the leader, which tells everybody.
+            self.tell_decrees(&leader);
         }
     }
 
