@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::core::wire::{Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy};
+use crate::core::election::gossip::Windows;
+use crate::core::wire::{
+    Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy, Strategy,
+};
 use crate::error::{Code, Coded};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
@@ -63,6 +66,10 @@ pub struct Config {
     pub identity_key: Option<Secret>,
     /// On which thread the host's callbacks run.
     pub dispatch_mode: DispatchMode,
+    /// How the room elects its leader.
+    pub strategy: Strategy,
+    /// The windows of the gossip strategy.
+    pub windows: Windows,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
@@ -185,6 +192,8 @@ impl Config {
             secret: None,
             identity_key: None,
             dispatch_mode: DispatchMode::Thread,
+            strategy: Strategy::default(),
+            windows: Windows::default(),
             merge_policy: MergePolicy::default(),
             quorum: QuorumPolicy::default(),
             state_directory: None,

@@ -13,16 +13,19 @@ mod relay;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
+use super::election::gossip::{self, Gossip, GossipConfig};
 use super::election::raft::{Raft, RaftConfig};
 use super::election::record::{Record, Stamp};
-use super::election::{Election, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter};
+use super::election::{
+    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter,
+};
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
 use super::membership::{Due, Member, Membership};
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, PeerEntry, Probe, QuorumPolicy, Side,
+    Message, PeerEntry, Probe, QuorumPolicy, Side, Strategy,
 };
 use joins::Joins;
 use links::Absent;
@@ -41,7 +44,7 @@ pub struct Node {
     me: PeerId,
     incarnation: Incarnation,
     config: NodeConfig,
-    election: Raft,
+    election: AnyElection,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
     view: View,
@@ -77,22 +80,9 @@ impl Node {
     ) -> Self {
         let mut config = config.with_effective_timeouts();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
-        let raft = RaftConfig {
-            heartbeat_timeout: config.heartbeat_timeout,
-            election_timeout_min: config.election_timeout_min,
-            election_timeout_max: config.election_timeout_max,
-            quorum: config.policy.quorum,
-            saved: config.saved.clone(),
-            guards: config.guards,
-            merge: config.policy.merge,
-            authority: config.policy.authority,
-            recovery: config.recovery,
-            auto_election: config.auto_election,
-            eligible: config.eligible,
-            priority: config.priority,
-        };
+        let election = elect_by(&me, incarnation, &config, seed, now);
         Self {
-            election: Raft::new(me.clone(), incarnation, raft, seed, now),
+            election,
             me,
             incarnation,
             membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
@@ -197,8 +187,13 @@ impl Node {
         self.election.leader_stamp()
     }
 
+    /// The record that this node goes by.
+    pub fn record(&self) -> &Record {
+        self.election.record()
+    }
+
     /// The election, for checks.
-    pub fn election(&self) -> &Raft {
+    pub fn election(&self) -> &AnyElection {
         &self.election
     }
 
@@ -513,10 +508,15 @@ impl Node {
                 let target = Some(peer);
                 self.try_elect(now, ElectionInput::Transfer { target })?;
             }
+            // Nobody else could take over, and the room ends with its host.
+            Command::YieldLeadership if self.is_fixed() => return Err(CommandError::FixedHost),
             Command::YieldLeadership => {
                 self.try_elect(now, ElectionInput::Transfer { target: None })?;
             }
             Command::SetPriority(priority) => self.set_priority(now, priority)?,
+            Command::SetWindows(windows) => {
+                self.try_elect(now, ElectionInput::SetWindows(windows))?;
+            }
             Command::AskHost(ask) => self.config.ask_host = ask,
             Command::AnswerJoin { request, verdict } => {
                 self.host_answers(now, request, verdict)?;
@@ -627,6 +627,48 @@ impl Node {
 
     fn event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
+    }
+}
+
+/// The strategy that the room's rules name.
+fn elect_by(
+    me: &PeerId,
+    incarnation: Incarnation,
+    config: &NodeConfig,
+    seed: u64,
+    now: Time,
+) -> AnyElection {
+    match config.policy.strategy {
+        Strategy::Raft => {
+            let raft = RaftConfig {
+                heartbeat_timeout: config.heartbeat_timeout,
+                election_timeout_min: config.election_timeout_min,
+                election_timeout_max: config.election_timeout_max,
+                quorum: config.policy.quorum,
+                saved: config.saved.clone(),
+                guards: config.guards,
+                merge: config.policy.merge,
+                authority: config.policy.authority,
+                recovery: config.recovery,
+                auto_election: config.auto_election,
+                eligible: config.eligible,
+                priority: config.priority,
+            };
+            let raft = Raft::new(me.clone(), incarnation, raft, seed, now);
+            AnyElection::Raft(Box::new(raft))
+        }
+        Strategy::Gossip { strict_lowest } => {
+            let gossip = GossipConfig {
+                settings: gossip::Settings {
+                    windows: config.windows,
+                    strict_lowest,
+                },
+                auto_election: config.auto_election,
+                eligible: config.eligible,
+            };
+            let gossip = Gossip::new(me.clone(), incarnation, &gossip, now);
+            AnyElection::Gossip(Box::new(gossip))
+        }
     }
 }
 

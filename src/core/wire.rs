@@ -31,6 +31,11 @@ pub enum Strategy {
     /// Votes of the connected peers.
     #[default]
     Raft,
+    /// The lowest id that finds no leader, in every part of a room that is cut.
+    Gossip {
+        /// Whether the lowest id wins for certain when a leader is lost.
+        strict_lowest: bool,
+    },
 }
 
 /// Who counts for a majority.
@@ -396,10 +401,15 @@ pub enum Pulse {
         /// The shortest election timeout in force where it leads, in milliseconds.
         election_timeout_min_ms: u32,
     },
+    /// Where the strategy is gossip, whose declarations are messages of their own.
+    Gossip {
+        /// Whether the sender leads. One that stopped is shown no longer.
+        leads: bool,
+    },
 }
 
-/// What the raft strategy says. Names of peers in here must be those of the authenticated sender where
-/// the field says so; a message that names another is a violation.
+/// What the strategies say: all but the last are raft's. Names of peers in here must be those of the authenticated
+/// sender where the field says so; a message that names another is a violation, and so is one of another strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ElectionMessage {
     /// "Would you vote for me in `term`?" Changes nothing at either end.
@@ -483,6 +493,13 @@ pub enum ElectionMessage {
     TimeoutNow {
         /// Who shall lead.
         target: PeerId,
+    },
+    /// Where the strategy is gossip: the sender would lead, or leads.
+    Claim {
+        /// Counts the claims of the sender's life, from 1 on; those that come late are dropped.
+        sequence: u64,
+        /// Whether it leads.
+        declares: bool,
     },
 }
 

@@ -39,6 +39,14 @@ pub enum TransferError {
         "who leads is fixed in this room (host_mode); open it with host_mode off to hand leadership over"
     )]
     FixedHost,
+    /// The room's election strategy has no such thing.
+    #[error(
+        "the election strategy {strategy} lets no leader choose who follows it; the strategy raft does"
+    )]
+    NotSupported {
+        /// The room's strategy.
+        strategy: &'static str,
+    },
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -56,6 +64,7 @@ impl Coded for TransferError {
             Self::NotLeader => Code::NotLeader,
             Self::PeerNotFound { .. } | Self::NoSuccessor => Code::PeerNotFound,
             Self::Rejected { .. } | Self::FixedHost => Code::Rejected,
+            Self::NotSupported { .. } => Code::NotSupported,
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
         }
@@ -65,6 +74,12 @@ impl Coded for TransferError {
 /// Why a room did not change this node's election priority. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PriorityError {
+    /// The room's election strategy has no such thing.
+    #[error("the election strategy {strategy} knows no priorities; the strategy raft does")]
+    NotSupported {
+        /// The room's strategy.
+        strategy: &'static str,
+    },
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -79,6 +94,7 @@ pub enum PriorityError {
 impl Coded for PriorityError {
     fn code(&self) -> Code {
         match self {
+            Self::NotSupported { .. } => Code::NotSupported,
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
         }

@@ -125,6 +125,8 @@ pub const MMN_QUORUM_STATIC: u32 = 1;
 
 /// strategy: the leader is elected by votes of the connected members.
 pub const MMN_STRATEGY_RAFT: u32 = 0;
+/// strategy: the lowest peer id that finds no leader leads, in every part of a room that is cut.
+pub const MMN_STRATEGY_GOSSIP: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;

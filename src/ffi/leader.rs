@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::arguments::peer_id as peer_id_argument;
-use super::codes::MMN_STRATEGY_RAFT;
+use super::codes::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
 use super::guard::{command, query, room};
 use super::strings::hand_out;
 use crate::core::wire::Strategy;
@@ -113,13 +113,15 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT. -1 when no room is open.
+/// How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
-        Ok(match room("GetElectionStrategy")?.snapshot().strategy {
-            Strategy::Raft => MMN_STRATEGY_RAFT.cast_signed(),
-        })
+        let number = match room("GetElectionStrategy")?.snapshot().strategy {
+            Strategy::Raft => MMN_STRATEGY_RAFT,
+            Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
+        };
+        Ok(number.cast_signed())
     })
 }
 

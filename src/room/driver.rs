@@ -18,10 +18,10 @@ use super::state_file::{StateWriter, new_incarnation, take_state};
 use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
+use crate::core::election::AssignOutcome;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
 use crate::core::election::record::Saved;
-use crate::core::election::{AssignOutcome, Election};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
@@ -171,11 +171,11 @@ impl Driver {
         .map_err(|source| StartError::Socket { source })?;
 
         let policy = RoomPolicy {
+            strategy: config.strategy,
             quorum: config.quorum,
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
-            ..RoomPolicy::default()
         };
         let random = SystemRandom::new();
         let draw = || -> Result<u64, StartError> {
@@ -421,7 +421,7 @@ impl Driver {
             Event::LeaderChanged { leader, reason } => {
                 let name = leader.as_ref().map_or("", PeerId::as_str);
                 tracing::info!(leader = name, ?reason, "leader");
-                let stamp = &self.node.election().record().stamp;
+                let stamp = &self.node.record().stamp;
                 HostEvent::LeaderChanged(LeaderChange {
                     old: None, // the queue knows what the host was told
                     new: leader,
@@ -499,7 +499,7 @@ impl Driver {
             (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
             (now, _) => now.cloned().map(Arc::new),
         };
-        let record = self.node.election().record();
+        let record = self.node.record();
         let snapshot = Snapshot {
             peers,
             connected,
@@ -669,6 +669,7 @@ fn node_config(
         handshake_timeout: config.handshake_timeout,
         ask_host: false,
         auto_election: config.auto_election_enabled,
+        windows: config.windows,
         recovery: match config.manual_override_recovery {
             ManualOverrideRecovery::Hold => Recovery::Hold,
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,

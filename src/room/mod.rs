@@ -268,6 +268,9 @@ impl Room {
                     reason: "it is an observer",
                 },
                 ElectionError::NotLeader => SetLeaderError::NotLeader,
+                ElectionError::NotSupported { strategy } => {
+                    SetLeaderError::NotSupported { strategy }
+                }
                 ElectionError::NoSuccessor | ElectionError::Violation(_) => {
                     SetLeaderError::Internal {
                         what: error.to_string(),
@@ -288,6 +291,9 @@ impl Room {
     pub fn enable_auto_election(&self, enabled: bool) -> Result<(), AutoElectionError> {
         match self.command(Command::EnableAutoElection(enabled)) {
             Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::Election(ElectionError::NotSupported { strategy }))) => {
+                Err(AutoElectionError::NotSupported { strategy })
+            }
             Some(Err(error)) => Err(AutoElectionError::Internal {
                 what: error.to_string(),
             }),

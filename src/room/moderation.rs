@@ -158,6 +158,9 @@ impl Room {
                 }
             }
             CommandError::Election(ElectionError::NoSuccessor) => TransferError::NoSuccessor,
+            CommandError::Election(ElectionError::NotSupported { strategy }) => {
+                TransferError::NotSupported { strategy }
+            }
             CommandError::FixedHost => TransferError::FixedHost,
             error => TransferError::Internal {
                 what: error.to_string(),
@@ -173,6 +176,9 @@ impl Room {
         match self.command(Command::SetPriority(priority)) {
             None => Err(PriorityError::NotInitialized),
             Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::Election(ElectionError::NotSupported { strategy }))) => {
+                Err(PriorityError::NotSupported { strategy })
+            }
             Some(Err(error)) => Err(PriorityError::Internal {
                 what: error.to_string(),
             }),

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::driver::Driver;
 use super::{OutMessage, Room};
-use crate::core::election::Election;
 use crate::core::id::PeerId;
 use crate::error::SendError;
 use crate::net::frame::ControlFrame;
@@ -114,7 +113,7 @@ impl Driver {
     /// sees a leader can broadcast.
     pub(super) fn follow_leader(&mut self) {
         let leader = self.node.leader();
-        let record = self.node.election().record();
+        let record = self.node.record();
         let unchanged = match &self.broadcasts.lead {
             Lead::Nobody => leader.is_none(),
             Lead::Myself { record, .. } => self.node.leader_stamp() == Some(record),

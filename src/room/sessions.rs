@@ -14,7 +14,6 @@ use quinn::{ConnectionError, VarInt};
 use tokio::time::Instant;
 
 use super::driver::Driver;
-use crate::core::election::Election;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{Input, LeftReason, LinkEnd};
 use crate::core::wire::{Envelope, Hello, Probe};
@@ -538,7 +537,7 @@ impl Driver {
         match event {
             LinkEvent::Stamped(record, answer) => {
                 // It spoke as leader before it left; what is known since decides.
-                let named = self.node.election().record().leader.as_ref();
+                let named = self.node.record().leader.as_ref();
                 let accepted =
                     record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
                 let _ = answer.send(accepted);

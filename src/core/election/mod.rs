@@ -4,12 +4,15 @@
 //! It has the same shape as the whole core: inputs, outputs, one deadline, nothing else.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
 
 use thiserror::Error;
 
 use super::id::{Incarnation, PeerId};
 use super::time::{Duration, Time};
 use super::wire::{ElectionMessage, Pulse, Side};
+use gossip::{Gossip, Windows};
+use raft::Raft;
 use record::{Record, Saved, Stamp};
 
 pub mod gossip;
@@ -132,6 +135,8 @@ pub enum ElectionInput {
     SetEligible(bool),
     /// This node's priority from now on.
     SetPriority(i32),
+    /// Other lengths of the gossip strategy's windows, checked already. Nothing to others.
+    SetWindows(Windows),
     /// A peer may lead again; it is so in the view already.
     PeerEligible {
         /// The peer.
@@ -227,6 +232,12 @@ pub enum ElectionError {
     /// The leader yields, but nobody else is connected who may lead.
     #[error("nobody else is connected who may lead")]
     NoSuccessor,
+    /// The strategy has no such thing.
+    #[error("the election strategy {strategy} has no such thing")]
+    NotSupported {
+        /// Its name.
+        strategy: &'static str,
+    },
     /// A peer broke the protocol.
     #[error("{0}")]
     Violation(&'static str),
@@ -248,7 +259,8 @@ pub trait Election {
     fn leader(&self) -> Option<&PeerId>;
     /// Why that is another one than before.
     fn leader_reason(&self) -> LeaderReason;
-    /// The largest record seen.
+    /// The record that this node goes by: the largest seen, where the strategy orders them. Where it does not, it
+    /// names the leader that is shown, and nothing else in it counts.
     fn record(&self) -> &Record;
     /// Epoch and term of what this node says: those of the largest record that a restart of it cannot undo.
     fn stamp(&self) -> &Stamp {
@@ -258,13 +270,31 @@ pub trait Election {
     /// undo that.
     fn leader_stamp(&self) -> Option<&Record>;
     /// A heartbeat went to every peer: repeat with it what is not answered yet.
-    fn heartbeat_sent(&mut self);
+    fn heartbeat_sent(&mut self) {}
     /// The strategy's part of the next heartbeat.
     fn pulse(&self, now: Time, view: &View) -> Pulse;
     /// What a Hello says about leadership.
     fn side(&self, now: Time, view: &View) -> Side;
-    /// Who should follow this node if it led and left now.
-    fn successor(&self, view: &View) -> Option<PeerId>;
+    /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
+    fn successor(&self, _view: &View) -> Option<PeerId> {
+        None
+    }
+    /// A peer goes by `record` and takes this node for the leader: an assignment may come here on another way than
+    /// from its assigner.
+    ///
+    /// # Errors
+    /// [`ElectionError::Violation`] when no honest peer goes by such a record.
+    fn hear_assignment(
+        &mut self,
+        _now: Time,
+        _view: &View,
+        _record: &Record,
+    ) -> Result<(), ElectionError> {
+        Ok(())
+    }
+    /// Whether `record` may tell more of who leads than this node knows, so that
+    /// [`accept_leader_message`](Self::accept_leader_message) is to be asked.
+    fn may_supersede(&self, record: &Record) -> bool;
     /// Whether a message that `from` sent as leader under `record` may be delivered; a newer record is taken
     /// over first.
     ///
@@ -277,4 +307,51 @@ pub trait Election {
         from: &PeerId,
         record: &Record,
     ) -> Result<bool, ElectionError>;
+}
+
+/// One of the strategies, as a node runs it.
+#[derive(Debug)]
+pub enum AnyElection {
+    /// Votes of the connected peers.
+    Raft(Box<Raft>),
+    /// The lowest id that finds no leader.
+    Gossip(Box<Gossip>),
+}
+
+impl AnyElection {
+    /// The votes, where they elect.
+    pub fn raft(&self) -> Option<&Raft> {
+        match self {
+            Self::Raft(raft) => Some(raft),
+            Self::Gossip(_) => None,
+        }
+    }
+
+    /// The gossip, where it elects.
+    pub fn gossip(&self) -> Option<&Gossip> {
+        match self {
+            Self::Raft(_) => None,
+            Self::Gossip(gossip) => Some(gossip),
+        }
+    }
+}
+
+impl Deref for AnyElection {
+    type Target = dyn Election;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Raft(raft) => raft.as_ref(),
+            Self::Gossip(gossip) => gossip.as_ref(),
+        }
+    }
+}
+
+impl DerefMut for AnyElection {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Self::Raft(raft) => raft.as_mut(),
+            Self::Gossip(gossip) => gossip.as_mut(),
+        }
+    }
 }

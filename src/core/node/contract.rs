@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
+use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
 use crate::core::election::record::Saved;
@@ -39,6 +40,8 @@ pub struct NodeConfig {
     pub ask_host: bool,
     /// Whether this node campaigns by itself.
     pub auto_election: bool,
+    /// The windows of the gossip strategy, checked already.
+    pub windows: Windows,
     /// What happens when an assigned leader is lost.
     pub recovery: Recovery,
     /// Whether this node may vote and lead.
@@ -132,6 +135,8 @@ pub enum Command {
     SetEligible(bool),
     /// This node's election priority from now on.
     SetPriority(i32),
+    /// Other windows of the gossip strategy, checked already. Changes nothing where another elects.
+    SetWindows(Windows),
     /// Shall this host decide, when it leads, who may enter?
     AskHost(bool),
     /// The host's answer to [`Event::JoinRequest`].
@@ -444,6 +449,7 @@ impl NodeConfig {
             handshake_timeout: ms(5000),
             ask_host: false,
             auto_election: true,
+            windows: Windows::default(),
             recovery: Recovery::Hold,
             eligible: true,
             priority: 0,

@@ -209,8 +209,9 @@ impl Node {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        self.elect(now, ElectionInput::Leave);
+        // It stops leading before it stops altogether.
         self.elect(now, ElectionInput::SetEligible(false));
+        self.elect(now, ElectionInput::Leave);
         let (end, reason) = match why {
             EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
             EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
@@ -246,8 +247,8 @@ impl Node {
     }
 
     pub(super) fn set_priority(&mut self, now: Time, priority: i32) -> Result<(), CommandError> {
-        self.config.priority = priority;
         self.try_elect(now, ElectionInput::SetPriority(priority))?;
+        self.config.priority = priority;
         self.tell_standing(None);
         Ok(())
     }

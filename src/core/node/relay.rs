@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use super::Node;
-use crate::core::election::Election;
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::time::Time;
@@ -39,10 +38,9 @@ impl Node {
         if record.leader.as_ref() != Some(from) {
             return false;
         }
-        if *record > *self.election.record() {
-            return self.accept_leader_message(now, from, record);
-        }
         self.is_leader_under(from, record)
+            || (self.election.may_supersede(record)
+                && self.accept_leader_message(now, from, record))
     }
 
     /// Whether `from` led under `record`, as far as this node knows: its present record, or one of the last

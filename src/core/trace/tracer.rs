@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Header, Role, Said, VERSION, What, Word};
 use crate::core::election::record::Record;
-use crate::core::election::{AssignOutcome, Election, LeaderReason, rules};
+use crate::core::election::{AnyElection, AssignOutcome, LeaderReason, rules};
 use crate::core::id::PeerId;
 use crate::core::node::{
     Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
@@ -139,19 +139,25 @@ impl Tracer {
 
     /// What the node is after an input, where that is something else than before.
     pub fn state(&mut self, now: Time, node: &Node) {
-        let rules = node.election().rules();
-        let role = match rules.role() {
-            rules::Role::Leader => Role::Leader,
-            _ if !node.standing_of_myself().0 => Role::Observer,
-            rules::Role::Candidate => Role::Candidate,
-            rules::Role::PreCandidate => Role::PreCandidate,
-            rules::Role::Follower => Role::Follower,
+        let may_lead = node.standing_of_myself().0;
+        let role = match node.election() {
+            AnyElection::Raft(raft) => match raft.rules().role() {
+                rules::Role::Leader => Role::Leader,
+                _ if !may_lead => Role::Observer,
+                rules::Role::Candidate => Role::Candidate,
+                rules::Role::PreCandidate => Role::PreCandidate,
+                rules::Role::Follower => Role::Follower,
+            },
+            AnyElection::Gossip(_) if node.is_leader() => Role::Leader,
+            AnyElection::Gossip(_) if !may_lead => Role::Observer,
+            AnyElection::Gossip(gossip) if gossip.peer().machine().is_electing() => Role::Candidate,
+            AnyElection::Gossip(_) => Role::Follower,
         };
         if self.role != Some(role) {
             self.role = Some(role);
             self.add(now, What::Role { role });
         }
-        let record = node.election().record();
+        let record = node.record();
         if self.record.as_ref() != Some(record) {
             self.record = Some(record.clone());
             let what = What::Record {
@@ -163,7 +169,10 @@ impl Tracer {
             };
             self.add(now, what);
         }
-        let voted_for = rules.voted_for();
+        let voted_for = match node.election() {
+            AnyElection::Raft(raft) => raft.rules().voted_for(),
+            AnyElection::Gossip(_) => None,
+        };
         if self.voted_for.as_ref() != voted_for {
             self.voted_for = voted_for.cloned();
             if let Some(candidate) = voted_for {
@@ -226,6 +235,7 @@ impl Tracer {
             Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
                 Pulse::Leads { record, .. } => ("leader_heartbeat", None, &record.leader),
                 Pulse::Follows { record, .. } => ("heartbeat", None, &record.leader),
+                Pulse::Gossip { .. } => ("heartbeat", None, &None),
             },
             Message::PeerList(_) => ("peer_list", None, &None),
             Message::Leave { successor } => ("leave", None, successor),
@@ -311,6 +321,16 @@ fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
         M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
         M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
         M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
+        M::Claim { declares, .. } => {
+            let kind = if *declares { "declaration" } else { "proposal" };
+            return Said {
+                kind: kind.into(),
+                n,
+                term: None,
+                granted: None,
+                names: None,
+            };
+        }
     };
     Said {
         kind: kind.into(),
@@ -367,6 +387,10 @@ fn commanded(command: &Command) -> What {
         Command::SetAutoReconnect(on) => ("set_auto_reconnect", None, Some(i64::from(*on))),
         Command::SetEligible(on) => ("set_eligible", None, Some(i64::from(*on))),
         Command::SetPriority(priority) => ("set_priority", None, Some(i64::from(*priority))),
+        Command::SetWindows(windows) => {
+            let alive = windows.alive_threshold.as_millis();
+            ("set_windows", None, i64::try_from(alive).ok())
+        }
         Command::AskHost(on) => ("ask_host", None, Some(i64::from(*on))),
         Command::AnswerJoin { verdict, .. } => (
             "answer_join",

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::node::{Command, Node};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::wire::{Authority, MergePolicy, QuorumPolicy};
@@ -340,7 +339,7 @@ impl Run<'_> {
         let stamp = self
             .world
             .node(leader)
-            .map(|node| node.election().record().stamp.clone());
+            .map(|node| node.record().stamp.clone());
         let spoken = self.world.election_messages;
         self.world.calm_since = None;
         let from = self.world.now;

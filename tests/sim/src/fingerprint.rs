@@ -5,7 +5,6 @@ use std::mem::discriminant;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::node::{Input, Node, Output};
 use meta_mystia_network::core::time::Time;
 use meta_mystia_network::core::wire::Message;
@@ -57,7 +56,7 @@ impl EventHash {
                 _ => {}
             }
         }
-        let stamp = &node.election().record().stamp;
+        let stamp = &node.record().stamp;
         self.add(stamp.epoch.override_seq);
         self.add(stamp.term);
         let leader = node.leader().map_or("", |leader| leader.as_str());

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meta_mystia_network::core::election::AssignOutcome;
+use meta_mystia_network::core::election::raft::Raft;
 use meta_mystia_network::core::election::record::Stamp;
-use meta_mystia_network::core::election::rules::Role;
+use meta_mystia_network::core::election::rules::{Role, Rules};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Command, Event, Input, Node, Output};
 use meta_mystia_network::core::time::{Duration, Time};
@@ -118,7 +119,7 @@ enum What {
 impl Moment {
     /// Looks at a node before it takes `input`.
     pub fn before(node: &Node, input: &Input) -> Self {
-        let rules = node.election().rules();
+        let rules = node.election().raft().map(Raft::rules);
         let what = match input {
             Input::LinkUp(link) if link.ours.live.is_some() && link.theirs.live.is_some() => {
                 What::Meeting(Box::new((link.ours.clone(), link.theirs.clone())))
@@ -145,8 +146,10 @@ impl Moment {
             _ => What::Other,
         };
         Self {
-            role: rules.role(),
-            alone: rules.campaign().is_some_and(|open| open.needed == 1),
+            role: rules.map_or(Role::Follower, Rules::role),
+            alone: rules
+                .and_then(Rules::campaign)
+                .is_some_and(|open| open.needed == 1),
             tick: *input == Input::Tick,
             what,
             leader: node.leader().cloned(),
@@ -164,7 +167,9 @@ impl Sometimes {
         node: &Node,
         outputs: &[Output],
     ) {
-        let rules = node.election().rules();
+        let Some(rules) = node.election().raft().map(Raft::rules) else {
+            return;
+        };
         let role = rules.role();
         let shown = node.leader();
         match &before.what {

@@ -119,6 +119,7 @@ impl fmt::Display for Brief<'_, Envelope> {
                 write!(f, "PeerList {}", names.join(" "))
             }
             Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
+                Pulse::Gossip { leads } => write!(f, "beat {} leads {leads}", heartbeat.seq),
                 Pulse::Follows { record, live } => {
                     write!(
                         f,

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use meta_mystia_network::core::election::gossip::Windows;
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::election::record::Saved;
@@ -423,6 +424,7 @@ impl World {
             handshake_timeout: Duration::from_secs(5),
             ask_host: false,
             auto_election: true,
+            windows: Windows::default(),
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
@@ -610,7 +612,10 @@ impl World {
         let Some(process) = &self.slots[slot].process else {
             return;
         };
-        let rules = process.node.election().rules();
+        let Some(raft) = process.node.election().raft() else {
+            return;
+        };
+        let rules = raft.rules();
         let membership = process.node.membership();
         // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
         // now and then.
@@ -623,7 +628,7 @@ impl World {
             leader: process.node.leader(),
             role: rules.role(),
             voted_for: rules.voted_for(),
-            leads_under: process.node.election().leads_under(),
+            leads_under: raft.leads_under(),
             campaign: rules.campaign(),
             won: rules.won(),
             eligible: if opened {

@@ -11,9 +11,11 @@ use crate::core::time::Time;
 
 mod machine;
 mod store;
+mod strategy;
 
 pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
 pub use store::{MAX_CREATORS, Store};
+pub use strategy::{Gossip, GossipConfig};
 
 /// A message of a peer: it would lead, or it leads. It goes to every member directly.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +155,12 @@ impl<Id: Ord + Clone> Peer<Id> {
     /// What to do next; call until `None` after every other call. What [`Act::Say`] asks for is said with
     /// [`Peer::message`].
     pub fn poll_act(&mut self) -> Option<Act> {
-        self.machine.poll_act()
+        let act = self.machine.poll_act();
+        if act == Some(Act::Gained) {
+            // Whoever led before does not lead again when this peer stops.
+            self.declarer = None;
+        }
+        act
     }
 
     /// The next message of this peer.
@@ -206,7 +213,19 @@ impl<Id: Ord + Clone> Peer<Id> {
         true
     }
 
-    fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
+    /// A member is gone. Its next life begins anew, whatever its clock says.
+    pub fn forget(&mut self, id: &Id) {
+        self.store.forget(id);
+        self.leads_no_longer(id);
+    }
+
+    /// A member says that it does not lead. Only who is shown as leader changes by that.
+    pub fn leads_no_longer(&mut self, id: &Id) {
+        self.declarer.take_if(|(declarer, _)| declarer == id);
+    }
+
+    /// Whether this peer, which does not lead, knows no leader that is alive: see [`Peer::receive`].
+    pub fn is_leaderless(&self, now: Time, members: &impl Members<Id>) -> bool {
         let believed = self.machine.windows().alive_threshold * 3 / 4;
         match &self.declarer {
             Some((declarer, heard_at)) => {

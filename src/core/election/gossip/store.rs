@@ -48,6 +48,11 @@ impl<Id: Ord + Clone> Store<Id> {
         }
     }
 
+    /// Forgets a sender.
+    pub fn forget(&mut self, id: &Id) {
+        self.newest.remove(id);
+    }
+
     /// How many senders are remembered.
     pub fn len(&self) -> usize {
         self.newest.len()

@@ -132,27 +132,6 @@ impl Raft {
         self.send(from, answer);
     }
 
-    /// A peer goes by `record` and takes this node for the leader: an assignment may come here on another way
-    /// than from its assigner. Where only the leader may assign, the assigner's own word is waited for.
-    ///
-    /// # Errors
-    /// [`ElectionError::Violation`] when the record's counters run away.
-    pub(crate) fn hear_assignment(
-        &mut self,
-        now: Time,
-        view: &View,
-        record: &Record,
-    ) -> Result<(), ElectionError> {
-        self.check_stamp(&record.stamp)?;
-        let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
-        if names_me && self.config.authority == Authority::Anyone {
-            self.begin_input(now);
-            self.go_by_assignment(now, view, record);
-            self.note_leader(now);
-        }
-        Ok(())
-    }
-
     pub(super) fn assign_answered(
         &mut self,
         now: Time,

@@ -129,6 +129,11 @@ impl Raft {
             ElectionMessage::TimeoutNow { target } => {
                 self.timeout_now(now, view, from, stamp, &target);
             }
+            ElectionMessage::Claim { .. } => {
+                return Err(ElectionError::Violation(
+                    "an election message is of another election strategy",
+                ));
+            }
         }
         Ok(())
     }
@@ -317,6 +322,11 @@ impl Raft {
             Pulse::Follows { record, live } => {
                 self.check_stamp(&record.stamp)?;
                 self.follower_heard(now, view, from, &record, live);
+            }
+            Pulse::Gossip { .. } => {
+                return Err(ElectionError::Violation(
+                    "a heartbeat is of another election strategy",
+                ));
             }
         }
         Ok(())

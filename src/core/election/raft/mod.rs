@@ -424,6 +424,27 @@ impl Election for Raft {
         (!self.is_held()).then(|| best_ranked(view)).flatten()
     }
 
+    /// Where only the leader may assign, the assigner's own word is waited for.
+    fn hear_assignment(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+    ) -> Result<(), ElectionError> {
+        self.check_stamp(&record.stamp)?;
+        let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
+        if names_me && self.config.authority == Authority::Anyone {
+            self.begin_input(now);
+            self.go_by_assignment(now, view, record);
+            self.note_leader(now);
+        }
+        Ok(())
+    }
+
+    fn may_supersede(&self, record: &Record) -> bool {
+        *record > *self.rules.record()
+    }
+
     fn accept_leader_message(
         &mut self,
         now: Time,
@@ -487,6 +508,7 @@ impl Raft {
             }
             ElectionInput::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             ElectionInput::SetPriority(priority) => self.config.priority = priority,
+            ElectionInput::SetWindows(_) => {}
             ElectionInput::PeerEligible { peer } => {
                 self.gone.remove(&peer);
                 self.voter_linked(view, &peer);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::election::raft::Recovery;
-use crate::core::election::{Election, ElectionError, LeaderReason};
+use crate::core::election::{ElectionError, LeaderReason};
 use crate::core::wire::{Authority, ElectionMessage};
 
 const RTT: Duration = ms(20);
@@ -39,11 +39,11 @@ fn asked(net: &Net, name: &str) -> usize {
 #[test]
 fn r50_the_target_leads_within_two_round_trips_and_can_hand_back() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
-    let term = net.node("a").election().record().term();
+    let term = net.node("a").record().term();
     transfer(&mut net, "a", "c");
     let took = net.wait("c leads", |net| agrees_on(net, "c"));
     assert!(took <= RTT * 2, "{took:?}");
-    let record = net.node("c").election().record().clone();
+    let record = net.node("c").record().clone();
     assert_eq!((record.term(), record.assigned), (term + 1, false));
     net.run(ms(5000));
     assert!(agrees_on(&net, "c"));
@@ -197,7 +197,7 @@ fn an_assigned_leader_hands_over_and_its_assignment_ends() {
     net.wait("b leads", |net| agrees_on(net, "b"));
     transfer(&mut net, "b", "c");
     net.wait("c leads", |net| agrees_on(net, "c"));
-    assert!(!net.node("a").election().record().assigned);
+    assert!(!net.node("a").record().assigned);
     // Nothing is held any more.
     net.kill("c", true);
     net.wait("somebody leads", |net| net.is_settled());
@@ -238,7 +238,7 @@ fn r59_nobody_else_can_make_a_member_campaign() {
 #[test]
 fn a_word_under_an_older_record_does_not_count() {
     let mut net = Net::room(&["a", "b", "c"]);
-    let old = net.node("a").election().record().stamp.clone();
+    let old = net.node("a").record().stamp.clone();
     transfer(&mut net, "a", "b");
     net.wait("b leads", |net| agrees_on(net, "b"));
     transfer(&mut net, "b", "a");
@@ -270,7 +270,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
         net.config.policy.authority = authority;
         net.fill(&["a", "b", "c"]);
         let next = |net: &Net| {
-            let mut stamp = net.node("a").election().record().stamp.clone();
+            let mut stamp = net.node("a").record().stamp.clone();
             stamp.term += 1;
             stamp
         };
@@ -306,7 +306,7 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
     let mut net = Net::new();
     net.config.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
-    let stamp = net.node("a").election().record().stamp.clone();
+    let stamp = net.node("a").record().stamp.clone();
     let request = Envelope {
         incarnation: net.place("c").life.incarnation,
         stamp: Stamp {
@@ -350,7 +350,7 @@ fn hc12_a_leader_that_hands_over_and_leaves_names_its_target() {
 fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     transfer(&mut net, "a", "d");
-    let mut record = Record::undecided(net.node("a").election().record().stamp.clone());
+    let mut record = Record::undecided(net.node("a").record().stamp.clone());
     record.stamp.term += 1;
     let live = None;
     let nack = Message::Election(ElectionMessage::Nack { record, live });

@@ -5,6 +5,7 @@
 
 mod decrees;
 mod entering;
+mod gossip;
 mod handover;
 mod life;
 mod reasons;
@@ -300,7 +301,7 @@ impl Net {
     fn forge(&mut self, from: &str, to: &str, message: Message) {
         let envelope = Envelope {
             incarnation: self.place(from).life.incarnation,
-            stamp: self.node(from).election().record().stamp.clone(),
+            stamp: self.node(from).record().stamp.clone(),
             message,
         };
         let from = id(from);

@@ -1,7 +1,6 @@
 //! Why the leader changed, as hosts are told.
 
 use super::*;
-use crate::core::election::Election;
 use crate::core::election::LeaderReason::{
     self, Assigned, Elected, Found, Left, Lost, Resigned, Transferred,
 };

@@ -84,7 +84,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
     let mut claims: BTreeMap<PeerId, Vec<Time>> = BTreeMap::new();
     for beat in 0..21 {
         for peer in ["a", "b", "c"] {
-            let record = lone.node.election().record().clone();
+            let record = lone.node.record().clone();
             let number = u64::from(peer.as_bytes()[0] - b'a') + 1;
             let envelope = Envelope {
                 incarnation: life(0, number).incarnation,
@@ -166,7 +166,14 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
         }
     }
     assert_eq!(asked, present);
-    let round = lone.node.election().rules().campaign().expect("it asks");
+    let round = lone
+        .node
+        .election()
+        .raft()
+        .expect("raft")
+        .rules()
+        .campaign()
+        .expect("it asks");
     let mut electorate = present;
     electorate.insert(id("m"));
     assert_eq!(round.electorate, electorate);

@@ -1,7 +1,7 @@
 //! Who may lead: fixed hosts and their guests, observers.
 
 use super::*;
-use crate::core::election::{Election, ElectionError};
+use crate::core::election::ElectionError;
 
 fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
     let mut config = config.clone();
@@ -74,7 +74,7 @@ fn guests_never_campaign_and_wait_for_their_host() {
     net.run(ms(59_000));
     for guest in ["a", "b"] {
         assert_eq!(net.node(guest).leader(), None);
-        assert_eq!(net.node(guest).election().record().leader, Some(id("h")));
+        assert_eq!(net.node(guest).record().leader, Some(id("h")));
         assert_eq!(net.times(guest, &room_ended()), 0);
     }
     net.run(ms(1100));
@@ -301,7 +301,7 @@ fn the_claim_of_an_observer_to_lead_is_not_believed() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("c", Command::SetEligible(false));
     net.run(ms(50));
-    let mut record = net.node("b").election().record().clone();
+    let mut record = net.node("b").record().clone();
     record.stamp.term += 1;
     record.leader = Some(id("c"));
     let claim = Message::Heartbeat(Heartbeat {

@@ -1,7 +1,7 @@
 //! Rooms whose quorum is a fixed number of voters (C2, C8, G9, O14, X5a).
 
 use super::*;
-use crate::core::election::{Election, LeaderReason};
+use crate::core::election::LeaderReason;
 use crate::core::wire::{ElectionMessage, Pulse};
 
 fn static_net(voters: u32) -> Net {
@@ -63,7 +63,7 @@ fn without_a_majority_of_all_voters_nobody_leads_and_no_term_is_spent() {
         net.run(ms(60_000));
         for name in present {
             assert_eq!(net.node(name).leader(), None, "{present:?}");
-            assert_eq!(net.node(name).election().record().term(), 0);
+            assert_eq!(net.node(name).record().term(), 0);
         }
     }
 }
@@ -176,16 +176,16 @@ fn a_restarted_voter_knows_its_term_and_vote_and_may_vote_at_once() {
     let names = ["a", "b", "c"];
     let mut net = static_room(3, &names);
     let first = leader(&net);
-    let record = net.node(&first).election().record().clone();
+    let record = net.node(&first).record().clone();
     net.kill(&first, true);
     net.run(ms(100));
     restart(&mut net, &first);
-    assert_eq!(*net.node(&first).election().record(), record);
+    assert_eq!(*net.node(&first).record(), record);
     assert!(!net.leads(&first));
     let contact = others(&names, &first)[0];
     net.enter(&first, contact);
     net.wait("a leader", Net::is_settled);
-    let next = net.node(&first).election().record().clone();
+    let next = net.node(&first).record().clone();
     assert!(next > record);
 }
 

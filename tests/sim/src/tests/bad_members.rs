@@ -1,6 +1,5 @@
 //! Members that break the protocol: each costs its own link and nothing else (C4.8, C6 G16).
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::LinkEnd;
@@ -29,7 +28,7 @@ fn room() -> (World, usize, usize, usize) {
 
 fn stamp_of(world: &World, slot: usize) -> Stamp {
     let node = world.node(slot).expect("it runs");
-    node.election().record().stamp.clone()
+    node.record().stamp.clone()
 }
 
 /// Sends a message with a stamp as if the member's core had.

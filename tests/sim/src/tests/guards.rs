@@ -4,7 +4,6 @@
 //! named property falls. Where another guard covers the same hole, both arms of the comparison do without that
 //! other one, and the test says so. The guards of safety are in `guards_explored`.
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::record::Record;
 use meta_mystia_network::core::node::Command;
@@ -496,7 +495,7 @@ fn g16_with_names_from_the_payload_one_member_votes_for_all() {
         world.crash(first);
         let campaigns = |world: &World, slot: &usize| {
             let node = world.node(*slot);
-            node.is_some_and(|node| node.election().rules().campaigning())
+            node.is_some_and(|node| node.election().raft().expect("raft").rules().campaigning())
         };
         let anybody = |world: &World| (0..5).any(|slot| campaigns(world, &slot));
         until(&mut world, AGREEMENT, anybody);
@@ -520,8 +519,8 @@ fn vote_for(world: &mut World, bad: usize, candidate: usize, voter: usize) {
     let (Some(asks), Some(answers)) = (world.node(candidate), world.node(bad)) else {
         return;
     };
-    let stamp = asks.election().record().stamp.clone();
-    let open = asks.election().rules().campaign();
+    let stamp = asks.record().stamp.clone();
+    let open = asks.election().raft().expect("raft").rules().campaign();
     let envelope = Envelope {
         incarnation: answers.incarnation(),
         stamp: stamp.clone(),

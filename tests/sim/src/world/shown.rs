@@ -1,6 +1,5 @@
 //! What a room shows to whoever looks at it.
 
-use meta_mystia_network::core::election::Election;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
 use meta_mystia_network::core::time::Time;
@@ -60,10 +59,7 @@ impl World {
     pub fn settled(&self) -> Option<usize> {
         let leader = self.agreed()?;
         let record = self.node(leader)?.leader_stamp()?;
-        let goes_by = |slot: &usize| {
-            self.node(*slot)
-                .is_some_and(|node| node.election().record() == record)
-        };
+        let goes_by = |slot: &usize| self.node(*slot).is_some_and(|node| node.record() == record);
         let mut linked = self.running();
         linked.retain(|slot| *slot == leader || self.is_linked(*slot, leader));
         linked.iter().all(goes_by).then_some(leader)
@@ -86,7 +82,6 @@ impl World {
                 continue;
             };
             let node = &process.node;
-            let rules = node.election().rules();
             let members: Vec<&str> = node
                 .membership()
                 .iter()
@@ -95,9 +90,9 @@ impl World {
             let line = format!(
                 "\n  {} {:?} shows {:?}, record {}, members {}",
                 slot.id,
-                rules.role(),
+                node.election().raft().map(|raft| raft.rules().role()),
                 node.leader(),
-                Brief(rules.record()),
+                Brief(node.record()),
                 members.join(" ")
             );
             text.push_str(&line);
@@ -107,7 +102,6 @@ impl World {
 
     /// Term of a running node's record.
     pub fn term(&self, slot: usize) -> u64 {
-        self.node(slot)
-            .map_or(0, |node| node.election().record().term())
+        self.node(slot).map_or(0, |node| node.record().term())
     }
 }

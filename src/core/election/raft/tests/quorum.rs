@@ -239,7 +239,7 @@ fn told_timeout(reign: &Reigning) -> u32 {
             election_timeout_min_ms,
             ..
         } => election_timeout_min_ms,
-        Pulse::Follows { .. } => panic!("it does not lead"),
+        Pulse::Follows { .. } | Pulse::Gossip { .. } => panic!("it does not lead"),
     }
 }
 

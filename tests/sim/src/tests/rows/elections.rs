@@ -81,7 +81,9 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
         let watch = |world: &mut World, time| {
             for _ in 0..time / 10 {
                 world.run_for(ms(10));
-                let role = world.node(3).map(|node| node.election().rules().role());
+                let role = world
+                    .node(3)
+                    .map(|node| node.election().raft().expect("raft").rules().role());
                 expect(world, role == Some(Role::Follower), "an observer campaigns");
             }
         };
@@ -91,7 +93,7 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
         let second = leader(&world);
         let won = world
             .node(second)
-            .and_then(|node| node.election().rules().won());
+            .and_then(|node| node.election().raft().expect("raft").rules().won());
         let voters = won.map_or(0, |won| won.electorate.len());
         expect(&world, voters == 2, "the observer counted");
         // Promoted, it leads when nobody else can.
@@ -135,7 +137,7 @@ fn o16_an_election_after_the_room_grew_needs_a_majority_of_the_grown_room() {
         let second = leader(&world);
         let won = world
             .node(second)
-            .and_then(|node| node.election().rules().won());
+            .and_then(|node| node.election().raft().expect("raft").rules().won());
         let counted = won.map(|won| (won.electorate.len(), won.needed));
         expect(
             &world,
