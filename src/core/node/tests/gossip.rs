@@ -187,7 +187,7 @@ fn what_only_votes_can_do_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn who_may_not_propose_itself_never_leads() {
+fn f18_who_may_not_propose_itself_never_leads() {
     let mut net = gossiping(true);
     net.config.auto_election = false;
     net.start("a");
@@ -354,7 +354,7 @@ fn other_windows_hold_from_the_next_one_on() {
 }
 
 #[test]
-fn a_fixed_host_leads_and_does_not_yield() {
+fn f18_a_fixed_host_leads_and_does_not_yield() {
     let mut net = gossiping(false);
     net.config.policy.host_mode = HostMode::Host;
     net.start("z");
