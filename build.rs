@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 15] = [
     "version",
     "codes",
     "config",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 14] = [
     "peers",
     "members",
     "leader",
+    "gossip",
     "send",
     "stats",
     "logs",

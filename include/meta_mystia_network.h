@@ -32,7 +32,7 @@
  * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
  * removed or changed, except extended functions before the library's version 1.0.
  */
-#define MMN_ABI_VERSION 3
+#define MMN_ABI_VERSION 4
 
 /**
  * The call did what it says.
@@ -314,6 +314,16 @@
  * strategy: the leader is elected by votes of the connected members.
  */
 #define MMN_STRATEGY_RAFT 0
+
+/**
+ * strategy: the lowest peer id that finds no leader leads, in every part of a room that is cut.
+ */
+#define MMN_STRATEGY_GOSSIP 1
+
+/**
+ * strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always follows a leader that is lost.
+ */
+#define MMN_GOSSIP_STRICT_LOWEST 1
 
 /**
  * Longest room secret of NetworkOptions, in bytes.
@@ -643,11 +653,14 @@ typedef struct NetworkOptions {
    */
   uint32_t queue_bytes;
   /**
-   * How the leader is elected [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members.
+   * How the leader is elected: MMN_STRATEGY_RAFT or, since version 4 of the ABI, MMN_STRATEGY_GOSSIP
+   * [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members. With gossip there are no votes:
+   * election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority
+   * have no effect, and SetLeaderAliveThreshold and its like set the times.
    */
   uint32_t strategy;
   /**
-   * Whom elections prefer: the higher priority [0].
+   * Whom elections prefer: the higher priority [0]. With MMN_STRATEGY_GOSSIP 0.
    */
   int32_t priority;
   /**
@@ -697,7 +710,7 @@ typedef struct NetworkOptions {
   /**
    * A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
    * A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
-   * host_mode. Since version 3 of the ABI.
+   * host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
    */
   uint32_t quorum_policy;
   /**
@@ -705,6 +718,15 @@ typedef struct NetworkOptions {
    * else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
    */
   uint32_t quorum_voters;
+  /**
+   * How the strategy elects, in bits [0]. With MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0, the same for all
+   * members; else 0. Since version 4 of the ABI.
+   */
+  uint32_t strategy_flags;
+  /**
+   * 0. Since version 4 of the ABI.
+   */
+  uint32_t reserved;
 } NetworkOptions;
 
 /**
@@ -1297,7 +1319,7 @@ int32_t RejectJoin(uint64_t request,
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
  * the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
- * MMN_NOT_SUPPORTED (by the room's election strategy).
+ * MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1305,7 +1327,8 @@ int32_t RejectJoin(uint64_t request,
 int32_t SetLeader(const char *peer_id);
 
 /**
- * Lets this node campaign for leadership (not 0) or not (0). It votes for others either way.
+ * Lets this node campaign for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP: lets it
+ * propose itself or not. A leader leads on.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
  */
@@ -1313,7 +1336,8 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
 
 /**
  * Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
- * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
+ * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP
+ * another is elected as after any loss.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
  * MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
@@ -1330,8 +1354,8 @@ int32_t SetLeaderEligible(uint8_t eligible);
  * This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. Handing over to this node itself changes nothing.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
- * nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (by the
- * room's election strategy). Nothing has changed then.
+ * nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (with
+ * MMN_STRATEGY_GOSSIP). Nothing has changed then.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1342,8 +1366,12 @@ int32_t TransferLeadership(const char *peer_id);
  * Hands the leadership over as TransferLeadership does, to the peer that elections prefer: the one with the highest
  * priority, of these the one with the largest id. Only the leader may.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead), MMN_REJECTED
- * (the room has a fixed host) or MMN_NOT_SUPPORTED (by the room's election strategy). Nothing has changed then.
+ * With MMN_STRATEGY_GOSSIP this node stops leading at once (MMN_LEADER_RESIGNED), and stays away from it until another member
+ * leads, or for six times GetLeaderAliveThreshold. The others elect as after any loss; where there is nobody else, this
+ * node leads again when that time is over.
+ *
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead; not with
+ * MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). Nothing has changed then.
  */
 int32_t YieldLeadership(void);
 
@@ -1352,24 +1380,25 @@ int32_t YieldLeadership(void);
  * 0 is the default, any number is allowed. It decides who follows a leader that is lost, and takes no living leader's
  * place.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
  */
 int32_t SetElectionPriority(int32_t priority);
 
 /**
  * The term of the newest claim to lead that this node knows: that of the leader, where there is one. It grows with
- * every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative;
- * -1 when no room is open.
+ * every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative,
+ * always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
  */
 int64_t GetLeaderTerm(void);
 
 /**
- * How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative; -1 when no room is open.
+ * How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with
+ * MMN_STRATEGY_GOSSIP; -1 when no room is open.
  */
 int64_t GetLeaderEpoch(void);
 
 /**
- * How this room elects its leader: MMN_STRATEGY_RAFT. -1 when no room is open.
+ * How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is open.
  */
 int32_t GetElectionStrategy(void);
 
@@ -1385,6 +1414,77 @@ const char *GetCurrentLeader(void);
  * Whether this node is the leader: 1 or 0.
  */
 uint8_t IsLeader(void);
+
+/**
+ * Sets how long a member of a room with MMN_STRATEGY_GOSSIP waits at most, after it opened the room, for the number of
+ * members to stay the same, in milliseconds [15000]. Above 0. Then it takes part in elections; a leader that it
+ * hears of ends the wait.
+ *
+ * This setting and the three below may be changed before a room is open and while one is. They belong to the process: they
+ * are in force from the next window on, and in all rooms that are opened later. With MMN_STRATEGY_RAFT they are kept and change
+ * nothing. All members of a room should have the same.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+ */
+int32_t SetStartupGracePeriod(uint32_t milliseconds);
+
+/**
+ * What SetStartupGracePeriod set, or 15000. Since version 4 of the ABI.
+ */
+uint32_t GetStartupGracePeriod(void);
+
+/**
+ * Sets how often the number of members is looked at during SetStartupGracePeriod, in milliseconds [1000]. Above 0: twice the
+ * same number ends it.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+ */
+int32_t SetMembershipSampleInterval(uint32_t milliseconds);
+
+/**
+ * What SetMembershipSampleInterval set, or 1000. Since version 4 of the ABI.
+ */
+uint32_t GetMembershipSampleInterval(void);
+
+/**
+ * Sets how long a member waits for a word of the leader before it proposes itself, in milliseconds [10000]. Above 0. The leader
+ * says twice in that time that it leads. Another follows one that is lost after half to twice that time, and
+ * SetLeaderElectionDuration more.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+ */
+int32_t SetLeaderAliveThreshold(uint32_t milliseconds);
+
+/**
+ * What SetLeaderAliveThreshold set, or 10000. Since version 4 of the ABI.
+ */
+uint32_t GetLeaderAliveThreshold(void);
+
+/**
+ * Sets how long a member that proposed itself collects the proposals of others, in milliseconds [5000]. Above 0. It leads then
+ * unless a lower peer id proposed itself too, or leads. Where this is shorter than SetLeaderAliveThreshold, others may propose
+ * themselves too late, and the leader may be another than the lowest; see MMN_GOSSIP_STRICT_LOWEST.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+ */
+int32_t SetLeaderElectionDuration(uint32_t milliseconds);
+
+/**
+ * What SetLeaderElectionDuration set, or 5000. Since version 4 of the ABI.
+ */
+uint32_t GetLeaderElectionDuration(void);
+
+/**
+ * How long proposals and declarations of others are remembered, so that an older one is not heard again: ten times
+ * GetLeaderAliveThreshold, in milliseconds; UINT32_MAX is that much or more. Since version 4 of the ABI.
+ */
+uint32_t GetMsgExpirationTimeout(void);
+
+/**
+ * How often a leader says that it leads: twice in GetLeaderAliveThreshold, in milliseconds, rounded down. Since version 4 of the
+ * ABI.
+ */
+uint32_t GetLeadershipDeclarationInterval(void);
 
 /**
  * Sends a message to every connected peer, or to none. Without peers it is MMN_OK. In centralized mode it goes

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::core::election::gossip::Windows;
+use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::wire::{
     Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy, Strategy,
 };
@@ -221,8 +221,9 @@ impl Config {
 
     /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
     /// timeout is above the heartbeat interval and not above the longest, the first wait before a
-    /// reconnection is not above the longest, and a static quorum has voters, a state directory and no fixed host.
-    /// For settings that were made by hand.
+    /// reconnection is not above the longest, a static quorum has voters, a state directory and no fixed host, and
+    /// gossip has neither a static quorum nor a priority, and windows that a clock can count. For settings that were
+    /// made by hand.
     ///
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
@@ -277,12 +278,29 @@ impl Config {
                 reconnect_max_ms: millis(self.reconnect_max),
             });
         }
+        self.check_gossip()?;
         self.check_quorum()?;
         Ok(self)
     }
 }
 
 impl Config {
+    fn check_gossip(&self) -> Result<(), ConfigError> {
+        self.windows.check()?;
+        if self.strategy == Strategy::Raft {
+            return Ok(());
+        }
+        if self.priority != 0 {
+            return Err(ConfigError::PriorityWithGossip {
+                priority: self.priority,
+            });
+        }
+        if self.quorum != QuorumPolicy::Dynamic {
+            return Err(ConfigError::StaticQuorumWithGossip);
+        }
+        Ok(())
+    }
+
     fn check_quorum(&self) -> Result<(), ConfigError> {
         let QuorumPolicy::Static { voters } = self.quorum else {
             return match self.state_directory {
@@ -331,11 +349,35 @@ pub enum ConfigError {
         discovery_mode: u8,
     },
     /// An election strategy that this build does not have.
-    #[error("strategy is {strategy}; this build has 0 (raft) alone")]
+    #[error("strategy is {strategy}; this build has 0 (raft) and 1 (gossip)")]
     UnknownStrategy {
         /// The number given.
         strategy: u32,
     },
+    /// Flags of a strategy that has none.
+    #[error(
+        "strategy_flags is {flags} while strategy is 0 (raft), which has none; give 0, or strategy 1"
+    )]
+    FlagsWithoutGossip {
+        /// The flags given.
+        flags: u32,
+    },
+    /// A preference that gossip would not look at.
+    #[error(
+        "priority is {priority} while strategy is 1 (gossip), which knows none; give 0, or strategy 0"
+    )]
+    PriorityWithGossip {
+        /// The number given.
+        priority: i32,
+    },
+    /// Votes of a fixed number of voters, where nobody votes.
+    #[error(
+        "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0"
+    )]
+    StaticQuorumWithGossip,
+    /// A window of gossip is too short or too long.
+    #[error(transparent)]
+    Window(#[from] WindowError),
     /// A static quorum of nobody, or of more than can be in a room.
     #[error(
         "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_STATIC_VOTERS}"

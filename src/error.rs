@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use crate::core::election::gossip::WindowError;
 use crate::core::id::PeerId;
 use crate::target::TargetError;
 
@@ -203,6 +204,12 @@ impl Coded for StartError {
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
         }
+    }
+}
+
+impl Coded for WindowError {
+    fn code(&self) -> Code {
+        Code::InvalidArgument
     }
 }
 

@@ -6,6 +6,7 @@ use arc_swap::ArcSwapOption;
 use once_cell::sync::Lazy;
 
 use crate::config::Config;
+use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
@@ -14,6 +15,8 @@ use crate::room::Room;
 static ROOM: Lazy<ArcSwapOption<Room>> = Lazy::new(ArcSwapOption::empty);
 /// Held while a room is opened or closed.
 static LIFECYCLE: Mutex<()> = Mutex::new(());
+/// The windows of the gossip strategy, of the room and of all later ones. Locked for moments only.
+static WINDOWS: Lazy<Mutex<Windows>> = Lazy::new(Mutex::default);
 static EVENTS: Mutex<Events> = Mutex::new(Events {
     handler: None,
     dispatch: None,
@@ -34,11 +37,16 @@ struct RoomDispatch {
     closing: bool,
 }
 
-/// Opens the room. Waits for a shutdown that is under way.
+/// Opens the room, with the windows of the process ([`change_windows`]) instead of those of `config`. Waits for a
+/// shutdown that is under way.
 ///
 /// # Errors
 /// [`StartError`]; the process has no new room then.
 pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<(), StartError> {
+    let config = Config {
+        windows: windows(),
+        ..config
+    };
     // The room of a callback that is running exists, and a shutdown under way waits for the callback.
     if in_callback() {
         return Err(StartError::AlreadyInitialized);
@@ -52,6 +60,8 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
     match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {
         Ok(room) => {
             ROOM.store(Some(Arc::new(room)));
+            // They may have been changed while it was not the room of the process yet.
+            pass_on(&process_windows());
             Ok(())
         }
         Err(error) => {
@@ -130,6 +140,40 @@ pub fn is_initialized() -> bool {
 /// The room; `None` before `initialize` and from the beginning of `shutdown`. Takes no lock.
 pub fn room() -> Option<Arc<Room>> {
     ROOM.load_full()
+}
+
+/// The windows of the gossip strategy, in force or not.
+pub fn windows() -> Windows {
+    *process_windows()
+}
+
+/// Other windows of the gossip strategy: of the room from the next one on, and of all rooms that are opened later.
+/// Waits for nobody.
+///
+/// # Errors
+/// [`WindowError`]; nothing has changed then.
+pub fn change_windows(change: impl FnOnce(&mut Windows)) -> Result<(), WindowError> {
+    let mut present = process_windows();
+    let mut changed = *present;
+    change(&mut changed);
+    changed.check()?;
+    *present = changed;
+    // In one step with the change, so that of two at once the same one is the last here and there.
+    pass_on(&present);
+    Ok(())
+}
+
+/// Gives the windows of the process to the room, where there is one.
+fn pass_on(windows: &MutexGuard<'static, Windows>) {
+    if let Some(room) = room() {
+        // They are checked already.
+        let _ = room.set_windows(**windows);
+    }
+}
+
+fn process_windows() -> MutexGuard<'static, Windows> {
+    // Every change of it is a single assignment.
+    WINDOWS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lifecycle() -> MutexGuard<'static, ()> {

@@ -4,10 +4,13 @@ use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 
 use meta_mystia_network::ffi::callbacks::*;
-use meta_mystia_network::ffi::codes::MMN_QUORUM_STATIC;
+use meta_mystia_network::ffi::codes::{
+    MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_STRATEGY_GOSSIP,
+};
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::events::PollEvents;
+use meta_mystia_network::ffi::gossip::*;
 use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::logs::*;
@@ -244,6 +247,72 @@ fn initialization_names_the_argument_or_the_field() {
     });
 }
 
+/// Everything about the windows of the gossip strategy, in one test: they belong to the process.
+#[test]
+fn the_windows_of_gossip_need_no_room() {
+    type Window = (
+        &'static str,
+        extern "C" fn(u32) -> i32,
+        extern "C" fn() -> u32,
+    );
+    let windows: [Window; 4] = [
+        (
+            "SetStartupGracePeriod",
+            SetStartupGracePeriod,
+            GetStartupGracePeriod,
+        ),
+        (
+            "SetMembershipSampleInterval",
+            SetMembershipSampleInterval,
+            GetMembershipSampleInterval,
+        ),
+        (
+            "SetLeaderAliveThreshold",
+            SetLeaderAliveThreshold,
+            GetLeaderAliveThreshold,
+        ),
+        (
+            "SetLeaderElectionDuration",
+            SetLeaderElectionDuration,
+            GetLeaderElectionDuration,
+        ),
+    ];
+    let all = move || windows.map(|(_, _, get)| get());
+    on_fresh_thread(move || {
+        assert_eq!(all(), [15_000, 1_000, 10_000, 5_000]);
+        assert_eq!(GetMsgExpirationTimeout(), 100_000);
+        assert_eq!(GetLeadershipDeclarationInterval(), 5_000);
+        for (name, set, _) in windows {
+            assert_eq!(set(0), -3, "{name}");
+            assert_eq!(
+                last(),
+                (
+                    -3,
+                    format!("milliseconds is 0; {name} takes 1 to 4294967295")
+                )
+            );
+        }
+        assert_eq!(all(), [15_000, 1_000, 10_000, 5_000]);
+        for (place, (name, set, _)) in windows.into_iter().enumerate() {
+            let mut expected = all();
+            for milliseconds in [1, u32::MAX, 500 + place as u32] {
+                assert_eq!(set(milliseconds), 0, "{name}");
+                expected[place] = milliseconds;
+                assert_eq!(all(), expected, "{name}");
+            }
+        }
+        assert_eq!(all(), [500, 501, 502, 503]);
+        assert_eq!(GetMsgExpirationTimeout(), 5_020);
+        assert_eq!(GetLeadershipDeclarationInterval(), 251);
+        assert_eq!(SetLeaderAliveThreshold(u32::MAX), 0);
+        assert_eq!(GetMsgExpirationTimeout(), u32::MAX);
+        assert_eq!(GetLeadershipDeclarationInterval(), u32::MAX / 2);
+        assert_eq!(SetLeaderAliveThreshold(1), 0);
+        assert_eq!(GetMsgExpirationTimeout(), 10);
+        assert_eq!(GetLeadershipDeclarationInterval(), 0);
+    });
+}
+
 /// The default options, as a program of this version asks for them.
 fn default_options() -> NetworkOptions {
     let mut options = NetworkOptions {
@@ -421,9 +490,27 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         });
         refused(-3, "member_hold_ms is 0", &|o| o.member_hold_ms = 0);
         refused(-3, "queue_bytes is 0", &|o| o.queue_bytes = 0);
-        refused(-16, "strategy is 1; this build has 0 (raft)", &|o| {
-            o.strategy = 1
+        refused(-16, "strategy is 2; this build has 0 (raft)", &|o| {
+            o.strategy = 2
         });
+        refused(-3, "strategy_flags is 1 while strategy is 0", &|o| {
+            o.strategy_flags = MMN_GOSSIP_STRICT_LOWEST;
+        });
+        refused(-3, "strategy_flags is 3; allowed", &|o| {
+            (o.strategy, o.strategy_flags) = (MMN_STRATEGY_GOSSIP, 3);
+        });
+        refused(-3, "priority is 1 while strategy is 1", &|o| {
+            (o.strategy, o.priority) = (MMN_STRATEGY_GOSSIP, 1);
+        });
+        refused(
+            -3,
+            "quorum_policy is 1 (static) while strategy is 1",
+            &|o| {
+                o.strategy = MMN_STRATEGY_GOSSIP;
+                (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+            },
+        );
+        refused(-3, "reserved is 1; allowed", &|o| o.reserved = 1);
         refused(-3, "discovery_mode is 3; allowed", &|o| {
             o.discovery_mode = 3
         });

@@ -3,8 +3,12 @@
 use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
 
+use meta_mystia_network::ffi::codes::{
+    MMN_GOSSIP_STRICT_LOWEST, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,
+};
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::leader::GetElectionStrategy;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
@@ -69,6 +73,24 @@ fn a_program_of_the_first_version_opens_its_room() {
     assert_eq!(ShutdownNetwork(), 0);
 }
 
+/// The same.
+fn a_room_elects_as_its_options_say() {
+    for (strategy, strategy_flags) in [
+        (MMN_STRATEGY_RAFT, 0),
+        (MMN_STRATEGY_GOSSIP, 0),
+        (MMN_STRATEGY_GOSSIP, MMN_GOSSIP_STRICT_LOWEST),
+    ] {
+        let options = NetworkOptions {
+            strategy,
+            strategy_flags,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(initialize(&options), 0, "{}", last_message());
+        assert_eq!(GetElectionStrategy(), strategy.cast_signed());
+        assert_eq!(ShutdownNetwork(), 0);
+    }
+}
+
 #[test]
 fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken() {
     let holder = UdpSocket::bind("127.0.0.1:0").expect("a free port");
@@ -107,4 +129,5 @@ fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken(
     );
     assert_eq!(ShutdownNetwork(), 0);
     a_program_of_the_first_version_opens_its_room();
+    a_room_elects_as_its_options_say();
 }

@@ -47,7 +47,7 @@ AT(reconnect_max_retries, 43);
 
 #define OPTION_AT(field, offset) CHECK(offsetof(NetworkOptions, field) == offset)
 #define POINTER sizeof(void *)
-CHECK(sizeof(NetworkOptions) == 88 + 5 * POINTER);
+CHECK(sizeof(NetworkOptions) == 96 + 5 * POINTER);
 OPTION_AT(struct_size, 0);
 OPTION_AT(config, 4);
 OPTION_AT(bind_address, 48);
@@ -71,6 +71,9 @@ OPTION_AT(state_directory, 80 + 3 * POINTER);
 OPTION_AT(trace_path, 80 + 4 * POINTER);
 OPTION_AT(quorum_policy, 80 + 5 * POINTER);
 OPTION_AT(quorum_voters, 84 + 5 * POINTER);
+/* Since version 4 of the ABI. */
+OPTION_AT(strategy_flags, 88 + 5 * POINTER);
+OPTION_AT(reserved, 92 + 5 * POINTER);
 CHECK(sizeof(PeerStats) == 80);
 CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
 CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
@@ -134,7 +137,7 @@ CHECK(MMN_POLICY_MISMATCH == -20);
 CHECK(MMN_SUPERSEDED == -21);
 CHECK(MMN_INTERNAL_ERROR == -99);
 
-CHECK(MMN_ABI_VERSION == 3);
+CHECK(MMN_ABI_VERSION == 4);
 CHECK(MMN_MIN_MESSAGE_TYPE == 0x0100);
 CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
 CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);
@@ -146,7 +149,8 @@ CHECK(MMN_MERGE_LARGEST_SIDE == 0 && MMN_MERGE_HIGHEST_TERM == 1);
 CHECK(MMN_AUTHORITY_ANYONE == 0 && MMN_AUTHORITY_LEADER_ONLY == 1);
 CHECK(MMN_HOST_MODE_OFF == 0 && MMN_HOST_MODE_HOST == 1 && MMN_HOST_MODE_GUEST == 2);
 CHECK(MMN_QUORUM_DYNAMIC == 0 && MMN_QUORUM_STATIC == 1 && MMN_MAX_QUORUM_VOTERS == 1024);
-CHECK(MMN_STRATEGY_RAFT == 0 && MMN_MAX_SECRET_BYTES == 1024);
+CHECK(MMN_STRATEGY_RAFT == 0 && MMN_STRATEGY_GOSSIP == 1 && MMN_GOSSIP_STRICT_LOWEST == 1);
+CHECK(MMN_MAX_SECRET_BYTES == 1024);
 
 static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags) {
     (void)peer; (void)data; (void)length; (void)type; (void)flags;
@@ -202,7 +206,12 @@ int main(void) {
                                       SetLeaderEligible, EnableJoinRequests};
     int32_t (*forward)(const char *, const char *, const uint8_t *, int32_t, uint16_t, uint8_t) =
         ForwardMessage;
-    int32_t (*of_count[])(uint32_t) = {SetCompressionThreshold, SetMaxPeers};
+    int32_t (*of_count[])(uint32_t) = {SetCompressionThreshold, SetMaxPeers, SetStartupGracePeriod,
+                                       SetMembershipSampleInterval, SetLeaderAliveThreshold,
+                                       SetLeaderElectionDuration};
+    uint32_t (*windows[])(void) = {GetStartupGracePeriod, GetMembershipSampleInterval,
+                                   GetLeaderAliveThreshold, GetLeaderElectionDuration,
+                                   GetMsgExpirationTimeout, GetLeadershipDeclarationInterval};
     int32_t (*stats)(const char *, PeerStats *) = GetPeerStats;
     int32_t (*kick)(const char *, int32_t, const uint8_t *, int32_t) = KickPeer;
     int32_t (*payload)(const uint8_t *, int32_t) = SetJoinPayload;
@@ -212,7 +221,7 @@ int main(void) {
     (void)abi_version; (void)library_version; (void)describe; (void)initialize; (void)initialize_with;
     (void)default_options; (void)initialize_with_options; (void)send_to_peer; (void)sends;
     (void)of_string; (void)numbers; (void)strings; (void)flags; (void)switches; (void)of_number;
-    (void)counts; (void)forward; (void)of_count; (void)stats; (void)kick; (void)payload; (void)accept; (void)reject;
+    (void)counts; (void)windows; (void)forward; (void)of_count; (void)stats; (void)kick; (void)payload; (void)accept; (void)reject;
     return RegisterReceiveCallback(receive) + RegisterReceiveCallback(NULL)
         + RegisterLeaderChangedCallback(leader) + RegisterLeaderChangedCallback(NULL)
         + RegisterLeadershipCallback(leadership) + RegisterLeadershipCallback(NULL)

@@ -100,7 +100,17 @@
   X(RegisterLeadershipCallback)       \
   X(SetElectionPriority)              \
   X(TransferLeadership)               \
-  X(YieldLeadership)
+  X(YieldLeadership)                  \
+  X(GetStartupGracePeriod)            \
+  X(SetStartupGracePeriod)            \
+  X(GetMembershipSampleInterval)      \
+  X(SetMembershipSampleInterval)      \
+  X(GetLeaderAliveThreshold)          \
+  X(SetLeaderAliveThreshold)          \
+  X(GetLeaderElectionDuration)        \
+  X(SetLeaderElectionDuration)        \
+  X(GetMsgExpirationTimeout)          \
+  X(GetLeadershipDeclarationInterval)
 
 namespace mmn {
 
@@ -247,6 +257,27 @@ struct Api {
     }();
     return api;
   }
+};
+
+// The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they hold from the next window of the
+// room on, and for later rooms. The same for all members.
+struct GossipWindows {
+  // Those that are in force.
+  explicit GossipWindows(const Api& api = Api::linked())
+      : startup_grace_period(api.GetStartupGracePeriod()),
+        membership_sample_interval(api.GetMembershipSampleInterval()),
+        leader_alive_threshold(api.GetLeaderAliveThreshold()),
+        leader_election_duration(api.GetLeaderElectionDuration()) {}
+  void set(const Api& api = Api::linked()) const {
+    for (const std::int32_t code :
+         {api.SetStartupGracePeriod(startup_grace_period), api.SetMembershipSampleInterval(membership_sample_interval),
+          api.SetLeaderAliveThreshold(leader_alive_threshold), api.SetLeaderElectionDuration(leader_election_duration)})
+      if (code < 0) throw Error(code, api.GetLastErrorMessage());
+  }
+  std::uint32_t startup_grace_period;        // longest wait at the start for the number of members to stay the same
+  std::uint32_t membership_sample_interval;  // how often that number is looked at
+  std::uint32_t leader_alive_threshold;      // how long a member waits for a word of the leader before it proposes itself
+  std::uint32_t leader_election_duration;    // how long it collects the proposals of others then
 };
 
 // How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
@@ -548,7 +579,8 @@ class Room {
 
   // One that may not lead is an observer: it has no vote and counts for no majority.
   void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
-  // Asks a member, or the one that elections prefer, to take over; this one leads until it has. Leader only: not_leader.
+  // Asks a member, or the one that elections prefer, to take over; this one leads until it has. Leader only: not_leader. With gossip
+  // a leader that yields stops at once, and stays away from leading for a while.
   void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
   void yield_leadership() { check(api_->YieldLeadership()); }
   // Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default.

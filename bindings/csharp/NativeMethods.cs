@@ -202,6 +202,36 @@ namespace MetaMystia.Network
         public static extern int GetElectionStrategy();
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetStartupGracePeriod(uint milliseconds);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetStartupGracePeriod();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetMembershipSampleInterval(uint milliseconds);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetMembershipSampleInterval();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeaderAliveThreshold(uint milliseconds);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetLeaderAliveThreshold();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetLeaderElectionDuration(uint milliseconds);
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetLeaderElectionDuration();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetMsgExpirationTimeout();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetLeadershipDeclarationInterval();
+
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RegisterLeadershipCallback(LeadershipCallback callback);
 
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -464,8 +494,9 @@ namespace MetaMystia.Network
         /// <summary>How long a lost member's place is kept.</summary>
         public uint MemberHoldMs;
         public uint QueueBytes;
+        /// <summary>An <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
         public uint Strategy;
-        /// <summary>Elections prefer the higher one.</summary>
+        /// <summary>Elections prefer the higher one; 0 with gossip.</summary>
         public int Priority;
         /// <summary>0 is any free port.</summary>
         public ushort BindPort;
@@ -489,6 +520,10 @@ namespace MetaMystia.Network
         public uint QuorumPolicy;
         /// <summary>With a static quorum, how many voters there are in all; else 0.</summary>
         public uint QuorumVoters;
+        /// <summary>With gossip, 1: the lowest id always follows a leader that is lost; else 0.</summary>
+        public uint StrategyFlags;
+        /// <summary>0.</summary>
+        public uint Reserved;
 
         /// <summary>The library's defaults.</summary>
         public static NetworkOptions Default()
@@ -508,6 +543,15 @@ namespace MetaMystia.Network
         Report = 1,
         /// <summary>Found members are dialled.</summary>
         Connect = 2,
+    }
+
+    /// <summary>How a room elects its leader.</summary>
+    public enum ElectionStrategy : uint
+    {
+        /// <summary>By votes of the connected members.</summary>
+        Raft = 0,
+        /// <summary>The lowest id that finds no leader leads, in every part of a room that is cut.</summary>
+        Gossip = 1,
     }
 
     /// <summary>A majority of whom elects a leader.</summary>

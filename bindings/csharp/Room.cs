@@ -107,6 +107,53 @@ namespace MetaMystia.Network
         }
     }
 
+    /// <summary>
+    /// The times of <see cref="MetaMystia.Network.ElectionStrategy.Gossip"/>, in milliseconds above 0. They belong to the process:
+    /// they hold from the next window of the room on, and for later rooms. The same for all members.
+    /// </summary>
+    public static class GossipWindows
+    {
+        /// <summary>Longest wait at the start for the number of members to stay the same; 15000.</summary>
+        public static uint StartupGracePeriod
+        {
+            get { return NativeMethods.GetStartupGracePeriod(); }
+            set { Room.Check(NativeMethods.SetStartupGracePeriod(value)); }
+        }
+
+        /// <summary>How often that number is looked at; 1000.</summary>
+        public static uint MembershipSampleInterval
+        {
+            get { return NativeMethods.GetMembershipSampleInterval(); }
+            set { Room.Check(NativeMethods.SetMembershipSampleInterval(value)); }
+        }
+
+        /// <summary>How long a member waits for a word of the leader before it proposes itself; 10000.</summary>
+        public static uint LeaderAliveThreshold
+        {
+            get { return NativeMethods.GetLeaderAliveThreshold(); }
+            set { Room.Check(NativeMethods.SetLeaderAliveThreshold(value)); }
+        }
+
+        /// <summary>How long it collects the proposals of others then; 5000.</summary>
+        public static uint LeaderElectionDuration
+        {
+            get { return NativeMethods.GetLeaderElectionDuration(); }
+            set { Room.Check(NativeMethods.SetLeaderElectionDuration(value)); }
+        }
+
+        /// <summary>How long the words of others are remembered.</summary>
+        public static uint MsgExpirationTimeout
+        {
+            get { return NativeMethods.GetMsgExpirationTimeout(); }
+        }
+
+        /// <summary>How often a leader says that it leads.</summary>
+        public static uint LeadershipDeclarationInterval
+        {
+            get { return NativeMethods.GetLeadershipDeclarationInterval(); }
+        }
+    }
+
     /// <summary>The state of the link to one member.</summary>
     public enum PeerStatus
     {
@@ -407,7 +454,10 @@ namespace MetaMystia.Network
             Check(NativeMethods.TransferLeadership(Utf8.ToNative(peerId)));
         }
 
-        /// <summary>Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could.</summary>
+        /// <summary>
+        /// Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could. With gossip this member stops
+        /// at once, and stays away from leading for a while.
+        /// </summary>
         public void YieldLeadership()
         {
             Check(NativeMethods.YieldLeadership());
@@ -431,7 +481,7 @@ namespace MetaMystia.Network
             get { return NativeMethods.GetLeaderEpoch(); }
         }
 
-        /// <summary>How the room elects: 0 is raft.</summary>
+        /// <summary>How the room elects: an <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
         public int ElectionStrategy
         {
             get { return NativeMethods.GetElectionStrategy(); }
@@ -933,7 +983,7 @@ namespace MetaMystia.Network
             return string.IsNullOrEmpty(text) ? null : text;
         }
 
-        private static void Check(int code)
+        internal static void Check(int code)
         {
             if (code < 0)
             {

@@ -125,6 +125,9 @@ QUORUM_DYNAMIC = 0
 QUORUM_STATIC = 1
 
 STRATEGY_RAFT = 0
+STRATEGY_GOSSIP = 1
+
+GOSSIP_STRICT_LOWEST = 1
 
 LOG_OFF = 0
 LOG_ERROR = 1
@@ -276,6 +279,8 @@ class NetworkOptions(ctypes.Structure):
         ("trace_path", ctypes.c_char_p),
         ("quorum_policy", ctypes.c_uint32),
         ("quorum_voters", ctypes.c_uint32),
+        ("strategy_flags", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
     ]
 
     def __init__(
@@ -438,6 +443,16 @@ FUNCTIONS = {
     "GetLeaderEpoch": (ctypes.c_int64, ()),
     "GetElectionStrategy": (ctypes.c_int32, ()),
     "RegisterLeadershipCallback": (ctypes.c_int32, (LeadershipCallback,)),
+    "SetStartupGracePeriod": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "GetStartupGracePeriod": (ctypes.c_uint32, ()),
+    "SetMembershipSampleInterval": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "GetMembershipSampleInterval": (ctypes.c_uint32, ()),
+    "SetLeaderAliveThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "GetLeaderAliveThreshold": (ctypes.c_uint32, ()),
+    "SetLeaderElectionDuration": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "GetLeaderElectionDuration": (ctypes.c_uint32, ()),
+    "GetMsgExpirationTimeout": (ctypes.c_uint32, ()),
+    "GetLeadershipDeclarationInterval": (ctypes.c_uint32, ()),
 }
 
 _library = None
@@ -468,6 +483,50 @@ def describe_leader_reason(reason):
     """One of LEADER_... in a word."""
     words = ("unknown", "elected", "assigned", "transferred", "found", "lost", "left", "resigned")
     return words[reason] if 0 <= reason < len(words) else words[LEADER_UNKNOWN]
+
+
+class GossipWindows(NamedTuple):
+    """The times of STRATEGY_GOSSIP, in milliseconds."""
+
+    startup_grace_period: int
+    """Longest wait at the start for the number of members to stay the same; 15000."""
+    membership_sample_interval: int
+    """How often that number is looked at; 1000."""
+    leader_alive_threshold: int
+    """How long a member waits for a word of the leader before it proposes itself; 10000."""
+    leader_election_duration: int
+    """How long it collects the proposals of others then; 5000."""
+
+
+def gossip_windows():
+    """Those of this process, in force or not."""
+    native = load_library()
+    return GossipWindows(
+        native.GetStartupGracePeriod(),
+        native.GetMembershipSampleInterval(),
+        native.GetLeaderAliveThreshold(),
+        native.GetLeaderElectionDuration(),
+    )
+
+
+def set_gossip_windows(windows):
+    """They belong to the process: they hold from the next window of the room on, and for later rooms. The same for all members.
+
+    set_gossip_windows(gossip_windows()._replace(leader_alive_threshold=500)) changes one.
+    """
+    native = load_library()
+    for setter, value in zip(
+        (
+            native.SetStartupGracePeriod,
+            native.SetMembershipSampleInterval,
+            native.SetLeaderAliveThreshold,
+            native.SetLeaderElectionDuration,
+        ),
+        windows,
+    ):
+        code = setter(value)
+        if code < 0:
+            raise NetworkError(code, native.GetLastErrorMessage().decode("utf-8", "replace"))
 
 
 _log_callback = None
@@ -678,7 +737,8 @@ class Room:
         self._check(self._native.TransferLeadership(_encode(peer_id)))
 
     def yield_leadership(self):
-        """Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could."""
+        """Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could. With gossip this member
+        stops at once, and stays away from leading for a while."""
         self._check(self._native.YieldLeadership())
 
     def set_election_priority(self, priority):
@@ -697,7 +757,7 @@ class Room:
 
     @property
     def election_strategy(self):
-        """How the room elects: STRATEGY_RAFT."""
+        """How the room elects: STRATEGY_RAFT or STRATEGY_GOSSIP."""
         return self._check(self._native.GetElectionStrategy())
 
     @property

@@ -128,6 +128,9 @@ pub const MMN_STRATEGY_RAFT: u32 = 0;
 /// strategy: the lowest peer id that finds no leader leads, in every part of a room that is cut.
 pub const MMN_STRATEGY_GOSSIP: u32 = 1;
 
+/// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always follows a leader that is lost.
+pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
+
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
 /// Most quorum_voters of NetworkOptions.

@@ -13,7 +13,7 @@ use crate::core::wire::Strategy;
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
 /// the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
-/// MMN_NOT_SUPPORTED (by the room's election strategy).
+/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -26,7 +26,8 @@ pub unsafe extern "C" fn SetLeader(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// Lets this node campaign for leadership (not 0) or not (0). It votes for others either way.
+/// Lets this node campaign for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP: lets it
+/// propose itself or not. A leader leads on.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
 #[unsafe(no_mangle)]
@@ -37,7 +38,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 }
 
 /// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
-/// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once.
+/// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP
+/// another is elected as after any loss.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
 /// MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
@@ -57,8 +59,8 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
 /// This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. Handing over to this node itself changes nothing.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
-/// nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (by the
-/// room's election strategy). Nothing has changed then.
+/// nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (with
+/// MMN_STRATEGY_GOSSIP). Nothing has changed then.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -74,8 +76,12 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
 /// Hands the leadership over as TransferLeadership does, to the peer that elections prefer: the one with the highest
 /// priority, of these the one with the largest id. Only the leader may.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead), MMN_REJECTED
-/// (the room has a fixed host) or MMN_NOT_SUPPORTED (by the room's election strategy). Nothing has changed then.
+/// With MMN_STRATEGY_GOSSIP this node stops leading at once (MMN_LEADER_RESIGNED), and stays away from it until another member
+/// leads, or for six times GetLeaderAliveThreshold. The others elect as after any loss; where there is nobody else, this
+/// node leads again when that time is over.
+///
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead; not with
+/// MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). Nothing has changed then.
 #[unsafe(no_mangle)]
 pub extern "C" fn YieldLeadership() -> i32 {
     command("YieldLeadership", || {
@@ -87,7 +93,7 @@ pub extern "C" fn YieldLeadership() -> i32 {
 /// 0 is the default, any number is allowed. It decides who follows a leader that is lost, and takes no living leader's
 /// place.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
     command("SetElectionPriority", || {
@@ -96,8 +102,8 @@ pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
 }
 
 /// The term of the newest claim to lead that this node knows: that of the leader, where there is one. It grows with
-/// every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative;
-/// -1 when no room is open.
+/// every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative,
+/// always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderTerm() -> i64 {
     query("GetLeaderTerm", || {
@@ -105,7 +111,8 @@ pub extern "C" fn GetLeaderTerm() -> i64 {
     })
 }
 
-/// How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative; -1 when no room is open.
+/// How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with
+/// MMN_STRATEGY_GOSSIP; -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderEpoch() -> i64 {
     query("GetLeaderEpoch", || {

@@ -9,6 +9,7 @@ pub mod codes;
 pub mod config;
 pub mod errors;
 pub mod events;
+pub mod gossip;
 pub mod leader;
 pub mod lifecycle;
 pub mod logs;

@@ -17,7 +17,7 @@ use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
-use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy};
+use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy, Strategy};
 use crate::error::Quoted;
 use crate::runtime;
 
@@ -56,9 +56,12 @@ pub struct NetworkOptions {
     /// Bytes that wait for one peer at most, and for the host, beside the limits in messages [4194304]. Above 0. An
     /// empty queue takes one message of any allowed size.
     pub queue_bytes: u32,
-    /// How the leader is elected [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members.
+    /// How the leader is elected: MMN_STRATEGY_RAFT or, since version 4 of the ABI, MMN_STRATEGY_GOSSIP
+    /// [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members. With gossip there are no votes:
+    /// election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority
+    /// have no effect, and SetLeaderAliveThreshold and its like set the times.
     pub strategy: u32,
-    /// Whom elections prefer: the higher priority [0].
+    /// Whom elections prefer: the higher priority [0]. With MMN_STRATEGY_GOSSIP 0.
     pub priority: i32,
     /// The UDP port to bind [0]. 0 is any free one.
     pub bind_port: u16,
@@ -88,15 +91,22 @@ pub struct NetworkOptions {
     pub trace_path: *const c_char,
     /// A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
     /// A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
-    /// host_mode. Since version 3 of the ABI.
+    /// host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
     pub quorum_policy: u32,
     /// How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
     /// else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
     pub quorum_voters: u32,
+    /// How the strategy elects, in bits [0]. With MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0, the same for all
+    /// members; else 0. Since version 4 of the ABI.
+    pub strategy_flags: u32,
+    /// 0. Since version 4 of the ABI.
+    pub reserved: u32,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
 const FIRST_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, eligible) + 1;
+/// Bytes of it in version 3 of the ABI. Never changes.
+const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy_flags);
 /// A `struct_size` above this is no size: whoever passed it did not set it.
 const MAX_STRUCT_BYTES: usize = 64 * 1024;
 
@@ -131,6 +141,8 @@ impl Default for NetworkOptions {
             trace_path: ptr::null(),
             quorum_policy: MMN_QUORUM_DYNAMIC,
             quorum_voters: 0,
+            strategy_flags: 0,
+            reserved: 0,
         }
     }
 }
@@ -203,7 +215,7 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
 /// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
 /// version. A size between two versions is that of the earlier one, so that no field is read by half.
 fn known(size: u32) -> usize {
-    [size_of::<NetworkOptions>(), FIRST_VERSION_BYTES]
+    [size_of::<NetworkOptions>(), THIRD_VERSION_BYTES]
         .into_iter()
         .find(|known| *known <= bytes(size))
         .unwrap_or(FIRST_VERSION_BYTES)
@@ -334,7 +346,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
             return Err(ConfigError::Zero { field });
         }
     }
-    if options.strategy != MMN_STRATEGY_RAFT {
+    if ![MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP].contains(&options.strategy) {
         return Err(ConfigError::UnknownStrategy {
             strategy: options.strategy,
         });
@@ -413,6 +425,14 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
             });
         }
     };
+    let strategy = strategy(options.strategy, options.strategy_flags)?;
+    if options.reserved != 0 {
+        return Err(ConfigError::NotAllowed {
+            field: "reserved",
+            value: options.reserved,
+            allowed: "0 alone",
+        });
+    }
     Config {
         discovery,
         bind_address: pointed.bind_address,
@@ -420,6 +440,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         secret: pointed.secret,
         identity_key: pointed.identity_key,
         dispatch_mode,
+        strategy,
         merge_policy,
         quorum,
         state_directory: pointed.state_directory,
@@ -433,6 +454,22 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         ..classic
     }
     .validated()
+}
+
+/// The strategy of a number that is one, with its flags.
+fn strategy(strategy: u32, flags: u32) -> Result<Strategy, ConfigError> {
+    match (strategy, flags) {
+        (MMN_STRATEGY_GOSSIP, 0 | MMN_GOSSIP_STRICT_LOWEST) => Ok(Strategy::Gossip {
+            strict_lowest: flags == MMN_GOSSIP_STRICT_LOWEST,
+        }),
+        (MMN_STRATEGY_GOSSIP, value) => Err(ConfigError::NotAllowed {
+            field: "strategy_flags",
+            value,
+            allowed: "0 and 1 (strict lowest)",
+        }),
+        (_, 0) => Ok(Strategy::Raft),
+        (_, flags) => Err(ConfigError::FlagsWithoutGossip { flags }),
+    }
 }
 
 #[cfg(test)]
@@ -456,12 +493,22 @@ mod tests {
         config(&options, nothing()).expect_err("a broken rule")
     }
 
+    /// The same in a room that elects by gossip.
+    fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+        broken(|options| {
+            options.strategy = MMN_STRATEGY_GOSSIP;
+            change(options);
+        })
+    }
+
     #[test]
     fn the_struct_has_no_hidden_padding() {
         let pointers = 3 * size_of::<usize>();
         let second = 2 * size_of::<usize>() + 8;
-        assert_eq!(size_of::<NetworkOptions>(), 48 + pointers + 32 + second);
+        let third = 48 + pointers + 32 + second;
+        assert_eq!(size_of::<NetworkOptions>(), third + 8);
         assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
+        assert_eq!(THIRD_VERSION_BYTES, third);
         macro_rules! at {
             ($($field:ident: $offset:expr),* $(,)?) => {
                 $(assert_eq!(
@@ -495,6 +542,8 @@ mod tests {
             trace_path: rest + 32 + size_of::<usize>(),
             quorum_policy: rest + 32 + pointers - size_of::<usize>(),
             quorum_voters: rest + 36 + pointers - size_of::<usize>(),
+            strategy_flags: third,
+            reserved: third + 4,
         );
     }
 
@@ -573,6 +622,32 @@ mod tests {
                 }),
                 "quorum_policy is 1 (static) while host_mode is 2; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
             ),
+            (
+                broken(|options| options.strategy_flags = MMN_GOSSIP_STRICT_LOWEST),
+                "strategy_flags is 1 while strategy is 0 (raft), which has none; give 0, or strategy 1",
+            ),
+            (
+                broken(|options| options.reserved = 7),
+                "reserved is 7; allowed are 0 alone",
+            ),
+            (
+                gossip_broken(|options| options.strategy_flags = 2),
+                "strategy_flags is 2; allowed are 0 and 1 (strict lowest)",
+            ),
+            (
+                gossip_broken(|options| options.strategy_flags = u32::MAX),
+                "strategy_flags is 4294967295; allowed are 0 and 1 (strict lowest)",
+            ),
+            (
+                gossip_broken(|options| options.priority = -5),
+                "priority is -5 while strategy is 1 (gossip), which knows none; give 0, or strategy 0",
+            ),
+            (
+                gossip_broken(|options| {
+                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+                }),
+                "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0",
+            ),
         ];
         for (error, sentence) in sentences {
             assert_eq!(error.to_string(), sentence);
@@ -582,7 +657,7 @@ mod tests {
         assert_eq!(error.code(), Code::NotSupported);
         assert_eq!(
             error.to_string(),
-            "strategy is 2; this build has 0 (raft) alone"
+            "strategy is 2; this build has 0 (raft) and 1 (gossip)"
         );
     }
 
@@ -611,9 +686,27 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_the_first_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
+    fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
         let first = FIRST_VERSION_BYTES as u32;
-        for size in [first, first + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let third = THIRD_VERSION_BYTES as u32;
+        for size in [third, third + 1, size_of::<NetworkOptions>() as u32 - 1] {
+            let options = NetworkOptions {
+                struct_size: size,
+                quorum_voters: 77,
+                strategy_flags: 77,
+                reserved: 77,
+                ..NetworkOptions::default()
+            };
+            // SAFETY: the struct is longer than it says.
+            let read = unsafe { read(&options) }.expect("a size");
+            let expected = NetworkOptions {
+                struct_size: size,
+                quorum_voters: 77,
+                ..NetworkOptions::default()
+            };
+            assert_eq!(read, expected, "{size}");
+        }
+        for size in [first, first + 1, third - 1] {
             let options = NetworkOptions {
                 struct_size: size,
                 priority: 5,
@@ -676,6 +769,20 @@ mod tests {
             ..Config::default()
         };
         assert_eq!(config(&options, pointed), Ok(expected));
+        // Gossip goes with no priority and no static quorum.
+        for (flags, strict_lowest) in [(0, false), (MMN_GOSSIP_STRICT_LOWEST, true)] {
+            let options = NetworkOptions {
+                strategy: MMN_STRATEGY_GOSSIP,
+                strategy_flags: flags,
+                ..NetworkOptions::default()
+            };
+            let expected = Config {
+                discovery: DiscoveryMode::Off,
+                strategy: Strategy::Gossip { strict_lowest },
+                ..Config::default()
+            };
+            assert_eq!(config(&options, nothing()), Ok(expected));
+        }
         // A fixed host goes with no static quorum.
         let options = NetworkOptions {
             host_mode: MMN_HOST_MODE_GUEST,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::Admissions;
@@ -19,6 +19,7 @@ use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::AssignOutcome;
+use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
 use crate::core::election::record::Saved;
@@ -107,6 +108,7 @@ pub(super) struct Driver {
     /// The core is not ticked before: what has arrived is read first.
     tick_after: Option<Instant>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
+    windows: watch::Receiver<Windows>,
     asks: mpsc::Receiver<Ask>,
     link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     dials: mpsc::UnboundedReceiver<DialDone>,
@@ -239,6 +241,7 @@ impl Driver {
             None => (None, mpsc::unbounded_channel().1),
         };
         let driver = Self {
+            windows: shared.windows.subscribe(),
             shared,
             node,
             sessions: Sessions::default(),
@@ -286,6 +289,10 @@ impl Driver {
             Some((id, event)) = self.link_events.recv() => self.link_event(id, event),
             Some(ask) = self.asks.recv() => self.asked(ask),
             Some(command) = self.commands.recv() => self.commanded(command),
+            Ok(()) = self.windows.changed() => {
+                let windows = *self.windows.borrow_and_update();
+                self.feed(Input::Command(Command::SetWindows(windows)));
+            }
             Some(done) = self.dials.recv() => self.dialled(done),
             Some(peer) = self.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));

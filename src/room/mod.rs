@@ -21,10 +21,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use arc_swap::{ArcSwap, Guard};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::config::Config;
 use crate::core::election::ElectionError;
+use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
@@ -61,6 +62,9 @@ struct Shared {
     commands: mpsc::UnboundedSender<HostCommand>,
     connects_running: AtomicUsize,
     auto_reconnect: AtomicBool,
+    /// The windows of the gossip strategy. However often they are changed, the newest alone wait for the network
+    /// thread.
+    windows: watch::Sender<Windows>,
     /// Whether discovery has announced this node.
     announced: Arc<AtomicBool>,
 }
@@ -122,6 +126,7 @@ impl Room {
         outboxes.set_compression_threshold(config.compression_threshold);
         let shared = Arc::new(Shared {
             auto_reconnect: AtomicBool::new(config.auto_reconnect_enabled),
+            windows: watch::Sender::new(config.windows),
             outboxes: Arc::new(outboxes),
             centralized: relay::Centralized::new(config.centralized_auto_forward),
             peer_id,
@@ -299,6 +304,21 @@ impl Room {
             }),
             None => Err(AutoElectionError::NotInitialized),
         }
+    }
+
+    /// Other windows of the gossip strategy: each holds from the next one on. Where another strategy elects, they
+    /// change nothing. Waits for nobody.
+    ///
+    /// # Errors
+    /// [`WindowError`]; nothing has changed then.
+    pub fn set_windows(&self, windows: Windows) -> Result<(), WindowError> {
+        windows.check()?;
+        self.shared.windows.send_if_modified(|present| {
+            let changes = *present != windows;
+            *present = windows;
+            changes
+        });
+        Ok(())
     }
 
     /// Payloads longer than `bytes` are sent compressed from now on, where that makes them shorter.

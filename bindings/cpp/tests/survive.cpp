@@ -464,6 +464,20 @@ void test_poll() {
   MUST(room.auto_reconnect() && room.centralized() && room.centralized_auto_forward() && !room.discovering());
   room.set_compression_threshold(64);
   room.set_leader_eligible(true);
+  mmn::GossipWindows windows(library.api());
+  MUST(windows.startup_grace_period == 15000 && windows.membership_sample_interval == 1000);
+  MUST(windows.leader_alive_threshold == 10000 && windows.leader_election_duration == 5000);
+  windows.startup_grace_period = 501;
+  windows.membership_sample_interval = 502;
+  windows.leader_alive_threshold = 503;
+  windows.leader_election_duration = 504;
+  windows.set(library.api());
+  const mmn::GossipWindows others(library.api());
+  MUST(others.startup_grace_period == 501 && others.membership_sample_interval == 502);
+  MUST(others.leader_alive_threshold == 503 && others.leader_election_duration == 504);
+  windows.leader_alive_threshold = 0;
+  MUST(code_of([&] { windows.set(library.api()); }) == mmn::invalid_argument);
+  MUST(room.election_strategy() == MMN_STRATEGY_RAFT);
   MUST(code_of([&] { room.accept_join(12345); }) == mmn::peer_not_found);
   MUST(code_of([&] { room.stats("guest"); }) == mmn::peer_not_found);
 

@@ -521,7 +521,16 @@ internal static class Survive
             room.SetCompressionThreshold(64);
             room.SetLeaderEligible(true);
             room.SetElectionPriority(7);
-            Must(room.ElectionStrategy == 0 && room.LeaderTerm >= 1 && room.LeaderEpoch == 0, "term " + room.LeaderTerm + ", epoch " + room.LeaderEpoch);
+            Must(GossipWindows.LeaderAliveThreshold == 10000 && GossipWindows.MsgExpirationTimeout == 100000
+                && GossipWindows.LeadershipDeclarationInterval == 5000, "the windows of gossip");
+            GossipWindows.StartupGracePeriod = 501;
+            GossipWindows.MembershipSampleInterval = 502;
+            GossipWindows.LeaderAliveThreshold = 503;
+            GossipWindows.LeaderElectionDuration = 504;
+            Must(GossipWindows.StartupGracePeriod == 501 && GossipWindows.MembershipSampleInterval == 502
+                && GossipWindows.LeaderAliveThreshold == 503 && GossipWindows.LeaderElectionDuration == 504, "other windows");
+            Must(CodeOf(() => GossipWindows.LeaderAliveThreshold = 0) == ErrorCode.InvalidArgument, "a window of 0 ms");
+            Must(room.ElectionStrategy == (int)ElectionStrategy.Raft && room.LeaderTerm >= 1 && room.LeaderEpoch == 0, "term " + room.LeaderTerm + ", epoch " + room.LeaderEpoch);
             Must(CodeOf(() => room.YieldLeadership()) == ErrorCode.PeerNotFound, "YieldLeadership to nobody");
             Must(CodeOf(() => room.TransferLeadership("nobody")) == ErrorCode.PeerNotFound, "TransferLeadership to nobody");
             Must(CodeOf(() => room.AcceptJoin(12345)) == ErrorCode.PeerNotFound, "AcceptJoin of no request");

@@ -345,6 +345,12 @@ def test_poll(_):
         must(room.centralized and room.centralized_auto_forward and not room.discovering, "switches")
         room.set_compression_threshold(64)
         room.set_leader_eligible(True)
+        must(mmn.gossip_windows() == (15000, 1000, 10000, 5000), f"{mmn.gossip_windows()}")
+        mmn.set_gossip_windows(mmn.GossipWindows(501, 502, 503, 504))
+        must(mmn.gossip_windows() == (501, 502, 503, 504), f"{mmn.gossip_windows()}")
+        broken = mmn.gossip_windows()._replace(leader_alive_threshold=0)
+        must(code_of(lambda: mmn.set_gossip_windows(broken)) == mmn.INVALID_ARGUMENT, "a window of 0 ms")
+        must(room.election_strategy == mmn.STRATEGY_RAFT, "another strategy")
         must(code_of(lambda: room.accept_join(12345)) == mmn.PEER_NOT_FOUND, "accept_join of no request")
         must(code_of(lambda: room.stats("guest")) == mmn.PEER_NOT_FOUND, "stats of nobody")
         command = [sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest.py")]
