@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use crate::tools::{compile_c, library, root, run};
 
-fn story(file: &str, name: &str) {
+pub(crate) fn story(file: &str, name: &str) {
     static WALL_CLOCK: OnceLock<PathBuf> = OnceLock::new();
     let wall_clock = WALL_CLOCK.get_or_init(|| {
         let source = "tests/hosts/puppet/wall_clock.c";

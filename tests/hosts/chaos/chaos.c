@@ -530,6 +530,16 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetLeaderTerm, 2, count_of(more.GetLeaderTerm()))                                                        \
     X(GetLeaderEpoch, 2, count_of(more.GetLeaderEpoch()))                                                      \
     X(GetElectionStrategy, 2, at_least(more.GetElectionStrategy(), -1))                                        \
+    X(SetStartupGracePeriod, 1, code(more.SetStartupGracePeriod(a_window())))                                  \
+    X(GetStartupGracePeriod, 1, more.GetStartupGracePeriod() > 0)                                              \
+    X(SetMembershipSampleInterval, 1, code(more.SetMembershipSampleInterval(a_window())))                      \
+    X(GetMembershipSampleInterval, 1, more.GetMembershipSampleInterval() > 0)                                  \
+    X(SetLeaderAliveThreshold, 1, code(more.SetLeaderAliveThreshold(a_window())))                              \
+    X(GetLeaderAliveThreshold, 1, more.GetLeaderAliveThreshold() > 0)                                          \
+    X(SetLeaderElectionDuration, 1, code(more.SetLeaderElectionDuration(a_window())))                          \
+    X(GetLeaderElectionDuration, 1, more.GetLeaderElectionDuration() > 0)                                      \
+    X(GetMsgExpirationTimeout, 1, more.GetMsgExpirationTimeout() > 0)                                          \
+    X(GetLeadershipDeclarationInterval, 1, more.GetLeadershipDeclarationInterval() > 0)                        \
     X(RegisterLeadershipCallback, 2, code(more.RegisterLeadershipCallback(one_in(4) ? NULL : on_leadership)))  \
     X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
     X(PollEvents, 16, poll_events())                                                                            \

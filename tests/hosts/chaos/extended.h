@@ -23,6 +23,16 @@
     X(int64_t, GetLeaderEpoch, (void))                                                                              \
     X(int32_t, GetElectionStrategy, (void))                                                                         \
     X(int32_t, RegisterLeadershipCallback, (LeadershipCallback))                                                    \
+    X(int32_t, SetStartupGracePeriod, (uint32_t milliseconds))                                                      \
+    X(uint32_t, GetStartupGracePeriod, (void))                                                                      \
+    X(int32_t, SetMembershipSampleInterval, (uint32_t milliseconds))                                                \
+    X(uint32_t, GetMembershipSampleInterval, (void))                                                                \
+    X(int32_t, SetLeaderAliveThreshold, (uint32_t milliseconds))                                                    \
+    X(uint32_t, GetLeaderAliveThreshold, (void))                                                                    \
+    X(int32_t, SetLeaderElectionDuration, (uint32_t milliseconds))                                                  \
+    X(uint32_t, GetLeaderElectionDuration, (void))                                                                  \
+    X(uint32_t, GetMsgExpirationTimeout, (void))                                                                    \
+    X(uint32_t, GetLeadershipDeclarationInterval, (void))                                                           \
     X(int32_t, PollEvents, (int32_t max))                                                                           \
     X(int32_t, RegisterEventHandler, (EventCallback, void *user_data, DropCallback))                                \
     X(int32_t, SetLogLevel, (int32_t level))                                                                        \
@@ -90,7 +100,11 @@ static const NetworkOptions *any_options(union options *all)
         options->bind_address = bad_text(), options->secret = bytes, options->identity_key = bytes;
         break;
     case 3: options->struct_size = any_size(sizeof *options); break;
-    case 4: options->strategy = below(4); break;
+    case 4: options->strategy = below(4), options->strategy_flags = below(3); break;
+    case 26:
+    case 27:
+        options->strategy = MMN_STRATEGY_GOSSIP, options->strategy_flags = below(2);
+        break;
     case 5: options->bind_address = one_in(2) ? bad_text() : any_address(); break;
     case 6: options->bind_address = ANY(own_machine); break;
     case 7: options->secret = bytes, options->secret_length = below(2 * MMN_MAX_SECRET_BYTES); break;
@@ -168,6 +182,12 @@ static int stats(void)
     for (size_t i = !accepted || size < 4 ? 4 : size; i < sizeof all; i++)
         if (all.space[i] != 0xaa) fail("GetPeerStats wrote byte %zu of %u", i, size);
     return accepted;
+}
+
+/* For the windows of gossip, which stay for the later rooms. */
+static uint32_t a_window(void)
+{
+    return one_in(8) ? 0 : 20 + below(2000);
 }
 
 /* Who was removed stays out for as long as the room lives, and its program is started under another name. */

@@ -71,6 +71,16 @@ FUNCTIONS = {
     "GetLeaderTerm": (ctypes.c_int64, ()),
     "GetLeaderEpoch": (ctypes.c_int64, ()),
     "GetElectionStrategy": (INT, ()),
+    "SetStartupGracePeriod": (INT, (UINT,)),
+    "GetStartupGracePeriod": (UINT, ()),
+    "SetMembershipSampleInterval": (INT, (UINT,)),
+    "GetMembershipSampleInterval": (UINT, ()),
+    "SetLeaderAliveThreshold": (INT, (UINT,)),
+    "GetLeaderAliveThreshold": (UINT, ()),
+    "SetLeaderElectionDuration": (INT, (UINT,)),
+    "GetLeaderElectionDuration": (UINT, ()),
+    "GetMsgExpirationTimeout": (UINT, ()),
+    "GetLeadershipDeclarationInterval": (UINT, ()),
 }
 
 CALLBACKS = {
@@ -114,7 +124,7 @@ class Config(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    """NetworkOptions of version 3 of the ABI."""
+    """NetworkOptions of version 4 of the ABI."""
 
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -139,6 +149,8 @@ class Options(ctypes.Structure):
         ("trace_path", TEXT),
         ("quorum_policy", ctypes.c_uint32),
         ("quorum_voters", ctypes.c_uint32),
+        ("strategy_flags", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
     ]
 
 
@@ -157,10 +169,11 @@ class Event(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("length", INT),
         ("reason", INT),
+        ("code", INT),
     ]
 
 
-EVENT_LEADER_CHANGED = 8
+EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 8, 13
 EVENT_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
 
 
@@ -307,7 +320,8 @@ class Puppet:
 
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
-        leader as the event Leader: who, who before, term, epoch, reason."""
+        leader as the event Leader: who, who before, term, epoch, reason; and each result of a dial as the event Result: code, what
+        came with it."""
         if options is not None:
             said = self.open_with(peer, session, config, options)
         elif config is None:
@@ -346,6 +360,9 @@ class Puppet:
         if event.kind == EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
+        elif event.kind == EVENT_CONNECTION_RESULT:
+            why = ctypes.string_at(event.data, event.length) if event.length else b""
+            self.event("Result", event.code, why.decode())
 
     def do_react(self, on, commands, times=-1):
         """Inside each of the next `times` callbacks of that name (-1: all), after telling it: carries out the commands."""

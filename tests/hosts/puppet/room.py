@@ -42,20 +42,25 @@ class Room:
         for puppet in self.puppets:
             puppet.kill()
 
-    def puppet(self, peer, *, session=None, config=None, options=None, host=None, environment=None):
-        """Another process, in the room; `host` is one of a Lab. `options` are those of NetworkOptions."""
+    def puppet(self, peer, *, session=None, config=None, options=None, host=None, environment=None, before=None):
+        """Another process, in the room; `host` is one of a Lab. `options` are those of NetworkOptions. `before` are calls that come
+        before the room is opened, by name, with one argument each."""
         puppet = Puppet(self, peer, host, environment)
         self.puppets.append(puppet)
         self.wait(f"{peer} starts", lambda: puppet.told("Ready"))
+        for name, argument in (before or {}).items():
+            puppet.ok(name, argument)
         refused = puppet.do("open", peer=peer, session=session or self.session, config=config, options=options)
         assert refused is None, f"{peer}: {refused}"
         return puppet
 
-    def form(self, *peers, config=None, options=None, hosts=None, environment=None):
+    def form(self, *peers, config=None, options=None, hosts=None, environment=None, before=None):
         """Puppets of which each dialled the first one, once all are linked to all."""
         hosts = hosts or {}
         members = [
-            self.puppet(peer, config=config, options=options, host=hosts.get(peer), environment=environment)
+            self.puppet(
+                peer, config=config, options=options, host=hosts.get(peer), environment=environment, before=before
+            )
             for peer in peers
         ]
         for member in members[1:]:
