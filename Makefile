@@ -2,6 +2,8 @@
 # (as root, with apt) or named.
 
 LIBRARY := target/release/libmeta_mystia_network.so
+# How the demo's room elects: raft or gossip.
+STRATEGY ?= raft
 
 .PHONY: help build dist demo test asan valgrind soak lint sim sim-long figures header clean
 
@@ -14,8 +16,8 @@ build: ## the library, in target/release
 dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
 	cargo build --profile dist
 
-demo: tools build ## one room of three hosts in three languages; the leader is killed
-	@python3 scripts/demo.py
+demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip)
+	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium

@@ -21,6 +21,7 @@ internal static class Lobby
     private const int FrameMs = 16;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+        + "             [--strategy raft|gossip] [--alive-ms N]\n"
         + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.";
 
     private static readonly object InputLock = new object();
@@ -30,6 +31,8 @@ internal static class Lobby
     private static string id, session, connect;
     private static double seconds = double.PositiveInfinity;
     private static bool interactive;
+    private static ElectionStrategy strategy;
+    private static uint aliveMs;
 
     private static int Main(string[] arguments)
     {
@@ -43,7 +46,13 @@ internal static class Lobby
         }
         try
         {
-            using (Room room = Room.Join(id, session, new RoomOptions()))
+            if (aliveMs > 0)
+            {
+                SetWindows();
+            }
+            RoomOptions options = new RoomOptions();
+            options.Settings.Strategy = (uint)strategy;
+            using (Room room = Room.Join(id, session, options))
             {
                 Run(room);
             }
@@ -55,6 +64,15 @@ internal static class Lobby
             Fail(exception);
             return 1;
         }
+    }
+
+    // Gossip, in one local network: everybody starts at about the same time, and hears the others at once.
+    private static void SetWindows()
+    {
+        GossipWindows.StartupGracePeriod = aliveMs;
+        GossipWindows.MembershipSampleInterval = Math.Max(aliveMs / 5, 1);
+        GossipWindows.LeaderAliveThreshold = aliveMs;
+        GossipWindows.LeaderElectionDuration = Math.Max(aliveMs / 2, 1);
     }
 
     private static void Run(Room room)
@@ -262,6 +280,19 @@ internal static class Lobby
                     break;
                 case "--seconds":
                     if (!double.TryParse(value, NumberStyles.Float, CultureInfo.InvariantCulture, out seconds))
+                    {
+                        return false;
+                    }
+                    break;
+                case "--strategy":
+                    if (value != "raft" && value != "gossip")
+                    {
+                        return false;
+                    }
+                    strategy = value == "raft" ? ElectionStrategy.Raft : ElectionStrategy.Gossip;
+                    break;
+                case "--alive-ms":
+                    if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out aliveMs))
                     {
                         return false;
                     }

@@ -44,6 +44,10 @@ def main():
     parser.add_argument("--include", type=Path, default=ROOT / "include", help="the folder of the C header")
     parser.add_argument("--output", type=Path, default=ROOT / "target" / "demo", help="where the hosts are built")
     parser.add_argument("--no-isolation", action="store_true", help="use this machine's network as it is")
+    parser.add_argument("--strategy", choices=["raft", "gossip"], default="raft", help="how the room elects its leader")
+    parser.add_argument(
+        "--alive-ms", type=int, default=500, help="gossip: how long a silent leader is believed in (the library's own: 10000)"
+    )
     arguments = parser.parse_args()
 
     screen = Screen()
@@ -53,6 +57,10 @@ def main():
     try:
         screen.note("building the three hosts")
         commands = build_hosts(arguments.library, arguments.include, arguments.output)
+        if arguments.strategy == "gossip":
+            screen.note(f"electing by gossip; a leader that is silent for {arguments.alive_ms} ms is believed to be lost")
+            election = ["--strategy", arguments.strategy, "--alive-ms", str(arguments.alive_ms)]
+            commands = {name: (command + election, environment) for name, (command, environment) in commands.items()}
         if arguments.no_isolation:
             screen.note("using this machine's network as it is")
         else:

@@ -24,7 +24,12 @@ enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
 
 /* The functions that this program needs. Their types are taken from the header's prototypes, so that they cannot differ. */
 #define FUNCTIONS(X)                    \
-    X(InitializeNetwork)                \
+    X(GetDefaultNetworkOptions)         \
+    X(InitializeNetworkWithOptions)     \
+    X(SetStartupGracePeriod)            \
+    X(SetMembershipSampleInterval)      \
+    X(SetLeaderAliveThreshold)          \
+    X(SetLeaderElectionDuration)        \
     X(ShutdownNetwork)                  \
     X(GetLastErrorMessage)              \
     X(ConnectToPeer)                    \
@@ -52,6 +57,7 @@ static struct {
 static const char *own_id, *session, *contact;
 static double seconds = 1e9;
 static int interactive;
+static uint32_t strategy = MMN_STRATEGY_RAFT, alive_ms;
 
 /* One call per line: the library's thread and the main thread both print. */
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
@@ -232,20 +238,46 @@ static int parse(int argc, char **argv)
         else if (strcmp(argv[i], "--session") == 0) session = argv[i + 1];
         else if (strcmp(argv[i], "--connect") == 0) contact = argv[i + 1];
         else if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
+        else if (strcmp(argv[i], "--alive-ms") == 0) alive_ms = (uint32_t)atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--strategy") == 0 && strcmp(argv[i + 1], "gossip") == 0) strategy = MMN_STRATEGY_GOSSIP;
+        else if (strcmp(argv[i], "--strategy") == 0 && strcmp(argv[i + 1], "raft") == 0) strategy = MMN_STRATEGY_RAFT;
         else return 0;
         i++;
     }
     return own_id && session;
 }
 
+/* As InitializeNetwork does, but with the strategy that was asked for. */
+static int32_t enter(void)
+{
+    NetworkOptions options = {0};
+    options.struct_size = sizeof options;
+    net.GetDefaultNetworkOptions(&options);
+    options.discovery_mode = MMN_DISCOVERY_CONNECT;
+    options.strategy = strategy;
+    return net.InitializeNetworkWithOptions(own_id, session, &options);
+}
+
+/* Gossip, in one local network: everybody starts at about the same time, and hears the others at once. */
+static void set_windows(void)
+{
+    net.SetStartupGracePeriod(alive_ms);
+    net.SetMembershipSampleInterval(alive_ms < 5 ? 1 : alive_ms / 5);
+    net.SetLeaderAliveThreshold(alive_ms);
+    net.SetLeaderElectionDuration(alive_ms < 2 ? 1 : alive_ms / 2);
+}
+
 int main(int argc, char **argv)
 {
     if (!parse(argc, argv)) {
         fprintf(stderr, "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+                        "             [--strategy raft|gossip] [--alive-ms N]\n"
                         "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /transfer NAME, /yield, /quit.\n");
         return 2;
     }
-    if (!load() || refused(net.InitializeNetwork(own_id, session))) return 1;
+    if (!load()) return 1;
+    if (alive_ms > 0) set_windows();
+    if (refused(enter())) return 1;
     run();
     if (refused(net.ShutdownNetwork())) return 1;
     say("closed");

@@ -46,6 +46,8 @@ struct Options {
   std::string id, session, connect;
   double seconds = 1e9;
   bool interactive = stdin_is_terminal();
+  std::uint32_t strategy = MMN_STRATEGY_RAFT;
+  std::uint32_t alive_ms = 0;
 };
 
 // What was typed, between the thread that reads and the one that obeys.
@@ -155,6 +157,15 @@ void obey(mmn::Room& room, SharedState& state, const std::string& id, const std:
   }
 }
 
+// Gossip, in one local network: everybody starts at about the same time, and hears the others at once.
+void set_windows(std::uint32_t alive_ms) {
+  mmn::GossipWindows windows;
+  windows.startup_grace_period = windows.leader_alive_threshold = alive_ms;
+  windows.membership_sample_interval = std::max(alive_ms / 5, 1u);
+  windows.leader_election_duration = std::max(alive_ms / 2, 1u);
+  windows.set();
+}
+
 void run(mmn::Room& room, const Options& options) {
   const std::string& id = options.id;
   say(id, "listening on " + room.local_address());
@@ -202,6 +213,9 @@ bool parse(int argc, char** argv, Options& options) {
     else if (name == "--session") options.session = argv[i];
     else if (name == "--connect") options.connect = argv[i];
     else if (name == "--seconds") options.seconds = std::atof(argv[i]);
+    else if (name == "--alive-ms") options.alive_ms = static_cast<std::uint32_t>(std::atoi(argv[i]));
+    else if (name == "--strategy" && argv[i] == std::string_view("gossip")) options.strategy = MMN_STRATEGY_GOSSIP;
+    else if (name == "--strategy" && argv[i] == std::string_view("raft")) options.strategy = MMN_STRATEGY_RAFT;
     else return false;
   }
   return !options.id.empty() && !options.session.empty();
@@ -214,11 +228,15 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+                 "             [--strategy raft|gossip] [--alive-ms N]\n"
                  "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
     return 2;
   }
   try {
-    mmn::Room room(options.id, options.session, mmn::Options());
+    if (options.alive_ms > 0) set_windows(options.alive_ms);
+    mmn::Options settings;
+    settings.settings.strategy = options.strategy;
+    mmn::Room room(options.id, options.session, settings);
     run(room, options);
     room.shutdown();
   } catch (const mmn::Error& error) {

@@ -20,6 +20,7 @@ import meta_mystia_network as mmn  # noqa: E402  (the path above makes it import
 from shared_state import SharedState  # noqa: E402
 
 HELLO = mmn.FIRST_USER_TYPE
+STRATEGIES = {"raft": mmn.STRATEGY_RAFT, "gossip": mmn.STRATEGY_GOSSIP}
 END_OF_INPUT = None
 FRAME_SECONDS = 1 / 60
 
@@ -34,6 +35,10 @@ def main():
     parser.add_argument("--connect", metavar="ADDR")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--interactive", action="store_true")
+    parser.add_argument("--strategy", choices=STRATEGIES, default="raft", help="how the room elects; the same for all members")
+    parser.add_argument(
+        "--alive-ms", type=int, metavar="N", help="gossip: how long a silent leader is believed in; the other times follow"
+    )
     arguments = parser.parse_args()
     # Names may be in any script, whatever the locale says.
     sys.stdout.reconfigure(encoding="utf-8")
@@ -43,7 +48,12 @@ def main():
     if arguments.interactive or sys.stdin.isatty():
         threading.Thread(target=read_input, args=(lines,), daemon=True).start()
     try:
-        with mmn.Room(arguments.id, arguments.session, options=mmn.NetworkOptions()) as room:
+        if arguments.alive_ms:
+            # For one local network: everybody starts at about the same time, and hears the others at once.
+            alive = arguments.alive_ms
+            mmn.set_gossip_windows(mmn.GossipWindows(alive, max(alive // 5, 1), alive, max(alive // 2, 1)))
+        options = mmn.NetworkOptions(strategy=STRATEGIES[arguments.strategy])
+        with mmn.Room(arguments.id, arguments.session, options=options) as room:
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines)
     except mmn.NetworkError as error:
         fail(arguments.id, error)

@@ -19,6 +19,22 @@ fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
     );
 }
 
+/// The same hosts, with that one option.
+#[test]
+fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
+    let printed = run(Command::new("python3")
+        .current_dir(root())
+        .arg("scripts/demo.py")
+        .args(["--strategy", "gossip", "--alive-ms", "500"])
+        .arg("--library")
+        .arg(library()));
+    assert!(printed.contains("OK: three hosts"), "{printed}");
+    assert!(
+        printed.contains("carried on with all that the three had"),
+        "{printed}"
+    );
+}
+
 /// The plain C example loads the library with dlopen, and shares a room with the Python one.
 #[test]
 fn the_c_example_and_the_python_example_share_a_room() {
