@@ -38,10 +38,23 @@ fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
 /// The plain C example loads the library with dlopen, and shares a room with the Python one.
 #[test]
 fn the_c_example_and_the_python_example_share_a_room() {
+    share_a_room("lobby_c", &[]);
+}
+
+#[test]
+fn the_c_example_and_the_python_example_share_a_room_that_elects_by_gossip() {
+    share_a_room(
+        "lobby_c_gossip",
+        &["--strategy", "gossip", "--alive-ms", "500"],
+    );
+}
+
+fn share_a_room(program: &str, election: &[&str]) {
     let library = library();
-    let program = compile_c("examples/c/lobby.c", "lobby_c", &[]);
+    let program = compile_c("examples/c/lobby.c", program, &[]);
     let mut c = Command::new(program)
         .args(["--id", "c", "--session", "examples", "--seconds", "9"])
+        .args(election)
         .env("MMN_LIBRARY", &library)
         .stdout(Stdio::piped())
         .spawn()
@@ -55,6 +68,7 @@ fn the_c_example_and_the_python_example_share_a_room() {
         .arg("examples/python/lobby.py")
         .args(["--id", "python", "--session", "examples", "--seconds", "7"])
         .args(["--connect", &address])
+        .args(election)
         .env("MMN_LIBRARY", &library));
     let printed: Vec<String> = lines.map(|line| line.expect("text")).collect();
     assert!(c.wait().expect("it ends").success());

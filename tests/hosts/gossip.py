@@ -188,7 +188,19 @@ def what_only_votes_can_do_is_refused():
         ann.ok("SetLeaderEligible", 1)
         room.never("it proposes itself", lambda: ann.leader, 4 * ALIVE_SECONDS)
         ann.ok("EnableAutoLeaderElection", 1)
-        room.wait("it leads again", lambda: ann.leader == "ann")
+        room.wait("it leads again", lambda: ann.leader == "ann" and ann.leaderships() == [1, 0, 1])
+        in_order(ann)
+
+
+def f27_a_process_alone_that_yields_leads_again():
+    with Room() as room:
+        (ann,) = group(room, "ann")
+        ann.ok("YieldLeadership")
+        room.wait("it hears so", lambda: ann.leaderships() == [1, 0] and ann.leader == "")
+        assert ann.call("IsLeader") == 0 and ann.call("GetCurrentLeader") == ""
+        room.wait("it leads again", lambda: ann.leaderships() == [1, 0, 1])
+        _, stopped, again = [event["at"] for event in ann.events if event["event"] == "Leadership"]
+        assert again - stopped > 6 * ALIVE_SECONDS - 0.1, f"after {again - stopped:.2f} s"
         in_order(ann)
 
 

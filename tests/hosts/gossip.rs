@@ -43,6 +43,11 @@ fn what_only_votes_can_do_is_refused() {
 }
 
 #[test]
+fn f27_a_process_alone_that_yields_leads_again() {
+    story(STORIES, "f27_a_process_alone_that_yields_leads_again");
+}
+
+#[test]
 fn messages_find_the_next_leader_after_a_crash() {
     story(STORIES, "messages_find_the_next_leader_after_a_crash");
 }
