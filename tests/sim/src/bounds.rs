@@ -315,6 +315,10 @@ impl Run<'_> {
         }
         self.world.slots[leader].told.clear();
         let from = self.world.now;
+        // Answers that were under way may be the slowest that it has ever measured: a stream that was held up by
+        // losses until now. Its next heartbeat says what it made of them.
+        let measured = from + slowest_clock(self.world.settings.heartbeat_interval) + self.rtt();
+        self.run_until(measured);
         let process = self.world.slots[leader].process.as_ref();
         let told = process.and_then(|process| process.election_timeout_min);
         let shortest = told.unwrap_or(self.world.settings.election_timeout_min);
