@@ -42,7 +42,7 @@ pub const SEEDS: &[u64] = &[
     1_017_403,
     // A leader that waited for the answers to its farewell was taken for a rival.
     1_005_763,
-    // Links that came up one by one, and votes that came late.
+    // Found by longer runs of the same time.
     73_802, 94_477, 96_329,
     // A part of a side elected along with one that heard the leader of the rest: two votes of three were there before
     // its objection (P10, P14).

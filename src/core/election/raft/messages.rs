@@ -160,8 +160,8 @@ impl Raft {
         };
         self.send(from, answer);
         let rivals = granted && self.rules.role() == Role::PreCandidate;
-        if rivals && self.goes_before(view, from) {
-            // Of two that ask at the same time one goes on: else they split the votes of one term after another.
+        if rivals && self.config.guards.rank_slots && self.goes_before(view, from) {
+            // G13: of two that ask at the same time one goes on. Else they split the votes of one term after another.
             self.abandon_round();
             self.election_at = now + self.retry_delay(slowest_rtt(view));
         }
