@@ -113,7 +113,12 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>, recorded: bool) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        trace: Trace,
+        watch: Option<Watch<'a>>,
+        recorded: bool,
+    ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
         if recorded {
             world.record(plan.seed);
@@ -153,6 +158,14 @@ impl<'a> Run<'a> {
     }
 
     fn play(&mut self) {
+        self.play_until_settled();
+        self.phase();
+        self.settle();
+        self.quiet();
+    }
+
+    /// The faults of the plan, and the healing.
+    pub(crate) fn play_until_settled(&mut self) {
         self.world
             .trace
             .add(self.world.now, format_args!("{:?}", self.plan));
@@ -166,9 +179,6 @@ impl<'a> Run<'a> {
         self.run_until(self.began_at + ms(self.plan.heal_at_ms));
         self.heal();
         self.settle();
-        self.phase();
-        self.settle();
-        self.quiet();
     }
 
     /// Runs on, with what the hosts do and with the ends of faults on the way.

@@ -91,6 +91,8 @@ pub struct Checker {
     elected: BTreeMap<Stamp, PeerId>,
     /// The highest term of every epoch that anybody has shown.
     highest: BTreeMap<Epoch, u64>,
+    /// How often somebody began to lead, other than above another record in place.
+    begun: u64,
     /// The campaigns of each (epoch, term), and whether one of them was won.
     terms: BTreeMap<Stamp, (BTreeSet<usize>, bool)>,
 }
@@ -106,6 +108,7 @@ impl Default for Checker {
             pasts: BTreeMap::new(),
             elected: BTreeMap::new(),
             highest: BTreeMap::new(),
+            begun: 0,
             terms: BTreeMap::new(),
         }
     }
@@ -173,6 +176,11 @@ impl Checker {
     pub fn newest_epoch(&self) -> Epoch {
         let newest = self.highest.last_key_value();
         newest.map(|(epoch, _)| epoch.clone()).unwrap_or_default()
+    }
+
+    /// How often somebody began to lead so far. A leader that goes above another record in place leads on.
+    pub fn reigns_begun(&self) -> u64 {
+        self.begun
     }
 
     /// The highest term of an epoch that anybody has ever shown.
@@ -349,6 +357,7 @@ impl Checker {
         life.electorate(seen)?;
         if seen.leads_under != life.led_under.as_ref() {
             if let Some(record) = seen.leads_under {
+                self.begun += u64::from(life.led_under.is_none());
                 let by_votes = life.elected(record, seen.won, &self.granted, self.quorum)?;
                 if by_votes && life.kept {
                     one_elected(&mut self.elected, record)?;

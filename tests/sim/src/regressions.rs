@@ -42,4 +42,17 @@ pub const SEEDS: &[u64] = &[
     1_017_403,
     // A leader that waited for the answers to its farewell was taken for a rival.
     1_005_763,
+    // Found by longer runs of the same time.
+    73_802, 94_477, 96_329,
+    // A part of a side elected along with one that heard the leader of the rest: two votes of three were there before
+    // its objection (P10, P14).
+    68_514, 1_022_360, 1_057_387,
+    // An assignment was tried again for a target that may lead no longer (P6).
+    1_023_868,
+    // A candidate gave up terms while the votes were on their way (P15).
+    1_042_903, 1_054_327,
+    // Two that asked at the same time split the votes, term after term (P10).
+    1_057_846,
+    // A leader measured its slowest answer in the moment in which it went deaf (P13).
+    2_017_703,
 ];

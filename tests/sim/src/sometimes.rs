@@ -89,6 +89,10 @@ counters! {
     failover_messages,
     /// Nodes of these rooms.
     failover_nodes,
+    /// A larger side, led by one leader, met a smaller one.
+    larger_sides,
+    /// In some of these meetings somebody was newly elected before all links were up.
+    larger_sides_excused,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
 }

@@ -19,17 +19,7 @@ impl Raft {
         view: &View,
         target: &PeerId,
     ) -> Result<(), ElectionError> {
-        let eligible = if *target == self.me {
-            self.config.eligible
-        } else {
-            view.voters
-                .get(target)
-                .map(|voter| voter.eligible)
-                .ok_or_else(|| ElectionError::UnknownTarget(target.clone()))?
-        };
-        if !eligible {
-            return Err(ElectionError::IneligibleTarget(target.clone()));
-        }
+        self.check_target(view, target)?;
         if self.config.authority == Authority::LeaderOnly && self.rules.role() != Role::Leader {
             return Err(ElectionError::NotLeader);
         }
@@ -41,6 +31,22 @@ impl Raft {
             return Ok(());
         }
         self.assign(now, view, target, 0);
+        Ok(())
+    }
+
+    /// Whether `target` is here and may lead.
+    fn check_target(&self, view: &View, target: &PeerId) -> Result<(), ElectionError> {
+        let eligible = if *target == self.me {
+            self.config.eligible
+        } else {
+            view.voters
+                .get(target)
+                .map(|voter| voter.eligible)
+                .ok_or_else(|| ElectionError::UnknownTarget(target.clone()))?
+        };
+        if !eligible {
+            return Err(ElectionError::IneligibleTarget(target.clone()));
+        }
         Ok(())
     }
 
@@ -162,10 +168,13 @@ impl Raft {
             // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.
             assignment.unacked.remove(from);
         }
-        if theirs > ours && retries < MAX_ASSIGN_RETRIES && view_has(view, &self.me, &target) {
+        let passed = *record > assignment.record;
+        // The target may have left meanwhile, or may lead no longer.
+        let possible = self.check_target(view, &target).is_ok();
+        if theirs > ours && retries < MAX_ASSIGN_RETRIES && possible {
             self.assignment = None;
             self.assign(now, view, &target, retries + 1);
-        } else if *record > assignment.record {
+        } else if passed {
             self.finish_assignment(AssignOutcome::Superseded);
             self.assignment = None;
             self.go_by_assignment(now, view, record);
@@ -228,8 +237,4 @@ impl Raft {
             }
         }
     }
-}
-
-fn view_has(view: &View, me: &PeerId, peer: &PeerId) -> bool {
-    peer == me || view.voters.contains_key(peer)
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::{ElectionOutput, Following, Raft, Reign, View, Voter};
+use super::{ElectionOutput, Electors, Following, Raft, Reign, View, Voter};
 use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
 use crate::core::election::record::Stamp;
-use crate::core::election::rules::{Role, Tally, votes_needed};
+use crate::core::election::rules::{Campaign, Role, Tally, majority_threshold, votes_needed};
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::ElectionMessage;
+use crate::core::wire::{ElectionMessage, QuorumPolicy};
 
 /// Campaigns.
 impl Raft {
@@ -44,9 +44,56 @@ impl Raft {
         let wait = if alone_with_one {
             MIN_VETO_WINDOW.max(slowest_of(view.voters.values()) * 3)
         } else {
-            self.retry_delay(slowest_rtt(view))
+            self.pre_vote_wait(view)
         };
         self.round_at = Some(now + wait);
+    }
+
+    /// Where a majority alone is not enough, those who have not answered are waited for as long as a single voter
+    /// is (G3).
+    fn pre_vote_wait(&mut self, view: &View) -> Duration {
+        let rtt = slowest_rtt(view);
+        let delay = self.retry_delay(rtt);
+        let open = self.rules.campaign();
+        if open.is_some_and(|open| self.sure_votes(open) > open.needed) {
+            delay.max(MIN_VETO_WINDOW).max(rtt * 3)
+        } else {
+            delay
+        }
+    }
+
+    /// So many pre-votes need no other answer. With a dynamic quorum a majority of those who are linked now is that
+    /// only if it is one of the electors of the last leader: else a bridge between two parts of a room is asked
+    /// along with the smaller part, and that elects although the bridge hears the leader of the larger one.
+    fn sure_votes(&self, open: &Campaign) -> usize {
+        let all = open.electorate.len();
+        match (self.config.quorum, &self.electors) {
+            (QuorumPolicy::Static { .. }, _) | (QuorumPolicy::Dynamic, Electors::Nobody) => {
+                open.needed
+            }
+            (QuorumPolicy::Dynamic, Electors::Of { count, .. }) => {
+                open.needed.max(majority_threshold(*count)).min(all)
+            }
+            (QuorumPolicy::Dynamic, Electors::Unknown) => all,
+        }
+    }
+
+    /// Whether the open round of pre-votes is won, and nobody is left who could object.
+    pub(super) fn is_sure(&self) -> bool {
+        self.rules.campaign().is_some_and(|open| {
+            let answered = open.granted.len() + open.refused.len();
+            self.has_consent()
+                && (open.granted.len() >= self.sure_votes(open)
+                    || answered >= open.electorate.len())
+        })
+    }
+
+    /// Whether a majority consents in the open round of pre-votes. Of one of two that met a third peer that proves
+    /// nothing; it is repeated with all of them.
+    pub(super) fn has_consent(&self) -> bool {
+        let asks = self.rules.role() == Role::PreCandidate;
+        let open = self.rules.campaign().filter(|_| asks);
+        open.is_some_and(|open| open.needed > 1 && open.granted.len() >= open.needed)
     }
 
     /// Campaigns in the next term. With `transfer` leases do not bind: the old leader asked for it.
@@ -106,6 +153,7 @@ impl Raft {
         self.hints.transferred = std::mem::take(&mut self.transfer);
         self.following = Following::None;
         self.has_followed = true;
+        self.electors = Electors::Unknown;
         // Leading goes on across a campaign in place and into an epoch of one's own.
         let window = self.election_timeout_min();
         let reign = self.reign.take();
@@ -146,19 +194,29 @@ impl Raft {
             self.resign(now);
             return;
         }
-        let mut voters = electorate(view);
-        voters.insert(self.me.clone());
-        let same = self
-            .rules
-            .campaign()
-            .is_some_and(|open| open.electorate == voters);
-        if same {
+        if self.asks_the_linked(view) {
             // The same voters are asked again for the same term, so that waiting costs no terms (P15).
             self.request_votes(now, view, Tally::Pending);
         } else {
             let above = self.rules.record().stamp.clone();
             self.reterm(now, view, &above);
         }
+    }
+
+    /// Whether the open round asks exactly those who are linked now.
+    fn asks_the_linked(&self, view: &View) -> bool {
+        let mut voters = electorate(view);
+        voters.insert(self.me.clone());
+        let open = self.rules.campaign();
+        open.is_some_and(|open| open.electorate == voters)
+    }
+
+    /// Whether a candidate that had no majority in time may ask for the same term again. Not for the leader that
+    /// asked it to campaign: that had its time.
+    pub(super) fn may_ask_again(&self, view: &View) -> bool {
+        let open = self.rules.campaign();
+        let unopposed = open.is_some_and(|open| open.refused.is_empty());
+        unopposed && !self.transfer && self.may_campaign() && self.asks_the_linked(view)
     }
 
     /// Stops leading without a successor in sight.

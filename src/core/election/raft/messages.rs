@@ -4,7 +4,7 @@ use super::campaign::{electorate, slowest_rtt};
 use super::standing::millis;
 use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
 use super::{
-    ElectionError, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
+    ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
     MAX_COUNTER_JUMP, Raft, View,
 };
 use crate::core::election::Election;
@@ -164,6 +164,12 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
+        let rivals = granted && self.rules.role() == Role::PreCandidate;
+        if rivals && self.config.guards.rank_slots && self.goes_before(view, from) {
+            // G13: of two that ask at the same time one goes on. Else they split the votes of one term after another.
+            self.abandon_round();
+            self.election_at = now + self.retry_delay(slowest_rtt(view));
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // the fields of one message
@@ -202,9 +208,8 @@ impl Raft {
                     self.take_over(now, view, record);
                     return;
                 }
-                // A round of two that met a third peer proves nothing; it is repeated with all of them.
-                let counts = self.rules.campaign().is_some_and(|open| open.needed > 1);
-                if self.rules.count_pre_vote(round, from, granted) == Tally::Won && counts {
+                self.rules.count_pre_vote(round, from, granted);
+                if self.is_sure() {
                     self.campaign(now, view, false);
                 }
             }
@@ -396,6 +401,15 @@ impl Raft {
             led_ms,
         });
         self.has_followed = true;
+        // The leader is one of both numbers, this node one of the others.
+        let count = view
+            .eligible()
+            .count()
+            .max((weight as usize).saturating_sub(1));
+        self.electors = Electors::Of {
+            leader: from.clone(),
+            count,
+        };
         self.lease_until = now + self.election_timeout_min();
         self.arm_election(now, view);
         let done = self.assignment.as_ref().is_some_and(|assignment| {
@@ -451,9 +465,12 @@ impl Raft {
                 let leader = leader.clone();
                 self.take_over(now, view, record);
                 self.follow(Following::Indirect { leader, until });
+                self.electors = Electors::Unknown;
             }
             _ => {
                 self.lose_leader();
+                // It may have given way to a leader whose side is not known here.
+                self.electors = Electors::Unknown;
                 self.hints.ended = Some(LeaderReason::Resigned);
                 if self.config.guards.succession {
                     self.election_at = now + self.up_to(SUCCESSION_GRACE);
@@ -632,6 +649,10 @@ impl Raft {
             leader: live.id.clone(),
             until,
         });
+        let of = |leader: &PeerId| matches!(&self.electors, Electors::Of { leader: last, .. } if last == leader);
+        if !of(&live.id) {
+            self.electors = Electors::Unknown;
+        }
         self.election_at = until;
         self.grace_until = self.grace_until.max(until);
     }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::guards::Guards;
 use super::record::{Record, Saved, Stamp};
-use super::rules::{Role, Rules};
+use super::rules::{Role, Rules, Tally};
 use super::{
     AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason,
     View, Voter,
@@ -131,6 +131,17 @@ impl Following {
     }
 }
 
+/// Who could elect the last leader, or follow it: a majority of those proves that it leads no majority any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Electors {
+    /// No leader was ever known here.
+    Nobody,
+    /// So many besides `leader`, when it was last heard.
+    Of { leader: PeerId, count: usize },
+    /// The last leader gave way to another, or is only named by others: how many follow it is not known.
+    Unknown,
+}
+
 /// What a leader keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Reign {
@@ -225,6 +236,7 @@ pub struct Raft {
     /// From then on a node that never followed a leader votes (G9).
     grace_until: Time,
     has_followed: bool,
+    electors: Electors,
     /// Whether a peer was ever linked.
     lone: bool,
     /// Whether the host allowed elections again after an assigned leader was lost.
@@ -279,6 +291,7 @@ impl Raft {
             stretch: Duration::ZERO,
             grace_until: now + config.election_timeout_max,
             has_followed: false,
+            electors: Electors::Nobody,
             lone: true,
             released: false,
             auto_election: config.auto_election,
@@ -604,10 +617,17 @@ impl Raft {
     fn round_timeout(&mut self, now: Time, view: &View) {
         self.round_at = None;
         match self.rules.role() {
+            // No rival, as far as known: the answers are only late or lost, and waiting costs no term (P15).
+            Role::Candidate if self.may_ask_again(view) => {
+                self.request_votes(now, view, Tally::Pending);
+            }
             Role::PreCandidate | Role::Candidate => {
+                let consented = self.has_consent();
                 self.rules.step_down();
                 if !self.may_campaign() || !self.can_win(view) {
                     self.arm_election(now, view);
+                } else if consented {
+                    self.campaign(now, view, false);
                 } else {
                     self.seek_election(now, view);
                 }
@@ -664,11 +684,16 @@ impl Raft {
         let leader = self.following.leader();
         let before = view
             .eligible()
-            .filter(|(id, voter)| {
-                Some(*id) != leader && (voter.priority, *id) > (self.config.priority, &self.me)
-            })
+            .filter(|(id, _)| Some(*id) != leader && self.goes_before(view, id))
             .count();
         u32::try_from(before).unwrap_or(u32::MAX)
+    }
+
+    /// Whether `peer` is preferred to this node.
+    fn goes_before(&self, view: &View, peer: &PeerId) -> bool {
+        view.voters
+            .get(peer)
+            .is_some_and(|voter| (voter.priority, peer) > (self.config.priority, &self.me))
     }
 
     fn up_to(&mut self, limit: Duration) -> Duration {

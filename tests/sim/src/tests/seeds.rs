@@ -24,6 +24,10 @@ const DEFAULT_SEEDS: u64 = 5_000;
 const ENOUGH_FOR_RARE: u64 = 5_000;
 /// P18: mean of election messages for each node after a crash, at most.
 const MESSAGES_PER_FAILOVER: u64 = 10;
+/// What P10 excuses happens by chance; the rarer the better.
+/// One of so many, at most: see `parts_and_meets`.
+const EXCUSED: u64 = 20;
+const MAY_NEVER_HAPPEN: [&str; 1] = ["larger_sides_excused"];
 /// Every so many runs, one is repeated: it must do the same (P17).
 const REPEATED: u64 = 50;
 /// Lines of a failing run that are shown.
@@ -71,6 +75,17 @@ fn report(plan: &Plan, name: &str, reduce: bool) -> String {
         small.to_line()
     );
     text
+}
+
+/// P18: the mean over all runs.
+fn is_frugal(messages: u64, nodes: u64) -> bool {
+    messages <= MESSAGES_PER_FAILOVER * nodes
+}
+
+#[test]
+fn more_messages_than_a_failover_may_take_are_seen() {
+    assert!(is_frugal(10 * 7, 7));
+    assert!(!is_frugal(10 * 7 + 1, 7));
 }
 
 /// What all runs together were.
@@ -214,7 +229,7 @@ fn simulations_keep_the_properties() {
         let table = tally.sometimes.table();
         let never: Vec<&str> = table
             .iter()
-            .filter(|(_, count)| *count == 0)
+            .filter(|(name, count)| *count == 0 && !MAY_NEVER_HAPPEN.contains(name))
             .map(|(name, _)| *name)
             .collect();
         assert!(never.is_empty(), "never happened: {never:?}");
@@ -222,10 +237,16 @@ fn simulations_keep_the_properties() {
             tally.sometimes.failover_messages,
             tally.sometimes.failover_nodes,
         );
-        assert!(
-            messages <= MESSAGES_PER_FAILOVER * nodes,
-            "P18: {messages} election messages in rooms of {nodes} nodes together"
+        let text = format!("P18: {messages} election messages in rooms of {nodes} nodes together");
+        assert!(is_frugal(messages, nodes), "{text}");
+        let (met, excused) = (
+            tally.sometimes.larger_sides,
+            tally.sometimes.larger_sides_excused,
         );
+        let text = format!(
+            "of {met} larger sides that met another, {excused} need not keep their leaders"
+        );
+        assert!(excused * EXCUSED <= met, "{text}");
     }
 }
 

@@ -40,7 +40,8 @@ impl World {
         self.leading.iter().copied().collect()
     }
 
-    /// The one leader that every running node shows, if there is one and it runs.
+    /// The one leader that every running node shows, if there is one and it runs. Whoever has said farewell is out
+    /// of the room: others do not tell it anything any more, and it may wait for somebody's answer for a while.
     pub fn agreed(&self) -> Option<usize> {
         if self.leading.len() != 1 {
             return None;
@@ -48,8 +49,8 @@ impl World {
         let leader = *self.leading.first()?;
         let id = &self.slots[leader].id;
         let shown = |slot: &Slot| {
-            let node = slot.process.as_ref().map(|process| &process.node);
-            node.is_none_or(|node| node.leader() == Some(id))
+            let process = slot.process.as_ref().filter(|process| !process.leaving);
+            process.is_none_or(|process| process.node.leader() == Some(id))
         };
         self.slots.iter().all(shown).then_some(leader)
     }

@@ -277,15 +277,20 @@ impl Group {
                 return;
             };
             self.said.push((from.clone(), to.clone(), said.clone()));
-            let linked = self
-                .members
-                .get(&to)
-                .is_some_and(|one| one.view.voters.contains_key(&from));
-            if linked && !self.cut.contains(&(from.clone(), to.clone())) {
-                self.hear(to.as_str(), from.as_str(), said);
-            }
+            self.arrives(from, to, said);
         }
         panic!("they never stop talking");
+    }
+
+    /// A message arrives, unless it is cut off.
+    fn arrives(&mut self, from: PeerId, to: PeerId, said: Said) {
+        let linked = self
+            .members
+            .get(&to)
+            .is_some_and(|one| one.view.voters.contains_key(&from));
+        if linked && !self.cut.contains(&(from.clone(), to.clone())) {
+            self.hear(to.as_str(), from.as_str(), said);
+        }
     }
 
     /// Takes what was said so far, undelivered.

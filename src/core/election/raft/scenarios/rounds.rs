@@ -130,7 +130,7 @@ fn deliver_pre_votes(group: &mut Group) {
             return;
         };
         let (from, to, said) = group.queue.remove(index).expect("just found");
-        group.hear(to.as_str(), from.as_str(), said);
+        group.arrives(from, to, said);
     }
 }
 
@@ -175,12 +175,15 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     group.elect("a");
     group.wait(MIN);
     group.dies("a", &Gone::Silent);
+    // Neither hears the other's question, so that neither lets the other go first.
+    group.cut("b", "c");
     group.times_out("b");
     group.times_out("c");
     deliver_pre_votes(&mut group);
     for name in ["b", "c"] {
         assert_eq!((group.role(name), group.term(name)), (Role::Candidate, 2));
     }
+    group.mend();
     // d hears b first, and e hears c.
     group.cut("b", "e");
     group.cut("c", "d");

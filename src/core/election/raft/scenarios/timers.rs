@@ -201,6 +201,13 @@ fn r20_a_candidate_that_nobody_answers_begins_a_new_election() {
     let began = group.now;
     group.times_out("m");
     assert!(group.now.since(began) < MAX);
+    // The answers may only be late or lost: it asks the same voters again, for the same term.
+    assert_eq!((group.role("m"), group.term("m")), (Role::Candidate, 1));
+    let asked: Vec<PeerId> = group.take_said().into_iter().map(|(_, to, _)| to).collect();
+    assert_eq!(asked, ["a", "b", "c", "d"].map(id));
+    // A voter that is lost, or one that refuses, can cost it the term.
+    group.loses("m", "d", Gone::Silent);
+    group.times_out("m");
     assert_eq!((group.role("m"), group.term("m")), (Role::PreCandidate, 1));
     group.answers("m", "a", true);
     group.answers("m", "b", true);

@@ -2,6 +2,7 @@
 
 mod durable;
 mod quorum;
+mod rounds;
 
 use super::*;
 use crate::core::election::record::Stamp;

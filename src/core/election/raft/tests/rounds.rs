@@ -1,0 +1,260 @@
+//! When a round of pre-votes or votes is won, repeated or left to another.
+
+use super::*;
+use crate::core::election::rules::Role;
+use crate::core::wire::LiveLeader;
+
+/// A node "m" that decides; the test plays the others.
+struct Asker {
+    raft: Raft,
+    view: View,
+    now: Time,
+}
+
+impl Asker {
+    fn linked_to(peers: &[&str]) -> Self {
+        let Voting { raft, .. } = Voting::new();
+        let mut view = View::default();
+        for (number, name) in peers.iter().enumerate() {
+            let voter = Voter {
+                incarnation: life(number as u64),
+                eligible: true,
+                priority: 0,
+                rtt: None,
+            };
+            view.voters.insert(id(name), voter);
+        }
+        let raft = Raft::new(id("m"), life(9), raft.config, 7, at(0));
+        let now = at(10_000);
+        Self { raft, view, now }
+    }
+
+    /// The same as a follower of "leader", which says how many voters follow it.
+    fn led(peers: &[&str], weight: u32) -> Self {
+        let mut asker = Self::linked_to(&[peers, &["leader"]].concat());
+        let record = Record {
+            leader: Some(id("leader")),
+            ..Record::undecided(stamp(1))
+        };
+        asker.feed(ElectionInput::Pulse {
+            from: id("leader"),
+            pulse: Pulse::Leads {
+                record,
+                weight,
+                led_ms: 0,
+                election_timeout_min_ms: 1500,
+            },
+        });
+        asker
+    }
+
+    fn feed(&mut self, input: ElectionInput) {
+        self.raft
+            .handle(self.now, &self.view, input)
+            .expect("no violation");
+    }
+
+    fn loses(&mut self, peers: &[&str]) {
+        for name in peers {
+            let voter = self.view.voters.remove(&id(name)).expect("it was linked");
+            self.feed(ElectionInput::PeerDown {
+                peer: id(name),
+                incarnation: voter.incarnation,
+                why: Gone::Silent,
+            });
+        }
+    }
+
+    /// The next of its deadlines.
+    fn waits(&mut self) {
+        self.now = self.raft.next_deadline().expect("a timer runs");
+        self.feed(ElectionInput::Tick);
+    }
+
+    /// Its election timer fires, after its grace.
+    fn times_out(&mut self) {
+        for _ in 0..3 {
+            self.waits();
+            if self.role() != Role::Follower {
+                return;
+            }
+        }
+        panic!("no round begins");
+    }
+
+    fn role(&self) -> Role {
+        self.raft.rules().role()
+    }
+
+    /// An answer to the open round.
+    fn hears(&mut self, voter: &str, granted: bool, live: Option<LiveLeader>) {
+        let rules = self.raft.rules();
+        let round = rules.campaign().expect("a round is open").round;
+        let record = rules.record().clone();
+        let (from, stamp) = (id(voter), record.stamp.clone());
+        let voter = from.clone();
+        let message = if rules.role() == Role::PreCandidate {
+            ElectionMessage::PreVoteResponse {
+                round,
+                voter,
+                granted,
+                record,
+                live,
+            }
+        } else {
+            ElectionMessage::VoteResponse {
+                round,
+                voter,
+                granted,
+                record,
+                live,
+            }
+        };
+        self.feed(ElectionInput::Message {
+            from,
+            stamp,
+            message,
+        });
+    }
+
+    fn is_asked_by(&mut self, peer: &str) {
+        let from = id(peer);
+        let stamp = self.raft.record().stamp.clone();
+        let message = ElectionMessage::PreVoteRequest {
+            round: 1,
+            candidate: from.clone(),
+            term: stamp.term + 1,
+        };
+        self.feed(ElectionInput::Message {
+            from,
+            stamp,
+            message,
+        });
+    }
+}
+
+fn living(leader: &str) -> LiveLeader {
+    LiveLeader {
+        id: id(leader),
+        incarnation: life(2),
+        weight: 4,
+        led_ms: 9000,
+        rest_ms: 1400,
+    }
+}
+
+#[test]
+fn a_small_part_of_a_side_waits_for_the_one_that_still_hears_the_leader() {
+    // Five voters; this one lost the leader and half of the others.
+    let part = || {
+        let mut asker = Asker::led(&["a", "b", "c"], 5);
+        asker.loses(&["c", "leader"]);
+        asker.times_out();
+        assert_eq!(asker.role(), Role::PreCandidate);
+        asker.hears("a", true, None);
+        assert_eq!(asker.role(), Role::PreCandidate, "two of three is not sure");
+        asker
+    };
+    let mut objected = part();
+    objected.hears("b", false, Some(living("leader")));
+    assert_eq!(objected.role(), Role::Follower);
+    assert_eq!(objected.raft.leader(), Some(&id("leader")));
+    // Who refuses without a leader, and who says nothing, does not object.
+    let mut refused = part();
+    refused.hears("b", false, None);
+    assert_eq!(refused.role(), Role::Candidate);
+    let mut silent = part();
+    let asked = silent.now;
+    silent.waits();
+    assert_eq!(silent.role(), Role::Candidate);
+    assert!(silent.now.since(asked) >= UNKNOWN_RTT * 3);
+}
+
+#[test]
+fn after_a_crash_a_majority_of_those_who_are_left_needs_nobody_else() {
+    let mut asker = Asker::led(&["a", "b", "c"], 5);
+    asker.loses(&["leader"]);
+    asker.times_out();
+    asker.hears("a", true, None);
+    assert_eq!(asker.role(), Role::PreCandidate);
+    asker.hears("b", true, None);
+    assert_eq!(asker.role(), Role::Candidate);
+}
+
+#[test]
+fn where_the_leader_gave_way_everybody_is_asked() {
+    let mut asker = Asker::led(&["a", "b"], 2);
+    let record = asker.raft.record().clone();
+    asker.feed(ElectionInput::Pulse {
+        from: id("leader"),
+        pulse: Pulse::Follows {
+            record,
+            live: false,
+        },
+    });
+    asker.times_out();
+    asker.hears("leader", true, None);
+    asker.hears("a", true, None);
+    assert_eq!(asker.role(), Role::PreCandidate, "three of four");
+    asker.hears("b", false, Some(living("z")));
+    assert_eq!(asker.raft.leader(), Some(&id("z")));
+}
+
+#[test]
+fn of_two_that_ask_at_the_same_time_the_preferred_one_goes_on() {
+    for (rival, goes_on) in [("a", true), ("z", false)] {
+        let mut asker = Asker::linked_to(&["a", "b", "z"]);
+        asker.times_out();
+        assert_eq!(asker.role(), Role::PreCandidate);
+        asker.is_asked_by(rival);
+        assert_eq!(asker.role() == Role::PreCandidate, goes_on, "{rival}");
+        // It asks again if nothing comes of that.
+        asker.times_out();
+        assert_eq!(asker.role(), Role::PreCandidate, "{rival}");
+    }
+}
+
+#[test]
+fn votes_that_come_late_are_of_the_same_term() {
+    let mut asker = Asker::linked_to(&["a", "b", "c"]);
+    asker.times_out();
+    asker.hears("a", true, None);
+    asker.hears("b", true, None);
+    assert_eq!(asker.role(), Role::Candidate);
+    for _ in 0..3 {
+        asker.waits();
+        assert_eq!(
+            (asker.role(), asker.raft.record().term()),
+            (Role::Candidate, 1)
+        );
+    }
+    asker.hears("a", true, None);
+    asker.hears("b", true, None);
+    assert_eq!(
+        (asker.role(), asker.raft.record().term()),
+        (Role::Leader, 1)
+    );
+}
+
+#[test]
+fn an_assignment_is_not_repeated_for_a_target_that_may_lead_no_longer() {
+    let mut asker = Asker::linked_to(&["a"]);
+    asker.feed(ElectionInput::SetLeader { target: id("m") });
+    let ours = asker.raft.record().clone();
+    asker.feed(ElectionInput::SetEligible(false));
+    let mut record = ours.clone();
+    record.stamp.epoch.override_seq += 1;
+    record.stamp.epoch.assigner = Some(id("a"));
+    let from = id("a");
+    asker.feed(ElectionInput::Message {
+        stamp: record.stamp.clone(),
+        message: ElectionMessage::LeaderAssignAck {
+            seq: 1,
+            accepted: false,
+            record: record.clone(),
+        },
+        from,
+    });
+    assert_eq!((asker.role(), asker.raft.leader()), (Role::Follower, None));
+    assert_eq!(*asker.raft.record(), record);
+}
