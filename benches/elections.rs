@@ -178,6 +178,22 @@ impl Room {
         world
     }
 
+    /// Waits for a whole room. Where packets get lost a dial may fail; its host tries again.
+    fn form(&self, world: &mut World) {
+        for _ in 0..PATIENCE.as_secs() {
+            let formed = wait(world, Duration::from_secs(2), |world| {
+                world.settled().is_some() && world.is_mesh()
+            });
+            if formed.is_some() {
+                return;
+            }
+            for slot in 1..self.nodes {
+                world.connect(slot, 0);
+            }
+        }
+        panic!("no room of {self:?}: {}", world.describe());
+    }
+
     /// A room in which everybody is linked and has gone by one leader for a while.
     fn settled(&self, seed: u64) -> World {
         let mut world = self.empty(seed);
@@ -185,10 +201,7 @@ impl Room {
             world.start(slot);
             world.connect(slot, 0);
         }
-        let formed = wait(&mut world, PATIENCE * 2, |world| {
-            world.settled().is_some() && world.is_mesh()
-        });
-        assert!(formed.is_some(), "seed {seed}: no room of {self:?}");
+        self.form(&mut world);
         let interval = self.timers.millis[0];
         let rest = Duration::from_millis(6 * interval + world.rng.random_range(0..interval));
         run(&mut world, rest);
@@ -267,8 +280,10 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
         let mut world = room.settled(seed);
         let mut seen = Vec::new();
         for _ in 0..crashes {
+            // With losses somebody may just have missed the leader for too long.
+            wait(&mut world, PATIENCE, |world| world.agreed().is_some());
             let Some(leader) = world.agreed() else {
-                break;
+                panic!("seed {seed}: nobody leads {room:?}");
             };
             let (term, messages) = (world.term(leader), world.election_messages);
             world.crash(leader);
@@ -360,7 +375,9 @@ impl Report {
 
     fn skips(&self, room: &Room) -> bool {
         let described = room.describe();
-        self.row.as_ref().is_some_and(|row| !described.contains(row))
+        self.row
+            .as_ref()
+            .is_some_and(|row| !described.contains(row))
     }
 
     fn line(&mut self, line: &str) {
