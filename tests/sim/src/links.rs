@@ -23,8 +23,10 @@ use crate::world::{Happening, World};
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// A dial that the host asked for fails after this.
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Losses of one packet, at most.
+/// Losses that hold up one message, at most.
 const MAX_LOSSES: u32 = 5;
+/// How long an acknowledgement may wait for another packet to go with (QUIC's default).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// The end that dialled, and the one that accepted.
 const DIALLER: usize = 0;
@@ -194,23 +196,88 @@ impl World {
         (self.settings.delay.1 + slowest) * 2
     }
 
-    /// What losses add to the trip of one packet: it is sent again after a probe timeout, which doubles
-    /// (RFC 9002 section 6.2), here of a round trip and its eighth, or of 25 ms more than that.
+    /// What has been sent and is not lost has arrived by then.
+    fn under_way(&self) -> Time {
+        self.now + self.max_rtt() / 2
+    }
+
+    /// The mean round trip.
+    fn round_trip(&self) -> Duration {
+        self.settings.delay.0 + self.settings.delay.1
+    }
+
+    /// How long a packet goes unacknowledged before quinn probes (RFC 9002 section 6.2.1): a round trip, four
+    /// times its mean deviation, and the longest delay of an acknowledgement.
+    fn probe_timeout(&self) -> Duration {
+        let (least, most) = self.settings.delay;
+        let spread = most.saturating_sub(least);
+        self.round_trip() + spread * 4 / 3 + MAX_ACK_DELAY
+    }
+
+    /// Whether a packet arrives and its acknowledgement does, too.
+    fn is_acknowledged(&mut self) -> bool {
+        let both = (1.0 - self.stream_loss) * (1.0 - self.stream_loss);
+        self.rng.random_bool(both)
+    }
+
+    /// What losses add to the trip of one message. quinn's probes, two at a time, carry no stream data: what is
+    /// missing goes out again when one of them is acknowledged. Until one is, the timeout doubles.
     fn retransmissions(&mut self) -> Duration {
         let mut waits = Duration::ZERO;
-        if self.stream_loss > 0.0 {
-            let rtt = self.settings.delay.1 * 2;
-            let mut timeout = (rtt * 9 / 8).max(rtt + Duration::from_millis(25));
-            for _ in 0..MAX_LOSSES {
-                if !self.rng.random_bool(self.stream_loss) {
-                    break;
-                }
-                self.sometimes.packets_lost += 1;
-                waits += timeout;
+        let mut losses = 0;
+        while self.stream_loss > 0.0
+            && losses < MAX_LOSSES
+            && self.rng.random_bool(self.stream_loss)
+        {
+            losses += 1;
+            self.sometimes.packets_lost += 1;
+            let mut timeout = self.probe_timeout();
+            waits += timeout;
+            while losses < MAX_LOSSES && !self.is_acknowledged() && !self.is_acknowledged() {
+                losses += 1;
                 timeout *= 2;
+                waits += timeout;
             }
+            waits += self.round_trip();
         }
         waits
+    }
+
+    /// A new packet is a probe for what is missing before it: when it is acknowledged, that goes out again at
+    /// once. If it never is, the probe timeout has begun anew.
+    fn probe_the_missing(&mut self, id: u64, from: usize, one_way: Duration) {
+        let under_way = self.under_way();
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let last = link.pipes[from].items.back();
+        if last.is_none_or(|(due, _)| *due <= under_way) {
+            return;
+        }
+        let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
+        let cut = self.is_cut(sender, receiver) || self.is_cut(receiver, sender);
+        let acknowledged = !cut && self.is_acknowledged();
+        let known = if acknowledged {
+            MAX_ACK_DELAY
+        } else {
+            self.probe_timeout()
+        };
+        let again = self.now + known + self.round_trip() + one_way + self.retransmissions();
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let pipe = &mut link.pipes[from];
+        for (due, _) in pipe.items.iter_mut().filter(|(due, _)| *due > under_way) {
+            *due = if acknowledged {
+                again.min(*due)
+            } else {
+                again.max(*due)
+            };
+        }
+        if let Some((last, _)) = pipe.items.back() {
+            pipe.last = Some(*last);
+        }
+        self.at(again, Happening::Wire(Wire::Deliver { link: id, from }));
     }
 
     /// When something last arrived at `to` on its present link with `from`.
@@ -628,6 +695,9 @@ impl World {
         } else {
             self.delay(other, one)
         };
+        if self.stream_loss > 0.0 {
+            self.probe_the_missing(id, from, delay);
+        }
         let delay = delay + self.retransmissions();
         let now = self.now;
         let Some(link) = self.links.get_mut(&id) else {

@@ -122,16 +122,19 @@ impl World {
         }
     }
 
-    /// A process ended: its dials with it; its links are gone at its end.
+    /// A process ended: its dials with it; its links are gone at its end, and nobody sends again what was lost.
     pub fn forget_ends_of(&mut self, slot: usize) {
         let life = self.slots[slot].life;
         self.dials
             .retain(|_, dial| dial.from != slot || dial.life != life);
+        let under_way = self.under_way();
         let mut touched = Vec::new();
         for (id, link) in &mut self.links {
             for end in [DIALLER, ACCEPTOR] {
                 if link.slots[end] == slot && link.lives[end] == life {
                     link.ended[end] = true;
+                    let items = &mut link.pipes[end].items;
+                    items.retain(|(due, _)| *due <= under_way);
                     touched.push(*id);
                 }
             }
