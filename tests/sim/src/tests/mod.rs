@@ -3,6 +3,7 @@
 mod bad_members;
 mod explorer;
 mod found;
+mod gossip;
 mod guards;
 mod guards_explored;
 mod laboratory;
