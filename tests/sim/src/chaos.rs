@@ -116,7 +116,12 @@ pub(crate) const fn ms(millis: u64) -> Duration {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, trace: Trace, watch: Option<Watch<'a>>, recorded: bool) -> Self {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        trace: Trace,
+        watch: Option<Watch<'a>>,
+        recorded: bool,
+    ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
         if recorded {
             world.record(plan.seed);

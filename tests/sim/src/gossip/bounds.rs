@@ -316,25 +316,26 @@ impl Run<'_> {
         }
         self.world.calm_since = Some(self.world.now + ms(400));
         self.links_are_up();
-        let from = self.world.now;
-        let bound = self.alive() / 2 + self.trip() * 2;
-        // While some links are up and others are not yet, one that sees no leader may lead, too.
-        let left = |run: &Self| run.lowest(run.world.led.iter().copied());
-        self.within(
-            "heal",
-            from,
-            bound,
-            "not the lowest leader is left",
-            |run| left(run).is_none_or(|left| run.world.leaders() == [left]),
-        );
-        let bound = bound + self.trip();
-        self.within("heal", from, bound, "not all show it", |run| {
-            run.is_led(&run.world.running())
-        });
+        self.lowest_is_left("heal");
         let led = self.world.led.len();
         let counts = &mut self.world.gossip;
         counts.losers_of_a_cut += before.len().saturating_sub(1) as u64;
         counts.leaders_between_links += led.saturating_sub(before.len()) as u64;
+    }
+
+    /// Links are up: of all who have led since [`World::led`](crate::world::World) was set the lowest is left, and
+    /// all show it. While some links were up and others were not yet, one that saw no leader may have led, too.
+    fn lowest_is_left(&mut self, property: &'static str) {
+        let from = self.world.now;
+        let bound = self.alive() / 2 + self.trip() * 2;
+        self.within(property, from, bound, "not the lowest is left", |run| {
+            let left = run.lowest(run.world.led.iter().copied());
+            left.is_none_or(|left| run.world.leaders() == [left])
+        });
+        let bound = bound + self.trip();
+        self.within(property, from, bound, "not all show it", |run| {
+            run.is_led(&run.world.running())
+        });
     }
 
     /// Nothing but a declaration counts: whether a leader crashes or says farewell, the last one may fall into a
@@ -481,12 +482,7 @@ impl Run<'_> {
         self.world.connect(joiner, contact);
         self.world.calm_since = Some(self.world.now + ms(400));
         self.links_are_up();
-        let from = self.world.now;
-        let bound = self.alive() / 2 + self.trip() * 2;
-        self.within("join", from, bound, "another leads", |run| {
-            let left = run.lowest(run.world.led.iter().copied());
-            run.world.leaders() == left.into_iter().collect::<Vec<_>>()
-        });
+        self.lowest_is_left("join");
         if self.world.violation.is_some() {
             return;
         }
@@ -536,3 +532,6 @@ fn cut_up(places: &[usize], rng: &mut impl Rng) -> Vec<Vec<usize>> {
     }
     parts
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,3 +147,44 @@ impl World {
         counts.leaders_shown_in_turn += u64::from(outputs.iter().any(shown_again));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use meta_mystia_network::core::node::{Command, Input};
+    use meta_mystia_network::core::time::Duration;
+    use meta_mystia_network::core::wire::Strategy;
+
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// What a host asks for in vain, with the answer that the world was given.
+    fn asked(answer: &Result<(), CommandError>, changed: bool) -> Option<&'static str> {
+        let settings = Settings {
+            strategy: Strategy::Gossip {
+                strict_lowest: true,
+            },
+            ..Settings::default()
+        };
+        let mut world = World::new(1, 1, settings, Trace::off());
+        world.start(0);
+        world.run_for(Duration::from_secs(10));
+        let node = world.node(0).expect("it runs");
+        let input = Input::Command(Command::SetPriority(7));
+        let mut before = Glance::before(node, &input).expect("it elects by gossip");
+        if changed {
+            before.all = before.all.map(|all| all + "?");
+        }
+        world.check_gossip(0, &before, &[], answer);
+        world.violation.map(|violation| violation.property)
+    }
+
+    #[test]
+    fn an_order_that_only_votes_can_carry_out_must_be_refused_and_change_nothing() {
+        let refused = CommandError::Election(ElectionError::NotSupported { strategy: "gossip" });
+        assert_eq!(asked(&Err(refused.clone()), false), None);
+        assert_eq!(asked(&Err(refused), true), Some("refused"));
+        assert_eq!(asked(&Ok(()), false), Some("refused"));
+        assert_eq!(asked(&Err(CommandError::NotLeader), false), Some("refused"));
+    }
+}
