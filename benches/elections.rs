@@ -4,7 +4,7 @@
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
-//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, handovers, ...
+//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, handovers, ..., gossip
 //! cargo bench --bench elections -- --only failovers --row "20 % loss"  # the rows of crashes with that in their name
 //! cargo bench --bench elections -- --write docs/elections.md       # puts them between the marks of that file
 //! ```
@@ -25,8 +25,13 @@ use rand::Rng;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
 
+#[path = "elections/gossip.rs"]
+mod gossip;
+
 const BEGIN: &str = "<!-- figures: begin -->";
 const END: &str = "<!-- figures: end -->";
+/// How a section of the figures begins.
+const TITLE: &str = "### ";
 /// A room that has not agreed after this has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How finely times are read.
@@ -55,13 +60,14 @@ fn main() -> ExitCode {
     }
     let mut report = Report::new(quick, row);
     type Part = fn(&mut Report);
-    let parts: [(&str, Part); 6] = [
+    let parts: [(&str, Part); 7] = [
         ("failovers", Report::failovers),
         ("spread", Report::spread),
         ("handovers", Report::handovers),
         ("heals", Report::heals),
         ("stability", Report::stability),
         ("hour", Report::an_hour),
+        ("gossip", gossip::part),
     ];
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let mut known = false;
@@ -81,7 +87,7 @@ fn main() -> ExitCode {
     }
     println!("{}", report.text);
     if let Some(path) = write
-        && let Err(error) = put(&path, &report.text)
+        && let Err(error) = put(&path, &report.text, only.is_some())
     {
         eprintln!("{path}: {error}");
         return ExitCode::FAILURE;
@@ -93,13 +99,51 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Replaces what is between the marks of a file.
-fn put(path: &str, text: &str) -> Result<(), String> {
+/// Replaces what is between the marks of a file; only the sections of those titles, where one part was made.
+fn put(path: &str, text: &str, one_part: bool) -> Result<(), String> {
     let old = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let (head, rest) = old.split_once(BEGIN).ok_or(format!("{BEGIN} is missing"))?;
-    let (_, tail) = rest.split_once(END).ok_or(format!("{END} is missing"))?;
+    let (before, tail) = rest.split_once(END).ok_or(format!("{END} is missing"))?;
+    let text = if one_part && !text.trim_start().starts_with(TITLE) {
+        return Err("this part is a row of another's table: write them together".into());
+    } else if one_part {
+        merged(before.trim(), text.trim())
+    } else {
+        text.to_owned()
+    };
     let new = format!("{head}{BEGIN}\n\n{text}\n{END}{tail}");
     std::fs::write(path, new).map_err(|error| error.to_string())
+}
+
+/// The old sections, those replaced that are among the new ones; what is new comes last.
+fn merged(old: &str, new: &str) -> String {
+    let sections = |text: &str| -> Vec<String> {
+        let mut sections = vec![String::new()];
+        for line in text.lines() {
+            if line.starts_with(TITLE) {
+                sections.push(String::new());
+            }
+            if let Some(section) = sections.last_mut() {
+                section.push_str(line);
+                section.push('\n');
+            }
+        }
+        sections
+    };
+    let title = |section: &str| section.lines().next().unwrap_or_default().to_owned();
+    let mut all = sections(old);
+    for section in sections(new) {
+        if !section.starts_with(TITLE) {
+            continue;
+        }
+        let same = |other: &&mut String| title(other) == title(&section);
+        match all.iter_mut().find(same) {
+            Some(other) => *other = section,
+            None => all.push(section),
+        }
+    }
+    let all: Vec<&str> = all.iter().map(|section| section.trim()).collect();
+    format!("{}\n", all.join("\n\n").trim())
 }
 
 /// A kind of room.

@@ -69,7 +69,7 @@ impl Run<'_> {
     }
 
     /// Places whose peers run and may lead.
-    fn voters(&self) -> Vec<usize> {
+    pub(crate) fn voters(&self) -> Vec<usize> {
         let may = |slot: &usize| {
             let process = self.world.slots[*slot].process.as_ref();
             process.is_some_and(|process| process.eligible)
@@ -93,7 +93,7 @@ impl Run<'_> {
     }
 
     /// Runs until `done`, and reports what took longer than `bound` from `from` on.
-    fn within(
+    pub(crate) fn within(
         &mut self,
         property: &'static str,
         from: Time,
@@ -222,7 +222,7 @@ impl Run<'_> {
         shown.len() == 1 && shown.contains(&Some(&self.world.slots[leader].id))
     }
 
-    fn come_back(&mut self, slot: usize) {
+    pub(crate) fn come_back(&mut self, slot: usize) {
         if self.world.violation.is_some() {
             return;
         }
@@ -487,7 +487,7 @@ impl Run<'_> {
         self.leads_still("P14", leader);
     }
 
-    fn forget_told(&mut self) {
+    pub(crate) fn forget_told(&mut self) {
         for slot in &mut self.world.slots {
             slot.told.clear();
         }

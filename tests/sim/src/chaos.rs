@@ -14,6 +14,7 @@ use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
+use crate::gossip::Counts;
 use crate::plan::{Plan, Step, Who};
 use crate::record::{Recorder, Section};
 use crate::sometimes::Sometimes;
@@ -43,6 +44,7 @@ pub struct Outcome {
     /// Over everything that happened (P17).
     pub hash: u64,
     pub sometimes: Sometimes,
+    pub gossip: Counts,
     pub size: usize,
 }
 
@@ -81,6 +83,7 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
         ended_at: run.world.now,
         hash: run.world.hash.value(),
         sometimes: run.world.sometimes,
+        gossip: run.world.gossip,
         trace: run.world.trace,
         size: run.plan.size,
     };
@@ -178,6 +181,9 @@ impl<'a> Run<'a> {
         }
         self.run_until(self.began_at + ms(self.plan.heal_at_ms));
         self.heal();
+        if let Some(gossip) = &self.plan.gossip {
+            return self.gossip_ends(gossip);
+        }
         self.settle();
     }
 
@@ -584,7 +590,7 @@ impl<'a> Run<'a> {
 
 impl Run<'_> {
     /// Where every member's word counts, all go by one limit whom its leader can reach.
-    fn same_limit(&mut self) {
+    pub(crate) fn same_limit(&mut self) {
         let running = self.world.running().into_iter();
         let limits: BTreeSet<u32> = running
             .filter_map(|slot| self.world.node(slot).map(Node::max_peers))

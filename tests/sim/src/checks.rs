@@ -13,6 +13,8 @@ use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Event, LeftReason, Output};
 use meta_mystia_network::core::wire::{ElectionMessage, Message, QuorumPolicy};
 
+pub mod gossip;
+
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
@@ -71,6 +73,8 @@ struct Life {
     released: bool,
     /// Whether what it says survives it: the quorum is static.
     kept: bool,
+    /// What it did last, where gossip elects.
+    gossip: gossip::Past,
 }
 
 /// See the module's text.
@@ -154,6 +158,7 @@ impl Checker {
                 round: 0,
                 released: false,
                 kept,
+                gossip: gossip::Past::default(),
             },
         );
     }

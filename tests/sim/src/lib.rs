@@ -10,6 +10,7 @@ pub mod checks;
 pub mod clock;
 pub mod explorer;
 pub mod fingerprint;
+pub mod gossip;
 pub mod links;
 pub mod page;
 pub mod plan;

@@ -13,6 +13,7 @@ use meta_mystia_network::core::time::Duration;
 use meta_mystia_network::core::wire::{Authority, MergePolicy, QuorumPolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
+use crate::gossip::GossipRules;
 use crate::world::Settings;
 
 /// Whom a fault meets.
@@ -157,6 +158,9 @@ pub struct Plan {
     /// When all faults end.
     pub heal_at_ms: u64,
     pub phase: Phase,
+    /// Where the room elects by gossip: how, and its trial, which takes the place of `phase`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gossip: Option<GossipRules>,
     /// Guards that do not hold; only in experiments, and not written down.
     #[serde(skip)]
     pub guards: Guards,
@@ -280,6 +284,9 @@ impl Plan {
             settings.election_timeout_min = ms(600);
             settings.election_timeout_max = ms(1200);
         }
+        if let Some(gossip) = &self.gossip {
+            gossip.apply(&mut settings);
+        }
         settings
     }
 
@@ -371,6 +378,7 @@ impl Draw {
             steps: std::mem::take(&mut self.steps),
             heal_at_ms,
             phase: self.pick(&PHASES),
+            gossip: None,
             guards: Guards::ALL,
         }
     }

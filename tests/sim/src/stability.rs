@@ -10,7 +10,7 @@ use meta_mystia_network::core::election::rules::majority_threshold;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{MergePolicy, QuorumPolicy};
+use meta_mystia_network::core::wire::{MergePolicy, QuorumPolicy, Strategy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -60,8 +60,11 @@ impl Stability {
     pub fn new(settings: &Settings, silence_is_told: bool) -> Self {
         Self {
             // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
-            // told that a leader's process ended, although it lives, goes by that (G3).
-            applies: settings.merge == MergePolicy::LargestSide && silence_is_told,
+            // told that a leader's process ended, although it lives, goes by that (G3). A leader of gossip makes
+            // way for a lower one.
+            applies: settings.merge == MergePolicy::LargestSide
+                && silence_is_told
+                && settings.strategy == Strategy::Raft,
             fixed: match settings.quorum {
                 QuorumPolicy::Dynamic => 0,
                 QuorumPolicy::Static { voters } => voters as usize,

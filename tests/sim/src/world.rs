@@ -3,6 +3,7 @@
 //! Every random choice comes from the one generator, so that a seed decides a run.
 
 mod disk;
+mod gossip;
 mod shown;
 
 use std::cmp::{Ordering, Reverse};
@@ -23,11 +24,14 @@ use meta_mystia_network::core::node::{
 };
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::{Authority, MergePolicy, Message, QuorumPolicy, RoomPolicy};
+use meta_mystia_network::core::wire::{
+    Authority, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
+};
 
 use crate::checks::{Checker, Seen, Violation};
 use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
+use crate::gossip::{Counts, Glance};
 use crate::links::{Link, Pending, Wire};
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
@@ -62,6 +66,11 @@ pub struct Process {
     disk_done_at: Time,
     /// The shortest election timeout by which it leads, as it last said.
     pub election_timeout_min: Option<Duration>,
+    /// Whether its host lets it propose itself, where that is asked for.
+    pub auto: bool,
+    /// When it started, and whether it has proposed itself or found a leader since.
+    born_at: Time,
+    started_up: bool,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
 }
@@ -159,6 +168,10 @@ pub struct Settings {
     pub disk: (Duration, Duration),
     /// Which guards hold.
     pub guards: Guards,
+    /// How the leader is elected.
+    pub strategy: Strategy,
+    /// The windows of the gossip strategy.
+    pub windows: Windows,
 }
 
 impl Default for Settings {
@@ -177,6 +190,8 @@ impl Default for Settings {
             quorum: QuorumPolicy::Dynamic,
             disk: (Duration::from_millis(1), Duration::from_millis(10)),
             guards: Guards::ALL,
+            strategy: Strategy::Raft,
+            windows: Windows::default(),
         }
     }
 }
@@ -215,10 +230,14 @@ pub struct World {
     pub hash: EventHash,
     /// What happened how often.
     pub sometimes: Sometimes,
+    /// The same of rooms that elect by gossip.
+    pub gossip: Counts,
     pub checker: Checker,
     rivals: BTreeMap<(usize, usize), Time>,
     /// Where a node leads.
     leading: BTreeSet<usize>,
+    /// Where a node has led since somebody last cleared this.
+    pub led: BTreeSet<usize>,
     places: BTreeMap<PeerId, usize>,
     queue: BinaryHeap<Reverse<Queued>>,
     queued: u64,
@@ -249,9 +268,11 @@ impl World {
             calm_since: None,
             hash: EventHash::default(),
             sometimes: Sometimes::default(),
+            gossip: Counts::default(),
             checker: Checker::default(),
             rivals: BTreeMap::new(),
             leading: BTreeSet::new(),
+            led: BTreeSet::new(),
             places: BTreeMap::new(),
             queue: BinaryHeap::new(),
             queued: 0,
@@ -372,6 +393,9 @@ impl World {
             ticks: (Time::ZERO, 0),
             disk_done_at: self.now,
             election_timeout_min: None,
+            auto: true,
+            born_at: self.now,
+            started_up: false,
             inputs: 0,
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
@@ -424,7 +448,7 @@ impl World {
             handshake_timeout: Duration::from_secs(5),
             ask_host: false,
             auto_election: true,
-            windows: Windows::default(),
+            windows: self.settings.windows,
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
@@ -441,6 +465,7 @@ impl World {
             quorum: self.settings.quorum,
             merge: self.settings.merge,
             authority: self.settings.authority,
+            strategy: self.settings.strategy,
             ..RoomPolicy::default()
         }
     }
@@ -572,6 +597,10 @@ impl World {
             self.checker.released(slot);
         }
         let moment = Moment::before(&process.node, &input);
+        let glance = Glance::before(&process.node, &input);
+        if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
+            process.auto = *enabled;
+        }
         let members_before = process.node.membership().len();
         let local = process.clock.local(now);
         let result = process.node.handle(local, input);
@@ -586,6 +615,7 @@ impl World {
             .after(&moment, local, slot, &process.node, &outputs);
         if process.node.is_leader() {
             self.leading.insert(slot);
+            self.led.insert(slot);
         } else {
             self.leading.remove(&slot);
         }
@@ -600,7 +630,10 @@ impl World {
                 format!("{} outputs of one input", outputs.len()),
             );
         }
-        self.check(slot, &outputs);
+        match &glance {
+            Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
+            None => self.check(slot, &outputs),
+        }
         for output in outputs {
             self.carry_out(slot, output);
         }
@@ -751,7 +784,12 @@ impl World {
         }
         self.rivals = rivals;
         let slack = self.settings.lateness + Duration::from_millis(5);
-        let bound = slowest_clock(self.settings.heartbeat_interval) + self.max_rtt() * 2 + slack;
+        let bound = match self.settings.strategy {
+            Strategy::Raft => slowest_clock(self.settings.heartbeat_interval) + self.max_rtt() * 2,
+            // A leader declares itself on every new link: within one trip.
+            Strategy::Gossip { .. } => self.max_rtt() / 2,
+        };
+        let bound = bound + slack;
         let late = self
             .rivals
             .iter()

@@ -4,6 +4,7 @@ mod bad_members;
 mod bounds;
 mod explorer;
 mod found;
+mod gossip;
 mod guards;
 mod guards_explored;
 mod laboratory;

@@ -37,7 +37,7 @@ const THREADS: usize = 2;
 const REDUCING: Duration = Duration::from_secs(30);
 const REPLAY: &str = "cargo test --release -p room_simulator replay -- --nocapture";
 
-fn number_from_env(name: &str) -> Option<u64> {
+pub(super) fn number_from_env(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(
         text.parse()
@@ -46,7 +46,7 @@ fn number_from_env(name: &str) -> Option<u64> {
 }
 
 /// What a failing plan shows.
-fn report(plan: &Plan, name: &str, reduce: bool) -> String {
+pub(super) fn report(plan: &Plan, name: &str, reduce: bool) -> String {
     let outcome = chaos::run_plan(plan, Trace::on(), None);
     let Some(violation) = outcome.violation else {
         return format!("{name} failed once, and not again");
@@ -125,14 +125,14 @@ impl Tally {
 }
 
 /// Which seeds are run, and when it is enough.
-struct Order {
+pub(super) struct Order {
     first: u64,
     count: u64,
     until: Option<Instant>,
 }
 
 impl Order {
-    fn from_env() -> Self {
+    pub(super) fn from_env() -> Self {
         let seconds = number_from_env("MMN_SIM_SECONDS");
         let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or_else(|| {
             let clock = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -152,6 +152,12 @@ impl Order {
         }
     }
 
+    /// The seed of that number, unless it is enough.
+    pub(super) fn seed(&self, number: u64) -> Option<u64> {
+        let over = number >= self.count || self.until.is_some_and(|until| Instant::now() >= until);
+        (!over).then(|| self.first + number)
+    }
+
     /// The plan of that number: first those that failed once.
     fn plan(&self, number: u64) -> Option<(Plan, String)> {
         let plans = regressions::PLANS.len() as u64;
@@ -164,13 +170,7 @@ impl Order {
         let seed = if number < plans + seeds {
             regressions::SEEDS[(number - plans) as usize]
         } else {
-            let number = number - plans - seeds;
-            let over =
-                number >= self.count || self.until.is_some_and(|until| Instant::now() >= until);
-            if over {
-                return None;
-            }
-            self.first + number
+            self.seed(number - plans - seeds)?
         };
         Some((Plan::draw(seed), format!("seed {seed}")))
     }

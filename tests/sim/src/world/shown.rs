@@ -1,11 +1,20 @@
 //! What a room shows to whoever looks at it.
 
+use meta_mystia_network::core::election::AnyElection;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
 use meta_mystia_network::core::time::Time;
 
 use super::{Slot, World};
 use crate::trace::Brief;
+
+/// What a node is, in few words.
+fn role_of(node: &Node) -> String {
+    match node.election() {
+        AnyElection::Raft(raft) => format!("{:?}", raft.rules().role()),
+        AnyElection::Gossip(gossip) => format!("{:?}", gossip.peer().machine()),
+    }
+}
 
 impl World {
     pub fn node(&self, slot: usize) -> Option<&Node> {
@@ -89,9 +98,9 @@ impl World {
                 .map(|(id, _)| id.as_str())
                 .collect();
             let line = format!(
-                "\n  {} {:?} shows {:?}, record {}, members {}",
+                "\n  {} {} shows {:?}, record {}, members {}",
                 slot.id,
-                node.election().raft().map(|raft| raft.rules().role()),
+                role_of(node),
                 node.leader(),
                 Brief(node.record()),
                 members.join(" ")

@@ -1,0 +1,179 @@
+//! The properties that hold at every instant in a room that elects by gossip.
+
+use std::collections::BTreeSet;
+
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::Output;
+use meta_mystia_network::core::wire::{ElectionMessage, Message};
+
+use super::{Checked, Checker, Life, ensure};
+use crate::gossip::Cause;
+
+/// What a node that elects by gossip shows of itself after an input.
+#[derive(Debug, Clone)]
+pub struct GossipSeen<'a> {
+    pub leader: Option<&'a PeerId>,
+    /// Whether the node says that it leads.
+    pub leads: bool,
+    /// Whether its election does.
+    pub machine_leads: bool,
+    pub electing: bool,
+    /// Whether this node itself may lead.
+    pub may_lead: bool,
+    /// Whether it may propose itself.
+    pub may_propose: bool,
+    /// Whether the leader that is shown said last that it may lead.
+    pub leader_may_lead: bool,
+    /// Whether the node is out of its room, or on its way.
+    pub over: bool,
+    /// How many senders its store remembers.
+    pub remembered: usize,
+    /// The linked peers, where they may have changed, and how many they are.
+    pub members: Option<Vec<&'a PeerId>>,
+    pub members_count: usize,
+}
+
+/// What a node did last.
+#[derive(Debug, Default)]
+pub struct Past {
+    leads: bool,
+    electing: bool,
+    /// The number of its last message.
+    sequence: u64,
+}
+
+impl Checker {
+    /// What a node did and shows after one input.
+    pub fn observe_gossip(
+        &mut self,
+        slot: usize,
+        cause: &Cause,
+        outputs: &[Output],
+        seen: &GossipSeen<'_>,
+    ) -> Checked {
+        for output in outputs {
+            self.output(slot, output)?;
+        }
+        let Some(life) = self.lives.get_mut(&slot) else {
+            return Ok(());
+        };
+        life.tells_what_it_shows(seen)?;
+        life.shows_a_member(seen)?;
+        life.leads_by_election(cause, seen)?;
+        life.claims(outputs, seen)?;
+        ensure(seen.remembered <= seen.members_count, "store", || {
+            format!(
+                "{} remembers {} senders and has {} members",
+                life.id, seen.remembered, seen.members_count
+            )
+        })?;
+        life.gossip.leads = seen.leads;
+        life.gossip.electing = seen.electing;
+        Ok(())
+    }
+}
+
+impl Life {
+    /// Every gain and every loss is told, in turn: what was told last is what is so.
+    fn tells_what_it_shows(&self, seen: &GossipSeen<'_>) -> Checked {
+        let id = &self.id;
+        ensure(self.told.as_ref() == seen.leader, "P8", || {
+            format!("{id} was told {:?} and shows {:?}", self.told, seen.leader)
+        })?;
+        let leads = self.told.as_ref() == Some(id);
+        ensure(
+            leads == seen.leads && leads == seen.machine_leads,
+            "alternate",
+            || {
+                format!(
+                    "{id} was told {:?}; it leads: {}, its election says {}",
+                    self.told, seen.leads, seen.machine_leads
+                )
+            },
+        )?;
+        let same = match &seen.members {
+            Some(members) => self.joined.keys().eq(members.iter().copied()),
+            None => self.joined.len() == seen.members_count,
+        };
+        ensure(same, "P8", || {
+            format!("{id} was told {:?} and has {:?}", self.joined, seen.members)
+        })
+    }
+
+    /// Who is shown is linked and may lead, or is the node itself. A node that leaves stays as it was.
+    fn shows_a_member(&self, seen: &GossipSeen<'_>) -> Checked {
+        let Some(leader) = seen.leader.filter(|leader| **leader != self.id) else {
+            return Ok(());
+        };
+        ensure(self.joined.contains_key(leader), "gone", || {
+            format!("{} shows {leader}, who is not linked", self.id)
+        })?;
+        ensure(seen.leader_may_lead || seen.over, "eligible", || {
+            format!("{} shows {leader}, who may not lead", self.id)
+        })
+    }
+
+    /// Only time makes a leader, at the end of an election; only a lower one, or its host, ends its leadership.
+    fn leads_by_election(&self, cause: &Cause, seen: &GossipSeen<'_>) -> Checked {
+        let id = &self.id;
+        ensure(
+            seen.may_lead || !seen.leads || seen.over,
+            "eligible",
+            || format!("{id} may not lead, and leads"),
+        )?;
+        let gained = seen.leads && !self.gossip.leads;
+        let elected = *cause == Cause::Tick && self.gossip.electing;
+        ensure(!gained || elected, "elected", || {
+            format!("{id} leads after {cause:?}, and no election was over")
+        })?;
+        let ends = match cause {
+            Cause::Declared(other) => other < id,
+            Cause::Yield | Cause::Ineligible => true,
+            _ => seen.over,
+        };
+        let lost = self.gossip.leads && !seen.leads;
+        ensure(!lost || ends, "stays", || {
+            format!("{id} led, and {cause:?} ended that")
+        })
+    }
+
+    /// Only who leads declares itself, and only who may lead proposes itself; each member gets one message of
+    /// an input at most, and every message has a higher number than the one before.
+    fn claims(&mut self, outputs: &[Output], seen: &GossipSeen<'_>) -> Checked {
+        let id = &self.id;
+        let mut reached = BTreeSet::new();
+        let mut newest = self.gossip.sequence;
+        for output in outputs {
+            let Output::Transmit { to, envelope } = output else {
+                continue;
+            };
+            let Message::Election(ElectionMessage::Claim { sequence, declares }) = envelope.message
+            else {
+                continue;
+            };
+            ensure(reached.insert(to), "flood", || {
+                format!("{id} says two things to {to} at once")
+            })?;
+            ensure(sequence > self.gossip.sequence, "order", || {
+                format!(
+                    "message {sequence} of {id} follows its message {}",
+                    self.gossip.sequence
+                )
+            })?;
+            newest = newest.max(sequence);
+            let entitled = if declares {
+                seen.leads
+            } else {
+                seen.may_propose && seen.may_lead && !seen.leads
+            };
+            ensure(entitled, "claim", || {
+                format!("{id} claims (declares: {declares}) and is {seen:?}")
+            })?;
+        }
+        self.gossip.sequence = newest;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,283 @@
+//! Wrong histories: each must be reported, or the runs prove nothing.
+
+use meta_mystia_network::core::election::LeaderReason;
+use meta_mystia_network::core::election::record::Stamp;
+use meta_mystia_network::core::id::Incarnation;
+use meta_mystia_network::core::node::Event;
+use meta_mystia_network::core::wire::Envelope;
+
+use super::*;
+
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a name")
+}
+
+fn seen(leader: Option<&PeerId>) -> GossipSeen<'_> {
+    let leads = leader == Some(&id("m"));
+    GossipSeen {
+        leader,
+        leads,
+        machine_leads: leads,
+        electing: false,
+        may_lead: true,
+        may_propose: true,
+        leader_may_lead: true,
+        over: false,
+        remembered: 0,
+        members: None,
+        members_count: 2,
+    }
+}
+
+/// `m`, linked with `a` and `z`.
+fn checker() -> Checker {
+    let mut checker = Checker::default();
+    checker.born(0, &id("m"), None);
+    let joined = ["a", "z"].map(|peer| Output::Event(Event::Joined(id(peer))));
+    property(&mut checker, Cause::Other, &joined, &seen(None), "");
+    checker
+}
+
+/// The same, leading.
+fn leading() -> Checker {
+    let mut checker = checker();
+    let electing = GossipSeen {
+        electing: true,
+        ..seen(None)
+    };
+    property(&mut checker, Cause::Tick, &[], &electing, "");
+    let m = id("m");
+    property(&mut checker, Cause::Tick, &[told("m")], &seen(Some(&m)), "");
+    checker
+}
+
+fn told(leader: &str) -> Output {
+    Output::Event(Event::LeaderChanged {
+        leader: (!leader.is_empty()).then(|| id(leader)),
+        reason: LeaderReason::Elected,
+    })
+}
+
+fn claim(to: &str, sequence: u64, declares: bool) -> Output {
+    Output::Transmit {
+        to: id(to),
+        envelope: Envelope {
+            incarnation: Incarnation {
+                started_us: 1,
+                random: 1,
+            },
+            stamp: Stamp::default(),
+            message: Message::Election(ElectionMessage::Claim { sequence, declares }),
+        },
+    }
+}
+
+#[track_caller]
+fn property(
+    checker: &mut Checker,
+    cause: Cause,
+    outputs: &[Output],
+    seen: &GossipSeen<'_>,
+    broken: &str,
+) {
+    let found = checker.observe_gossip(0, &cause, outputs, seen);
+    let found = found.err();
+    let name = found.as_ref().map_or("", |violation| violation.property);
+    assert_eq!(name, broken, "{found:?}");
+}
+
+#[test]
+fn a_gain_and_a_loss_that_are_not_told_in_turn_are_reported() {
+    let m = id("m");
+    property(
+        &mut leading(),
+        Cause::Other,
+        &[told("m")],
+        &seen(Some(&m)),
+        "P8",
+    );
+    let lost = seen(None);
+    property(&mut leading(), Cause::Yield, &[], &lost, "P8");
+    for (leads, machine_leads) in [(false, true), (true, false), (false, false)] {
+        let torn = GossipSeen {
+            leads,
+            machine_leads,
+            ..seen(Some(&m))
+        };
+        property(&mut leading(), Cause::Yield, &[], &torn, "alternate");
+    }
+    property(&mut leading(), Cause::Yield, &[told("")], &lost, "");
+}
+
+#[test]
+fn a_leader_that_is_no_member_is_reported() {
+    let (a, x) = (id("a"), id("x"));
+    property(
+        &mut checker(),
+        Cause::Tick,
+        &[told("a")],
+        &seen(Some(&a)),
+        "",
+    );
+    property(
+        &mut checker(),
+        Cause::Tick,
+        &[told("x")],
+        &seen(Some(&x)),
+        "gone",
+    );
+    let mut checker = checker();
+    property(&mut checker, Cause::Tick, &[told("a")], &seen(Some(&a)), "");
+    let lost = [Output::Event(Event::Reconnecting(id("a")))];
+    let seen = GossipSeen {
+        members_count: 1,
+        ..seen(Some(&a))
+    };
+    property(&mut checker, Cause::Tick, &lost, &seen, "gone");
+}
+
+#[test]
+fn a_member_that_nobody_was_told_of_is_reported() {
+    let more = GossipSeen {
+        members_count: 3,
+        ..seen(None)
+    };
+    property(&mut checker(), Cause::Other, &[], &more, "P8");
+}
+
+#[test]
+fn a_leader_that_may_not_lead_is_reported() {
+    let (a, m) = (id("a"), id("m"));
+    let observer = GossipSeen {
+        leader_may_lead: false,
+        ..seen(Some(&a))
+    };
+    property(
+        &mut checker(),
+        Cause::Declared(id("a")),
+        &[told("a")],
+        &observer,
+        "eligible",
+    );
+    let oneself = GossipSeen {
+        may_lead: false,
+        ..seen(Some(&m))
+    };
+    property(&mut leading(), Cause::Other, &[], &oneself, "eligible");
+}
+
+#[test]
+fn a_leader_without_an_election_is_reported() {
+    let m = id("m");
+    let leads = seen(Some(&m));
+    property(&mut checker(), Cause::Tick, &[told("m")], &leads, "elected");
+    for cause in [Cause::Linked, Cause::Other, Cause::Declared(id("a"))] {
+        let mut checker = checker();
+        let electing = GossipSeen {
+            electing: true,
+            ..seen(None)
+        };
+        property(&mut checker, Cause::Tick, &[], &electing, "");
+        property(&mut checker, cause, &[told("m")], &leads, "elected");
+    }
+}
+
+#[test]
+fn a_leader_that_stops_for_nothing_is_reported() {
+    let z = id("z");
+    let other = seen(Some(&z));
+    let declared = Cause::Declared(id("z"));
+    property(&mut leading(), declared, &[told("z")], &other, "stays");
+    property(
+        &mut leading(),
+        Cause::Tick,
+        &[told("")],
+        &seen(None),
+        "stays",
+    );
+    let lower = Cause::Declared(id("a"));
+    property(&mut leading(), lower, &[told("")], &seen(None), "");
+    let over = GossipSeen {
+        over: true,
+        ..seen(None)
+    };
+    property(&mut leading(), Cause::Other, &[told("")], &over, "");
+}
+
+#[test]
+fn claims_of_those_who_may_not_make_them_are_reported() {
+    let m = id("m");
+    let leads = seen(Some(&m));
+    property(
+        &mut leading(),
+        Cause::Tick,
+        &[claim("a", 1, true)],
+        &leads,
+        "",
+    );
+    let (proposal, declaration) = (claim("a", 1, false), claim("a", 1, true));
+    property(
+        &mut leading(),
+        Cause::Tick,
+        std::slice::from_ref(&proposal),
+        &leads,
+        "claim",
+    );
+    property(
+        &mut checker(),
+        Cause::Tick,
+        &[declaration],
+        &seen(None),
+        "claim",
+    );
+    for (may_lead, may_propose) in [(false, true), (true, false)] {
+        let observer = GossipSeen {
+            may_lead,
+            may_propose,
+            ..seen(None)
+        };
+        property(
+            &mut checker(),
+            Cause::Tick,
+            std::slice::from_ref(&proposal),
+            &observer,
+            "claim",
+        );
+    }
+}
+
+#[test]
+fn too_many_claims_and_old_ones_are_reported() {
+    let m = id("m");
+    let leads = seen(Some(&m));
+    let twice = [
+        claim("a", 1, true),
+        claim("z", 1, true),
+        claim("a", 2, true),
+    ];
+    property(&mut leading(), Cause::Tick, &twice, &leads, "flood");
+    let mut checker = leading();
+    property(
+        &mut checker,
+        Cause::Tick,
+        &[claim("a", 2, true)],
+        &leads,
+        "",
+    );
+    property(
+        &mut checker,
+        Cause::Tick,
+        &[claim("z", 2, true)],
+        &leads,
+        "order",
+    );
+}
+
+#[test]
+fn a_store_that_grows_beyond_the_members_is_reported() {
+    let full = GossipSeen {
+        remembered: 3,
+        ..seen(None)
+    };
+    property(&mut checker(), Cause::Other, &[], &full, "store");
+}

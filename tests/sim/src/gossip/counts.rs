@@ -1,0 +1,82 @@
+//! What happened how often in rooms that elect by gossip, summed over all runs.
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
+        /// See the module's text.
+        #[derive(Debug, Clone, Default)]
+        pub struct Counts {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl Counts {
+            /// Every counter with its name.
+            pub fn table(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+
+            /// Adds what another run saw.
+            pub fn add(&mut self, other: &Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// Proposals that were said, one for each member.
+    proposals,
+    /// Declarations that were said, one for each member.
+    declarations,
+    /// A process proposed itself for the first time after one sample of its membership.
+    startups_in_one_sample,
+    /// The same, but its membership had changed between two samples.
+    startups_resampled,
+    /// A process found a leader before it ever proposed itself.
+    startups_with_a_leader,
+    /// A peer won its election.
+    elections_won,
+    /// An election ended with its time and without a leader, because a lower id had proposed itself.
+    elections_outbid,
+    /// A declaration ended an election.
+    elections_ended_by_a_leader,
+    /// A follower proposed itself because another did.
+    strict_joins,
+    /// A leader made way for a lower one.
+    leaders_made_way,
+    /// A leader answered the declaration of a higher one.
+    leaders_answered,
+    /// A host yielded.
+    yields,
+    /// A yield was over because somebody led.
+    yields_ended_by_a_leader,
+    /// A yield was over by its time.
+    yields_expired,
+    /// A leader lost its place because it may not lead any more.
+    leaders_made_ineligible,
+    /// The host asked for what only votes can do.
+    refusals,
+    /// A second leader was shown while the first was still linked.
+    leaders_shown_in_turn,
+    /// A part of a room that was cut elected a leader of its own.
+    parts_led,
+    /// A part of a room without anybody who may lead had no leader.
+    parts_without_voters,
+    /// Of the leaders of two parts one was left when they met.
+    losers_of_a_cut,
+    /// While the links came back, one more peer led.
+    leaders_between_links,
+    /// The leader of a settled room crashed, and another followed.
+    failovers,
+    /// Election messages until then.
+    failover_messages,
+    /// A leader followed that was not the lowest who could.
+    higher_winners,
+    /// The lowest was demanded, and won.
+    strict_winners,
+    /// Somebody joined who had led alone, and was lower than the leader.
+    joiners_that_won,
+    /// Somebody with a lower id joined, and the leader stayed.
+    joiners_that_followed,
+    /// A yielder led again because nobody else could.
+    lone_yielders,
+}

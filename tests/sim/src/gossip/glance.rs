@@ -1,0 +1,83 @@
+//! What a node that elects by gossip was before an input, and what the input may do to it.
+
+use meta_mystia_network::core::election::gossip::Gossip;
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Command, Input, Node};
+use meta_mystia_network::core::wire::{ElectionMessage, Message};
+
+/// What an input is to the election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// Time has passed.
+    Tick,
+    /// A member proposed itself.
+    Proposed(PeerId),
+    /// A member declared that it leads.
+    Declared(PeerId),
+    /// The host yields.
+    Yield,
+    /// The host says that its node may not lead.
+    Ineligible,
+    /// The host asks for what only votes can do.
+    Foreign,
+    /// A link is up.
+    Linked,
+    Other,
+}
+
+/// See the module's text.
+#[derive(Debug)]
+pub struct Glance {
+    pub cause: Cause,
+    pub leads: bool,
+    pub electing: bool,
+    pub yielding: bool,
+    pub leader: Option<PeerId>,
+    /// Everything about the election, where the input must not change it.
+    pub all: Option<String>,
+    /// Whether the node is out of its room, or on its way.
+    pub over: bool,
+}
+
+impl Glance {
+    /// Looks at a node before it takes `input`; `None` where something else elects.
+    pub fn before(node: &Node, input: &Input) -> Option<Self> {
+        let gossip = node.election().gossip()?;
+        let cause = cause_of(input);
+        let machine = gossip.peer().machine();
+        Some(Self {
+            leads: node.is_leader(),
+            electing: machine.is_electing(),
+            yielding: machine.is_yielding(),
+            leader: node.leader().cloned(),
+            all: (cause == Cause::Foreign).then(|| Self::all(node, gossip)),
+            over: node.is_over() || machine.is_stopped(),
+            cause,
+        })
+    }
+
+    /// Everything about a node's election.
+    pub fn all(node: &Node, gossip: &Gossip) -> String {
+        format!("{gossip:?} {:?}", node.standing_of_myself())
+    }
+}
+
+fn cause_of(input: &Input) -> Cause {
+    match input {
+        Input::Tick => Cause::Tick,
+        Input::LinkUp(_) => Cause::Linked,
+        Input::Message { from, envelope } => match envelope.message {
+            Message::Election(ElectionMessage::Claim { declares: true, .. }) => {
+                Cause::Declared(from.clone())
+            }
+            Message::Election(ElectionMessage::Claim { .. }) => Cause::Proposed(from.clone()),
+            _ => Cause::Other,
+        },
+        Input::Command(Command::YieldLeadership) => Cause::Yield,
+        Input::Command(Command::SetEligible(false)) => Cause::Ineligible,
+        Input::Command(
+            Command::SetLeader(_) | Command::TransferLeadership(_) | Command::SetPriority(_),
+        ) => Cause::Foreign,
+        _ => Cause::Other,
+    }
+}

@@ -1,0 +1,111 @@
+//! What is drawn for a room that elects by gossip, beside the plan that every room has.
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use meta_mystia_network::core::election::gossip::Windows;
+use meta_mystia_network::core::time::Duration;
+use meta_mystia_network::core::wire::Strategy;
+
+use crate::plan::{Plan, Step};
+use crate::world::Settings;
+
+/// Sets these draws apart from those of the plan, which come from the same seed.
+const OF_ITS_OWN: u64 = 0x6f55_1b00_c0de_0005;
+
+/// What is done to a room that has settled, and which bound then holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Trial {
+    /// Nothing: the leader stays.
+    Quiet,
+    /// The room parts into two or three, each of which has a leader, and meets again.
+    Parts,
+    /// The leader crashes.
+    Crash,
+    /// The leader says farewell.
+    Farewell,
+    /// The leader yields.
+    Yields,
+    /// Somebody joins, who may have led alone before.
+    Join,
+    /// A host asks for what only votes can do.
+    Refused,
+}
+
+const TRIALS: [Trial; 9] = [
+    Trial::Quiet,
+    Trial::Parts,
+    Trial::Parts,
+    Trial::Crash,
+    Trial::Crash,
+    Trial::Farewell,
+    Trial::Yields,
+    Trial::Join,
+    Trial::Refused,
+];
+
+/// How a room elects by gossip. The windows are short, so that many of them fit into a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GossipRules {
+    pub strict_lowest: bool,
+    pub grace_ms: u64,
+    pub sample_ms: u64,
+    pub alive_ms: u64,
+    pub election_ms: u64,
+    pub trial: Trial,
+}
+
+impl GossipRules {
+    fn draw(rng: &mut ChaCha8Rng) -> Self {
+        let alive_ms = rng.random_range(500..=2_000);
+        let election_ms = match rng.random_range(0..4) {
+            0 => alive_ms / 2,
+            1 => alive_ms,
+            _ => rng.random_range(alive_ms / 2..=alive_ms),
+        };
+        Self {
+            strict_lowest: rng.random_bool(0.5),
+            grace_ms: rng.random_range(alive_ms..=alive_ms * 2),
+            sample_ms: rng.random_range(alive_ms / 10..=alive_ms / 5),
+            alive_ms,
+            election_ms,
+            trial: *TRIALS.choose(rng).expect("not empty"),
+        }
+    }
+
+    /// Makes these the rules of a room.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.strategy = Strategy::Gossip {
+            strict_lowest: self.strict_lowest,
+        };
+        settings.windows = Windows {
+            startup_grace: Duration::from_millis(self.grace_ms),
+            sample_interval: Duration::from_millis(self.sample_ms),
+            alive_threshold: Duration::from_millis(self.alive_ms),
+            election_duration: Duration::from_millis(self.election_ms),
+        };
+    }
+}
+
+/// The plan of a seed.
+pub fn draw(seed: u64) -> Plan {
+    draw_for(seed, None)
+}
+
+/// The same for a room of `size` places, where that is given.
+pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
+    let mut plan = Plan::draw_for(seed, size);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
+    plan.rules.fixed_voters = false;
+    plan.priorities.clear();
+    for (_, step) in &mut plan.steps {
+        // Nobody can be named here: most of the attempts to do it give their place to a yield.
+        if matches!(step, Step::Transfer { .. }) && rng.random_bool(0.7) {
+            *step = Step::Yield;
+        }
+    }
+    plan.gossip = Some(GossipRules::draw(&mut rng));
+    plan
+}
