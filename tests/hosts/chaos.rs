@@ -8,11 +8,20 @@ fn program() -> std::path::PathBuf {
     compile_c("tests/hosts/chaos/chaos.c", "chaos", &[])
 }
 
-/// `MMN_SEED` repeats the choices of a run, though not the scheduler's.
 #[test]
 fn eight_threads_that_call_everything_at_random_break_nothing() {
+    break_nothing(&[]);
+}
+
+#[test]
+fn nor_do_they_in_rooms_that_elect_by_gossip() {
+    break_nothing(&["--gossip"]);
+}
+
+/// `MMN_SEED` repeats the choices of a run, though not the scheduler's.
+fn break_nothing(arguments: &[&str]) {
     let mut command = Command::new(program());
-    command.env("MMN_LIBRARY", library());
+    command.args(arguments).env("MMN_LIBRARY", library());
     if let Ok(seed) = std::env::var("MMN_SEED") {
         command.args(["--seed", &seed]);
     }

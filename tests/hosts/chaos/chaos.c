@@ -3,11 +3,11 @@
  * and one of them is killed and started again, and while the room itself is closed and opened by whoever comes first.
  *
  *   gcc -std=gnu11 -O2 -g -pthread -Iinclude tests/hosts/chaos/chaos.c -o chaos -ldl
- *   MMN_LIBRARY=... ./chaos [--seconds 5] [--seed N] [--list]
+ *   MMN_LIBRARY=... ./chaos [--gossip] [--seconds 5] [--seed N] [--list]
  *
  * Nothing may crash, hang or answer an unknown code, and afterwards nothing may have grown: resident memory (by more than
  * ALLOWED_GROWTH_KIB), threads, descriptors. Prints the seed first, a table of the calls, and "ok" as the last line.
- * --list prints the names of the functions that it calls.
+ * --list prints the names of the functions that it calls. With --gossip the peers, and most rooms, elect by gossip.
  */
 #define _GNU_SOURCE
 #include "../classic.h"
@@ -134,13 +134,15 @@ static void partner_receive(const char *peer, const uint8_t *data, int32_t lengt
     if (one_in(16)) net.SendToPeer(peer, data, length < 4096 ? length : 4096, type, flags);
 }
 
+static void resolve(void *library);
+static int32_t enter(const char *id, const char *room);
+
 static int partner_main(const char *id, const char *room, const char *contact)
 {
-    load_classic();
+    resolve(load_classic());
     pthread_t leash;
     pthread_create(&leash, NULL, partner_leash, NULL);
-    struct network_config config = QUIET_CONFIG;
-    int32_t code = net.InitializeNetworkWithConfig(id, room, &config);
+    int32_t code = enter(id, room);
     if (code != 0) fail("partner %s: %d, %s", id, (int)code, net.GetLastErrorMessage());
     net.RegisterReceiveCallback(partner_receive);
     if (*contact) net.ConnectToPeer(contact);
@@ -638,6 +640,7 @@ static void chaos(int seconds)
     union options all = {.options.struct_size = sizeof(NetworkOptions)};
     if (more.InitializeNetworkWithOptions && code(more.GetDefaultNetworkOptions(&all.options))) {
         all.options.dispatch_mode = MMN_DISPATCH_POLL;
+        all.options.strategy = strategy();
         if (!opened(more.InitializeNetworkWithOptions(OWN[0], session, &all.options))) fail("no room: %s", net.GetLastErrorMessage());
         atomic_fetch_add(&polled_rooms, 1);
         atomic_store(&close_at_ms, now_ms() + CLOSE_EVERY_MS);
@@ -709,8 +712,7 @@ static void use_once_more(void)
     strcat(session, "-afterwards");
     atomic_store(&address_count, 0);
     start_partner(0);
-    struct network_config config = QUIET_CONFIG;
-    if (net.InitializeNetworkWithConfig("afterwards", session, &config) != 0) fail("no new room: %s", net.GetLastErrorMessage());
+    if (enter("afterwards", session) != 0) fail("no new room: %s", net.GetLastErrorMessage());
     if (net.ConnectToPeer(addresses[0]) != 0) fail("no dial: %s", net.GetLastErrorMessage());
     int64_t deadline = now_ms() + EVENT_SECONDS * 1000;
     while (net.GetPeerCount() != 1 || !*net.GetCurrentLeader()) {
@@ -732,7 +734,8 @@ static void print_table(void)
     printf("callbacks: %lld messages, %lld joins, %lld losses, %lld leaders, %lld dials, %lld reconnects, %lld events, %lld lines of log; %lld calls inside\n",
            atomic_load(&messages), atomic_load(&joins), atomic_load(&losses), atomic_load(&leaders), atomic_load(&results),
            atomic_load(&reconnects), atomic_load(&events), atomic_load(&log_lines), atomic_load(&inside));
-    printf("poll mode: %lld rooms, %lld events\n", atomic_load(&polled_rooms), atomic_load(&polled));
+    printf("poll mode: %lld rooms, %lld events; gossip: %lld rooms\n", atomic_load(&polled_rooms), atomic_load(&polled),
+           atomic_load(&gossip_rooms));
     fflush(stdout);
 }
 
@@ -744,6 +747,7 @@ static void must_have_happened(void)
     if (!atomic_load(&messages) || !atomic_load(&joins) || !atomic_load(&leaders) || !atomic_load(&results) || !atomic_load(&inside))
         fail("a kind of callback never ran");
     if (more.PollEvents && !atomic_load(&polled)) fail("nothing was polled");
+    if (getenv(GOSSIP) && !atomic_load(&gossip_rooms)) fail("no room elected by gossip");
 }
 
 int main(int argc, char **argv)
@@ -757,9 +761,10 @@ int main(int argc, char **argv)
             for (int j = 0; j < CALL_COUNT; j++) printf("%s\n", calls[j].name);
             return 0;
         }
-        if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0) seconds = atoi(argv[++i]);
+        if (strcmp(argv[i], "--gossip") == 0) setenv(GOSSIP, "1", 1);
+        else if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0) seconds = atoi(argv[++i]);
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[++i], NULL, 10);
-        else return fprintf(stderr, "usage: chaos [--seconds N] [--seed N] [--list]\n"), 2;
+        else return fprintf(stderr, "usage: chaos [--gossip] [--seconds N] [--seed N] [--list]\n"), 2;
     }
     printf("seed %llu\n", (unsigned long long)seed);
     fflush(stdout);

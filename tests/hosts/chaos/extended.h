@@ -72,6 +72,25 @@ static int default_options(void)
     return accepted;
 }
 
+/* In the environment: the peers elect by gossip. */
+static const char GOSSIP[] = "MMN_CHAOS_GOSSIP";
+
+static uint32_t strategy(void) { return getenv(GOSSIP) ? MMN_STRATEGY_GOSSIP : MMN_STRATEGY_RAFT; }
+
+/* A quiet room that elects as the peers do, and by gossip in less than 2 s. */
+static int32_t enter(const char *id, const char *room)
+{
+    struct network_config config = QUIET_CONFIG;
+    if (strategy() == MMN_STRATEGY_RAFT) return net.InitializeNetworkWithConfig(id, room, &config);
+    NetworkOptions options = {.struct_size = sizeof options};
+    more.GetDefaultNetworkOptions(&options);
+    memcpy(&options.config, &config, sizeof config);
+    options.strategy = MMN_STRATEGY_GOSSIP;
+    more.SetMembershipSampleInterval(100), more.SetStartupGracePeriod(500);
+    more.SetLeaderAliveThreshold(500), more.SetLeaderElectionDuration(500);
+    return more.InitializeNetworkWithOptions(id, room, &options);
+}
+
 /* For rooms with a static quorum. */
 static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
 static char trace_path[64];
@@ -91,6 +110,7 @@ static const NetworkOptions *any_options(union options *all)
     options->struct_size = sizeof *options;
     if (more.GetDefaultNetworkOptions) more.GetDefaultNetworkOptions(options);
     options->dispatch_mode = (uint8_t)below(2);
+    options->strategy = strategy();
     struct network_config config;
     switch (below(32)) {
     case 0: return NULL;
@@ -101,10 +121,7 @@ static const NetworkOptions *any_options(union options *all)
         break;
     case 3: options->struct_size = any_size(sizeof *options); break;
     case 4: options->strategy = below(4), options->strategy_flags = below(3); break;
-    case 26:
-    case 27:
-        options->strategy = MMN_STRATEGY_GOSSIP, options->strategy_flags = below(2);
-        break;
+    case 26: options->strategy = MMN_STRATEGY_GOSSIP, options->strategy_flags = below(2); break;
     case 5: options->bind_address = one_in(2) ? bad_text() : any_address(); break;
     case 6: options->bind_address = ANY(own_machine); break;
     case 7: options->secret = bytes, options->secret_length = below(2 * MMN_MAX_SECRET_BYTES); break;
@@ -135,7 +152,7 @@ static const NetworkOptions *any_options(union options *all)
     return options;
 }
 
-static atomic_llong polled_rooms, leaderships;
+static atomic_llong polled_rooms, gossip_rooms, leaderships;
 
 /* No room is open any more. */
 static void remove_states(void)
@@ -164,6 +181,7 @@ static int open_with_options(void)
     const NetworkOptions *options = any_options(&all);
     int accepted = opened(more.InitializeNetworkWithOptions(one_in(16) ? bad_text() : ANY(OWN), any_session(), options));
     if (accepted && options->dispatch_mode == MMN_DISPATCH_POLL) atomic_fetch_add(&polled_rooms, 1);
+    if (accepted && options->strategy == MMN_STRATEGY_GOSSIP) atomic_fetch_add(&gossip_rooms, 1);
     return accepted;
 }
 
