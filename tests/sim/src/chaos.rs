@@ -161,14 +161,18 @@ impl<'a> Run<'a> {
     }
 
     fn play(&mut self) {
-        self.play_until_settled();
+        self.play_faults();
+        if let Some(gossip) = &self.plan.gossip {
+            return self.gossip_ends(gossip);
+        }
+        self.settle();
         self.phase();
         self.settle();
         self.quiet();
     }
 
     /// The faults of the plan, and the healing.
-    pub(crate) fn play_until_settled(&mut self) {
+    pub(crate) fn play_faults(&mut self) {
         self.world
             .trace
             .add(self.world.now, format_args!("{:?}", self.plan));
@@ -181,10 +185,6 @@ impl<'a> Run<'a> {
         }
         self.run_until(self.began_at + ms(self.plan.heal_at_ms));
         self.heal();
-        if let Some(gossip) = &self.plan.gossip {
-            return self.gossip_ends(gossip);
-        }
-        self.settle();
     }
 
     /// Runs on, with what the hosts do and with the ends of faults on the way.

@@ -22,7 +22,8 @@ fn calm(seed: u64, phase: Phase) -> Plan {
 /// The property that the trial of a plan breaks, after `harm` was done to the settled room.
 fn breaks(plan: &Plan, harm: impl Fn(&mut Run<'_>)) -> Option<&'static str> {
     let mut run = Run::new(plan, Trace::off(), None, false);
-    run.play_until_settled();
+    run.play_faults();
+    run.settle();
     assert!(run.world.violation.is_none(), "{:?}", run.world.violation);
     harm(&mut run);
     run.phase();
