@@ -32,6 +32,8 @@ pub struct Guards {
     pub record_order: bool,
     /// G13: every voter has a slot of its own in the range of timeouts.
     pub rank_slots: bool,
+    /// G13: of two that ask for pre-votes at the same time, the preferred one goes on.
+    pub rivals_yield: bool,
     /// G14: a failed round is repeated soon.
     pub fast_retry: bool,
     /// G15: timeouts grow with the round trips of the room.
@@ -60,6 +62,7 @@ impl Guards {
         fresh_view: true,
         record_order: true,
         rank_slots: true,
+        rivals_yield: true,
         fast_retry: true,
         adaptive_timeouts: true,
         authenticated_names: true,

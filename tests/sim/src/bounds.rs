@@ -178,6 +178,8 @@ impl Run<'_> {
         });
         let now = self.world.agreed();
         // A newer `SetLeader` than the larger side knows would win; nobody called any since all agreed.
+        let deposed = clear && now.is_some() && now != stays;
+        self.world.sometimes.larger_sides_deposed += u64::from(deposed);
         if clear && !newly_elected && self.world.violation.is_none() && now != stays {
             let name = |slot: Option<usize>| slot.map(|slot| self.world.slots[slot].id.clone());
             let text = format!(

@@ -93,6 +93,8 @@ counters! {
     larger_sides,
     /// In some of these meetings somebody was newly elected before all links were up.
     larger_sides_excused,
+    /// In some of those the larger side's leader did not stay.
+    larger_sides_deposed,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
 }

@@ -34,13 +34,7 @@ impl Raft {
             candidate: self.me.clone(),
             term: self.rules.record().term() + 1,
         };
-        if alone_with_one {
-            for id in view.voters.keys() {
-                self.send(id, message.clone());
-            }
-        } else {
-            self.send_to_voters(view, &message);
-        }
+        self.ask(view, alone_with_one, &message);
         let wait = if alone_with_one {
             MIN_VETO_WINDOW.max(slowest_of(view.voters.values()) * 3)
         } else {
@@ -117,7 +111,7 @@ impl Raft {
             candidate: self.me.clone(),
             transfer: self.transfer,
         };
-        self.send_to_voters(view, &message);
+        self.ask(view, false, &message);
         self.await_votes(now, view);
     }
 
@@ -243,9 +237,12 @@ impl Raft {
         }
     }
 
-    pub(super) fn send_to_voters(&mut self, view: &View, message: &ElectionMessage) {
-        for (id, _) in view.eligible() {
-            self.send(id, message.clone());
+    /// Asks all who are linked and may vote, and the observers too where they may object.
+    fn ask(&mut self, view: &View, observers: bool, message: &ElectionMessage) {
+        for (id, voter) in &view.voters {
+            if voter.eligible || observers {
+                self.send(id, message.clone());
+            }
         }
     }
 

@@ -165,7 +165,7 @@ impl Raft {
         };
         self.send(from, answer);
         let rivals = granted && self.rules.role() == Role::PreCandidate;
-        if rivals && self.config.guards.rank_slots && self.goes_before(view, from) {
+        if rivals && self.config.guards.rivals_yield && self.goes_before(view, from) {
             // G13: of two that ask at the same time one goes on. Else they split the votes of one term after another.
             self.abandon_round();
             self.election_at = now + self.retry_delay(slowest_rtt(view));

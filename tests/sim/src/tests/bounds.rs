@@ -70,6 +70,11 @@ fn expect_the_largest_side(run: &mut Run<'_>) {
 }
 
 #[test]
+fn p9_a_room_without_an_agreement_is_seen() {
+    is_seen("P9", Phase::CrashedLeader, |_| {}, cut_all);
+}
+
+#[test]
 fn p10_a_larger_side_that_loses_its_leader_is_seen() {
     is_seen("P10", Phase::Heal, highest_term, expect_the_largest_side);
 }

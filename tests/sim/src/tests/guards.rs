@@ -8,7 +8,9 @@ use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::record::Record;
 use meta_mystia_network::core::node::Command;
 use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
+use meta_mystia_network::core::wire::{
+    ElectionMessage, Envelope, MergePolicy, Message, QuorumPolicy,
+};
 
 use super::rooms::ms;
 use crate::trace::Trace;
@@ -18,6 +20,11 @@ use crate::world::{Settings, World};
 type Broken = Option<&'static str>;
 
 const ALL: Guards = Guards::ALL;
+/// Rounds that collide: what these cost is seldom seen where one of both lets the other go first (G13).
+const RIVALS: Guards = Guards {
+    rivals_yield: false,
+    ..ALL
+};
 /// P9: two election timeouts, and two seconds for silence to be noticed.
 const AGREEMENT: Duration = ms(2 * 3_000 + 2_000);
 /// One way, in rooms that reach around the world.
@@ -256,9 +263,9 @@ fn g7_without_nacks_an_old_leader_never_learns_of_a_newer_claim() {
 fn g8_without_conceding_the_losers_of_a_vote_follow_late() {
     let off = Guards {
         candidate_concedes: false,
-        ..ALL
+        ..RIVALS
     };
-    is_needed("P9", 40, (ALL, off), 10, |seed, guards| {
+    is_needed("P9", 40, (RIVALS, off), 10, |seed, guards| {
         let (mut world, first) = match room_whose_leader_is_closed(seed, guards, 10, FAR) {
             Ok(room) => room,
             Err(property) => return Some(property),
@@ -290,9 +297,9 @@ fn room_whose_leader_is_closed(
 fn g9_without_the_grace_a_cold_room_elects_again_and_again() {
     let off = Guards {
         restart_grace: false,
-        ..ALL
+        ..RIVALS
     };
-    is_needed("P15", 50, (ALL, off), 20, |seed, guards| {
+    is_needed("P15", 50, (RIVALS, off), 20, |seed, guards| {
         let mut world = far_room(seed, 5, guards, FAR);
         for slot in 0..5 {
             world.start(slot);
@@ -431,15 +438,33 @@ fn g13_without_slots_a_failover_floods_the_room() {
     assert!(with <= bound && without > bound, "{with}, {without}");
 }
 
+/// P15, with a fixed number of two voters: who starts within one trip of the other asks at the same time.
+#[test]
+fn g13_where_no_rival_yields_two_that_ask_together_split_the_votes() {
+    is_needed("P15", 100, (ALL, RIVALS), 20, |seed, guards| {
+        let mut world = far_room(seed, 2, guards, (ms(130), ms(150)));
+        world.settings.quorum = QuorumPolicy::Static { voters: 2 };
+        world.start(0);
+        world.run_for(ms(seed * 2));
+        world.start(1);
+        world.connect(1, 0);
+        let agreed = until(&mut world, AGREEMENT * 2, |world| world.agreed().is_some());
+        if agreed.is_none() {
+            return judge(&world, false, "P9");
+        }
+        judge(&world, world.term(0) == 1, "P15")
+    });
+}
+
 /// P9, with the shortest timeout as its bound: a leader whose connections are closed is followed at once by
 /// several candidates (G1), and their first rounds may all fail.
 #[test]
 fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
     let off = Guards {
         fast_retry: false,
-        ..ALL
+        ..RIVALS
     };
-    is_needed("P9", 100, (ALL, off), 8, |seed, guards| {
+    is_needed("P9", 100, (RIVALS, off), 8, |seed, guards| {
         let (mut world, first) = match room_whose_leader_is_closed(seed, guards, 5, NEAR) {
             Ok(room) => room,
             Err(property) => return Some(property),
