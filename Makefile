@@ -37,7 +37,7 @@ lint: ## formatting and lints, warnings as errors
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-sim: ## 20,000 rooms under faults in virtual time, a hundred nodes the largest
+sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest
 	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture
 
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)

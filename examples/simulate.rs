@@ -6,23 +6,34 @@ use std::process::ExitCode;
 
 use room_simulator::plan::Plan;
 use room_simulator::record::{Section, from_lines, peers, to_lines};
-use room_simulator::{chaos, page};
+use room_simulator::{chaos, gossip, page};
 
 const USAGE: &str = "\
-usage: simulate --seed S [--nodes N] [--out FILE] [--save FILE]
+usage: simulate --seed S [--nodes N] [--strategy raft|gossip] [--strict-lowest] [--out FILE] [--save FILE]
        simulate --trace FILE... [--out FILE]
 
   --seed S      runs the room of this seed under faults
   --nodes N     with so many peers, 2 to 100 (5)
+  --strategy S  raft: votes elect the leader; gossip: the lowest id does that finds none (raft)
+  --strict-lowest  with gossip: the lowest id follows for certain when a leader is lost; else the seed decides
   --save FILE   keeps the trace of the run, too
   --trace FILE  draws traces that rooms wrote (option trace_path), one file for each peer, or saved ones
   --out FILE    the page (run.html)";
+
+/// How the simulated room elects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strategy {
+    Raft,
+    Gossip,
+}
 
 /// What was asked for.
 #[derive(Debug, Default)]
 struct Wishes {
     seed: Option<u64>,
     nodes: Option<usize>,
+    strategy: Option<Strategy>,
+    strict_lowest: bool,
     traces: Vec<PathBuf>,
     out: Option<PathBuf>,
     save: Option<PathBuf>,
@@ -69,9 +80,14 @@ impl Wishes {
                 wishes.traces.push(argument.into());
                 continue;
             }
+            if argument == "--strict-lowest" {
+                wishes.strict_lowest = true;
+                option = Some(argument);
+                continue;
+            }
             let value = arguments.next().filter(|value| !value.starts_with("--"));
             let value = match argument.as_str() {
-                "--seed" | "--nodes" | "--trace" | "--out" | "--save" => {
+                "--seed" | "--nodes" | "--strategy" | "--trace" | "--out" | "--save" => {
                     value.ok_or_else(|| format!("{argument} needs a value"))?
                 }
                 _ => return Err(format!("there is no option {argument}")),
@@ -89,6 +105,13 @@ impl Wishes {
                         nodes.ok_or_else(|| format!("--nodes {value}: a number from 2 to 100"))?;
                     wishes.nodes = Some(nodes);
                 }
+                "--strategy" => {
+                    wishes.strategy = Some(match value.as_str() {
+                        "raft" => Strategy::Raft,
+                        "gossip" => Strategy::Gossip,
+                        _ => return Err(format!("--strategy {value}: raft or gossip")),
+                    });
+                }
                 "--trace" => wishes.traces.push(value.into()),
                 "--out" => wishes.out = Some(value.into()),
                 _ => wishes.save = Some(value.into()),
@@ -98,8 +121,13 @@ impl Wishes {
         match (wishes.seed, wishes.traces.is_empty()) {
             (None, true) => Err("give --seed S or --trace FILE".into()),
             (Some(_), false) => Err("give --seed or --trace, not both".into()),
-            (None, false) if wishes.nodes.is_some() || wishes.save.is_some() => {
-                Err("--nodes and --save go with --seed".into())
+            (None, false)
+                if wishes.nodes.is_some() || wishes.save.is_some() || wishes.strategy.is_some() =>
+            {
+                Err("--nodes, --strategy and --save go with --seed".into())
+            }
+            _ if wishes.strict_lowest && wishes.strategy != Some(Strategy::Gossip) => {
+                Err("--strict-lowest goes with --strategy gossip".into())
             }
             _ => Ok(Some(wishes)),
         }
@@ -112,7 +140,7 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
     let sections = match wishes.seed {
         Some(seed) => {
             let nodes = wishes.nodes.unwrap_or(5);
-            let plan = Plan::draw_for(seed, Some(nodes));
+            let plan = plan_of(seed, nodes, wishes);
             let (outcome, sections) = chaos::recorded(&plan);
             if let Some(violation) = outcome.violation {
                 said = format!("VIOLATION {violation}\n");
@@ -135,6 +163,17 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
         page.len() / 1024
     ));
     Ok(said)
+}
+
+fn plan_of(seed: u64, nodes: usize, wishes: &Wishes) -> Plan {
+    if wishes.strategy != Some(Strategy::Gossip) {
+        return Plan::draw_for(seed, Some(nodes));
+    }
+    let mut plan = gossip::draw_for(seed, Some(nodes));
+    if let Some(rules) = &mut plan.gossip {
+        rules.strict_lowest |= wishes.strict_lowest;
+    }
+    plan
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<Section>, String> {
@@ -188,6 +227,17 @@ mod tests {
             ("--seed 1 --colour red", "there is no option --colour"),
             ("--seed 1 --trace a", "not both"),
             ("--trace a --nodes 3", "go with --seed"),
+            ("--trace a --strategy gossip", "go with --seed"),
+            (
+                "--seed 1 --strategy votes",
+                "--strategy votes: raft or gossip",
+            ),
+            ("--seed 1 --strict-lowest", "goes with --strategy gossip"),
+            (
+                "--seed 1 --strategy raft --strict-lowest",
+                "goes with --strategy gossip",
+            ),
+            ("--seed 1 --strict-lowest yes", "belongs to no option"),
         ] {
             let error = parse(line).expect_err(line);
             assert!(error.contains(said), "{line}: {error}");
@@ -224,6 +274,24 @@ mod tests {
         draw(&wishes).expect("a page");
         let page = std::fs::read_to_string(first).expect("a page");
         assert!(page == std::fs::read_to_string(again).expect("a page"));
+    }
+
+    #[test]
+    fn a_room_that_elects_by_gossip_is_drawn_with_what_it_says() {
+        let out = folder().join("gossip.html");
+        let line = format!(
+            "--seed 7 --nodes 4 --strategy gossip --strict-lowest --out {}",
+            out.display()
+        );
+        let wishes = parse(&line).expect("fine").expect("no help");
+        assert!(wishes.strict_lowest);
+        let said = draw(&wishes).expect("a page");
+        assert!(!said.contains("VIOLATION"), "{said}");
+        let page = std::fs::read_to_string(out).expect("a page");
+        for kind in ["\"kind\":\"proposal\"", "\"kind\":\"declaration\""] {
+            assert!(page.contains(kind), "{kind}");
+        }
+        assert!(!page.contains("\"kind\":\"vote_request\""));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use meta_mystia_network::core::trace::{Role, What};
 use meta_mystia_network::room::Room;
 use meta_mystia_network::target::parse_target;
 use room_simulator::chaos;
+use room_simulator::gossip;
 use room_simulator::page::page;
 use room_simulator::plan::Plan;
 use room_simulator::record::{Section, from_lines, to_lines};
@@ -225,6 +226,26 @@ fn the_lanes_of_a_seed_are_those_of_its_trace() {
     let messages = &digest["messages"];
     assert!(messages["sent"].as_u64() > Some(100), "{messages}");
     assert_eq!(messages["unmatched"], 0, "{messages}");
+}
+
+#[test]
+fn a_room_that_elects_by_gossip_is_drawn_with_its_claims_and_without_terms() {
+    let (_, sections) = chaos::recorded(&gossip::draw_for(7, Some(5)));
+    let path = write_page("gossip.html", &page(&sections));
+    let shown = |kinds: &str| {
+        let part = PathBuf::from(format!("{}#show={kinds}", path.display()));
+        let digest = digest(&part);
+        assert_eq!(digest["terms"], Value::Bool(false));
+        assert_eq!(drawn(&digest), expected(&sections));
+        assert_eq!(digest["messages"]["unmatched"], 0);
+        digest["messages"]["drawn"].as_u64().expect("a number")
+    };
+    assert_eq!(shown("vote_request"), 0);
+    let (proposals, declarations) = (shown("proposal"), shown("declaration"));
+    assert!(
+        proposals > 0 && declarations > proposals,
+        "{proposals} {declarations}"
+    );
 }
 
 #[test]

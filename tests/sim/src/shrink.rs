@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::checks::Violation;
+use crate::gossip::Trial;
 use crate::plan::{Phase, Plan, Step};
 
 /// Runs of one reduction, at most.
@@ -46,6 +47,11 @@ impl Search<'_> {
             found |= self.without_place(slot);
         }
         found |= self.simpler(|plan| plan.phase = Phase::Quiet);
+        found |= self.simpler(|plan| {
+            if let Some(gossip) = &mut plan.gossip {
+                gossip.trial = Trial::Quiet;
+            }
+        });
         found |= self.simpler(|plan| plan.clocks.clear());
         found |= self.simpler(|plan| plan.priorities.clear());
         found |= self.simpler(|plan| plan.observers.clear());
@@ -121,10 +127,10 @@ pub fn describe(plan: &Plan) -> String {
     for (at, step) in &plan.steps {
         let _ = write!(text, "\n  {at:6} ms {step:?}");
     }
-    let _ = write!(
-        text,
-        "\n  {:6} ms healing, then {:?}",
-        plan.heal_at_ms, plan.phase
-    );
+    let healed = plan.heal_at_ms;
+    let _ = match &plan.gossip {
+        Some(gossip) => write!(text, "\n  {healed:6} ms healing, then {gossip:?}"),
+        None => write!(text, "\n  {healed:6} ms healing, then {:?}", plan.phase),
+    };
     text
 }

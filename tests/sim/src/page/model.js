@@ -54,6 +54,8 @@ function buildModel(sections) {
   for (const entry of model.room) {
     if (entry.what === "violation" && !model.violation) model.violation = entry;
   }
+  // Rooms that elect by gossip have none.
+  model.terms = model.lanes.some((lane) => lane.terms.length > 0);
   model.messages = matchMessages(model);
   model.changes = leaderChanges(model);
   model.faults = findFaults(model);
@@ -116,7 +118,9 @@ function buildLane(lane, end) {
   Object.assign(lane, { roles, strips, terms, commands });
 }
 
+// Empty where there are no terms: before the first election, and in rooms that elect by gossip.
 function termText(record) {
+  if (!record.epoch && !record.term) return "";
   return (record.epoch ? `e${record.epoch}·` : "") + `t${record.term}`;
 }
 
@@ -279,10 +283,10 @@ function seconds(t, digits = 3) {
 function entryText(entry) {
   const words = (text) => String(text).replace(/_/g, " ");
   const about = (e) => `${words(e.kind)}${e.granted === undefined ? "" : e.granted ? ": yes" : ": no"}` +
-    `${e.term === undefined ? "" : `, t${e.term}`}${e.names === undefined ? "" : `, ${e.names}`} #${e.n}`;
+    `${e.term ? `, t${e.term}` : ""}${e.names === undefined ? "" : `, ${e.names}`} #${e.n}`;
   switch (entry.what) {
     case "role": return `becomes ${ROLES[entry.role] || entry.role}`;
-    case "record": return `record ${termText(entry)}, leader ${entry.leader || "undecided"}${entry.assigned ? ", assigned" : ""}`;
+    case "record": return `record${termText(entry) ? ` ${termText(entry)}` : ""}, leader ${entry.leader || "undecided"}${entry.assigned ? ", assigned" : ""}`;
     case "vote": return `votes for ${entry.candidate} in t${entry.term}`;
     case "shows": return `shows ${entry.leader || "no leader"} (${words(entry.reason)})`;
     case "sent": return `→ ${entry.to} ${about(entry)}`;
@@ -323,7 +327,7 @@ function stateText(lane, t) {
   const state = stateAt(lane, t);
   let text = `${lane.peer} at ${seconds(t, 4)}: ${ROLES[state.role] || state.role}`;
   if (state.role === "down") return text;
-  text += `, ${state.term || "no term"}, record ${state.record || "none"}`;
+  text += `${model.terms ? `, ${state.term || "no term"}` : ""}, record ${state.record || "none"}`;
   text += `\nshows ${state.shows || "no leader"}${state.reason ? ` (${state.reason})` : ""}`;
   if (state.vote) text += `\nvoted for ${state.vote}`;
   const names = [...state.linked].sort();

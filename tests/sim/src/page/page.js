@@ -40,6 +40,7 @@ function publishDigest() {
       strip_y: box.top + window.scrollY + barBottom(place, lane.index) + 1,
       roles: digest.roles[lane.index],
     })) : [],
+    terms: model.terms,
     leaders: model.changes.map((change) => [change.lane.peer, change.t]),
     messages: { drawn: drawn ? drawn.arrows.length : 0, sent: model.messages.length,
       lost: model.messages.filter((m) => m.arrived === null).length, unmatched: model.messages.strange },
@@ -232,6 +233,7 @@ function row(table, cells) {
 }
 
 function fillTables() {
+  byId("changes").classList.toggle("termless", !model.terms);
   for (const change of model.changes) {
     row("changes", [seconds(change.t), change.lane.peer, change.record ? termText(change.record) : "",
       change.reason.replace(/_/g, " "), change.before ? change.before.lane.peer : "",
@@ -260,6 +262,8 @@ function fillLegend() {
     legend.append(item);
   };
   for (const [role, text] of Object.entries(ROLES)) {
+    // Who elects by gossip asks for no votes beforehand.
+    if (role === "pre_candidate" && !model.terms) continue;
     add(text, (context) => {
       const height = Math.round(14 * HEIGHTS[role]);
       context.fillStyle = role === "paused" ? hatch(context, colours.ground, colours.paused) : colours[role];

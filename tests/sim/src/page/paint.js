@@ -3,6 +3,8 @@
 
 const GROUPS = [
   { name: "votes", kinds: /^((pre_)?vote_|timeout_now)/, colour: "#7b4fc9" },
+  { name: "proposals", kinds: /^proposal$/, colour: "#7b4fc9" },
+  { name: "declarations", kinds: /^declaration$/, colour: "#0a8f5b" },
   { name: "assignment", kinds: /^(leader_assign|nack|foreign_side)/, colour: "#c2410c" },
   { name: "heartbeats", kinds: /heartbeat$/, colour: "#7a8791" },
   { name: "probes", kinds: /^p[io]ng$/, colour: "#7a8791" },
