@@ -24,8 +24,9 @@ const DEFAULT_SEEDS: u64 = 5_000;
 const ENOUGH_FOR_RARE: u64 = 5_000;
 /// P18: mean of election messages for each node after a crash, at most.
 const MESSAGES_PER_FAILOVER: u64 = 10;
-/// Larger sides that need not keep their leaders (`parts_and_meets`): one of so many, at most.
-const EXCUSED: u64 = 8;
+/// Larger sides that need not keep their leaders (`parts_and_meets`): one of so many, at most. 11 of 409 were seen,
+/// so that of the 200 of one `make test` more than twice as many as expected would have to be by chance.
+const EXCUSED: u64 = 12;
 /// What is seldom by chance and should be: so many runs need not show it.
 const MAY_NEVER_HAPPEN: [&str; 2] = ["larger_sides_excused", "larger_sides_deposed"];
 /// Every so many runs, one is repeated: it must do the same (P17).
