@@ -251,3 +251,32 @@ fn two_leaders_that_are_linked_are_reported() {
     run.run_until(until);
     reports(&run, "P2");
 }
+
+/// In how many of the rooms whose leader crashes another than the lowest follows.
+fn higher_winners(delay_ms: (u64, u64)) -> u64 {
+    let mut plan = plan(true);
+    plan.rules.delay_ms = delay_ms;
+    let rules = GossipRules {
+        alive_ms: 500,
+        election_ms: 250,
+        ..plan.gossip.clone().expect("it is set")
+    };
+    plan.gossip = Some(rules.clone());
+    let crash = |seed| {
+        let mut plan = plan.clone();
+        plan.seed = seed;
+        let (mut run, leader) = settled(&plan);
+        run.leader_is_lost(&rules, leader, true);
+        reports(&run, "");
+        run.world.gossip.higher_winners
+    };
+    (0..60).map(crash).sum()
+}
+
+/// The proposal of the lowest comes back when the first election is over; whether its own is over before the
+/// declaration of the first comes is a matter of chance then. `Run::sure_winner` says so.
+#[test]
+fn the_lowest_may_lose_only_where_two_trips_take_longer_than_an_election() {
+    assert_eq!(higher_winners((1, 40)), 0);
+    assert!(higher_winners((100, 150)) > 0);
+}
