@@ -53,6 +53,8 @@ pub const SEEDS: &[u64] = &[
     1_042_903, 1_054_327,
     // Two that asked at the same time split the votes, term after term (P10).
     1_057_846,
+    // Two slots for a hundred voters: half of them asked before the first one's request was there (P18).
+    3_039_907,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
 ];

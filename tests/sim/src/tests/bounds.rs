@@ -134,6 +134,9 @@ fn p15_p18_what_a_crash_costs_is_seen() {
     };
     assert_eq!(property(300, &[], 0), None);
     assert_eq!(property(301, &[], 0), Some("P18"));
+    let large = |messages| costs_too_much(messages, 100, &[], 0).map(|(property, _)| property);
+    assert_eq!(large(2 * 100 * 99), None);
+    assert_eq!(large(2 * 100 * 99 + 1), Some("P18"));
     assert_eq!(property(12, &[4, 5], 2), None);
     assert_eq!(property(12, &[4, 5, 7], 2), Some("P15"));
 }
