@@ -162,7 +162,10 @@ impl World {
 
     /// Ends all cuts.
     pub fn mend_all(&mut self) {
-        self.cuts.clear();
+        for (from, to) in std::mem::take(&mut self.cuts).into_keys() {
+            let (from, to) = (self.slots[from].id.clone(), self.slots[to].id.clone());
+            self.note_room(What::Mended { from, to });
+        }
         self.trace
             .add(self.now, format_args!("all cuts are mended"));
         self.unblock();

@@ -1,6 +1,9 @@
 //! The simulator itself: what it must report, and how small it makes it.
 
+use std::collections::BTreeSet;
+
 use meta_mystia_network::core::node::Command;
+use meta_mystia_network::core::trace::What;
 
 use super::rooms::*;
 use crate::chaos;
@@ -137,4 +140,36 @@ fn a_leader_that_was_asked_to_stop_or_is_cut_off_is_not_reported() {
             world.run_for(ms(50));
         }
     }
+}
+
+#[test]
+fn a_trace_tells_which_cuts_the_healing_ends() {
+    let mut ended = 0;
+    for plan in (0..20).map(Plan::draw) {
+        if plan.apart.is_some() {
+            continue; // that cut goes on
+        }
+        let (_, sections) = chaos::recorded(&plan);
+        let entries = sections.iter().flat_map(|section| &section.entries);
+        let mut open = BTreeSet::new();
+        let mut healed = None;
+        for entry in entries {
+            if healed.is_some_and(|at| entry.at > at) {
+                break;
+            }
+            match &entry.what {
+                What::Cut { from, to } => {
+                    open.insert((from.clone(), to.clone()));
+                }
+                What::Mended { from, to } => {
+                    open.remove(&(from.clone(), to.clone()));
+                    ended += u32::from(healed.is_some());
+                }
+                What::Healed => healed = Some(entry.at),
+                _ => {}
+            }
+        }
+        assert!(healed.is_some() && open.is_empty(), "{open:?}");
+    }
+    assert!(ended > 0, "nothing was cut when the room healed");
 }
