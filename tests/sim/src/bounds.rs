@@ -208,11 +208,14 @@ impl Run<'_> {
         self.come_back(leader);
     }
 
-    /// Whether all but one place show one and the same leader, another than that place's.
+    /// Whether all but one place show one and the same leader, another than that place's. Whoever has said farewell
+    /// is out of the room and told nothing any more, as for [`World::agreed`](crate::world::World::agreed).
     fn agreed_without(&self, gone: usize) -> bool {
         let mut shown = BTreeSet::new();
         for slot in self.world.running() {
-            if slot != gone {
+            let process = self.world.slots[slot].process.as_ref();
+            let leaving = process.is_some_and(|process| process.leaving);
+            if slot != gone && !leaving {
                 shown.insert(self.world.node(slot).and_then(Node::leader));
             }
         }

@@ -53,8 +53,10 @@ pub const SEEDS: &[u64] = &[
     1_042_903, 1_054_327,
     // Two that asked at the same time split the votes, term after term (P10).
     1_057_846,
-    // Two slots for a hundred voters: half of them asked before the first one's request was there (P18).
-    3_039_907,
+    // Two slots for a hundred voters: half of them asked before the first one was elected, and asked again (P18).
+    3_039_907, 3_123_923,
+    // A member that was kicked and waited for answers to its farewell counted among those who must agree (P11).
+    5_063_597,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
 ];

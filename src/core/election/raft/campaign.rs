@@ -147,6 +147,7 @@ impl Raft {
         self.hints.transferred = std::mem::take(&mut self.transfer);
         self.following = Following::None;
         self.has_followed = true;
+        self.gave_way = false;
         self.electors = Electors::Unknown;
         // Leading goes on across a campaign in place and into an epoch of one's own.
         let window = self.election_timeout_min();

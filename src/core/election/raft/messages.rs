@@ -164,12 +164,31 @@ impl Raft {
             live: self.live_to(now, view, from),
         };
         self.send(from, answer);
-        let rivals = granted && self.rules.role() == Role::PreCandidate;
-        if rivals && self.config.guards.rivals_yield && self.goes_before(view, from) {
-            // G13: of two that ask at the same time one goes on. Else they split the votes of one term after another.
-            self.abandon_round();
-            self.election_at = now + self.retry_delay(slowest_rtt(view));
+        if granted && self.goes_before(view, from) {
+            self.give_way(now, view);
         }
+    }
+
+    /// G13: a preferred peer asks, and would have this node's vote. Of two that ask at the same time one goes on, or
+    /// they split the votes of one term after another. Once since a leader was heard the other gets the time that its
+    /// election takes, from those who have not asked yet, too: in a large room with long round trips most of them would
+    /// ask everybody before they hear of its success. Not more often, or one that cannot win keeps all from leading.
+    fn give_way(&mut self, now: Time, view: &View) {
+        let asks = self.rules.role() == Role::PreCandidate;
+        let first = !self.gave_way;
+        if !self.config.guards.rivals_yield || !(asks || (first && self.awaits_election())) {
+            return;
+        }
+        self.abandon_round();
+        self.gave_way = true;
+        let rtt = slowest_rtt(view);
+        let votes_and_heartbeat = if first { rtt * 2 } else { Duration::ZERO };
+        let later = now + votes_and_heartbeat + self.retry_delay(rtt);
+        self.election_at = if asks {
+            later
+        } else {
+            later.max(self.election_at)
+        };
     }
 
     #[allow(clippy::too_many_arguments)] // the fields of one message
@@ -401,6 +420,7 @@ impl Raft {
             led_ms,
         });
         self.has_followed = true;
+        self.gave_way = false;
         // The leader is one of both numbers, this node one of the others.
         let count = view
             .eligible()

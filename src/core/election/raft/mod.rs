@@ -237,6 +237,8 @@ pub struct Raft {
     grace_until: Time,
     has_followed: bool,
     electors: Electors,
+    /// Whether a preferred peer was given the time for its election since a leader was heard (G13).
+    gave_way: bool,
     /// Whether a peer was ever linked.
     lone: bool,
     /// Whether the host allowed elections again after an assigned leader was lost.
@@ -292,6 +294,7 @@ impl Raft {
             grace_until: now + config.election_timeout_max,
             has_followed: false,
             electors: Electors::Nobody,
+            gave_way: false,
             lone: true,
             released: false,
             auto_election: config.auto_election,

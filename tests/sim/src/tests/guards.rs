@@ -477,14 +477,19 @@ fn g14_without_fast_retries_failed_rounds_cost_timeouts() {
 }
 
 /// P14: in a large room with round trips of 0.3 to 0.9 s, leases that are shorter than the way to everybody and
-/// back let a candidate that is late depose the new leader.
+/// back let a candidate that is late depose the new leader. Not where candidates make way for those that go before
+/// them, which is a second reason for most of them to be silent; so that nobody does here.
 #[test]
 fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
-    let off = Guards {
-        adaptive_timeouts: false,
+    let on = Guards {
+        rivals_yield: false,
         ..ALL
     };
-    is_needed("P14", 10, (ALL, off), 2, |seed, guards| {
+    let off = Guards {
+        adaptive_timeouts: false,
+        ..on
+    };
+    is_needed("P14", 10, (on, off), 2, |seed, guards| {
         let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
         let first = match settle(&mut world) {
             Ok(first) => first,
