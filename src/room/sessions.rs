@@ -424,17 +424,7 @@ impl Driver {
             session.retired.remove(&id);
             return;
         }
-        let code = match error {
-            ConnectionError::ApplicationClosed(closed) => Some(closed.error_code),
-            _ => None,
-        };
-        let why = match code {
-            Some(close::DISCONNECTED) => LinkEnd::Disconnected,
-            // It lives, but did not hear us; or it keeps another link than we, which honest ends never do.
-            Some(close::LOST | close::SUPERSEDED) => LinkEnd::Silent,
-            _ if *error == ConnectionError::TimedOut => LinkEnd::Silent,
-            _ => LinkEnd::Closed,
-        };
+        let why = link_end(error);
         tracing::debug!(%peer, %error, "a link ended");
         self.feed(Input::LinkDown { peer, why });
     }
@@ -571,5 +561,46 @@ impl Driver {
             // The connection is the leaver's to close; it may still wait for our answer.
             self.sessions.linger(departing.link);
         }
+    }
+}
+
+/// What the end of a link tells about the other end's process.
+///
+/// Only its own word ends a life. A stateless reset shows the opposite of what it seems to: its token is made from a key that
+/// the process drew when it started, so it lives, and has closed this link already; only its word why was lost, or came later.
+fn link_end(error: &ConnectionError) -> LinkEnd {
+    match error {
+        ConnectionError::ApplicationClosed(closed) => match closed.error_code {
+            close::DONE => LinkEnd::Closed,
+            close::DISCONNECTED => LinkEnd::Disconnected,
+            // It lives: it did not hear us, keeps another link than we, or had something against us.
+            _ => LinkEnd::Silent,
+        },
+        _ => LinkEnd::Silent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quinn::{ApplicationClose, VarInt};
+
+    #[test]
+    fn only_a_peers_own_word_ends_its_life() {
+        let says = |error_code| {
+            link_end(&ConnectionError::ApplicationClosed(ApplicationClose {
+                error_code,
+                reason: Default::default(),
+            }))
+        };
+        assert_eq!(says(close::DONE), LinkEnd::Closed);
+        assert_eq!(says(close::DISCONNECTED), LinkEnd::Disconnected);
+        assert_eq!(says(close::LOST), LinkEnd::Silent);
+        assert_eq!(says(close::SUPERSEDED), LinkEnd::Silent);
+        assert_eq!(says(close::VIOLATION), LinkEnd::Silent);
+        assert_eq!(says(VarInt::from_u32(77)), LinkEnd::Silent);
+        // A process that stood still meets this: the others gave it up meanwhile.
+        assert_eq!(link_end(&ConnectionError::Reset), LinkEnd::Silent);
+        assert_eq!(link_end(&ConnectionError::TimedOut), LinkEnd::Silent);
     }
 }

@@ -55,7 +55,8 @@ def stopped(number):
 
 
 def flapping(number, seconds):
-    """Stopped and continued, or its cable cut and mended, each time for up to 4 s; every third round both in turn."""
+    """Stopped and continued, or its cable cut and mended, each time for up to 4 s; every third round both in turn. The stops of
+    another third take about as long as the heartbeat timeout, so that its ends disagree on what was lost."""
     chance = random.Random(number)
     with Lab(*NAMES) as lab, Room() as room:
         hosts = {name: lab.host(name) for name in NAMES}
@@ -63,13 +64,14 @@ def flapping(number, seconds):
         def disturb(follower):
             stops = [(follower.pause, follower.resume)], [(follower.host.cut, follower.host.join)]
             ways = (stops[0] + stops[1], stops[0], stops[1])[number % 3]
+            shortest, longest = (1.2, 1.9) if number % 3 == 1 else (0.5, 4)
             ends = time.monotonic() + seconds
             turn = 0
             while time.monotonic() < ends:
                 begin, end = ways[turn % len(ways)]
                 turn += 1
                 begin()
-                time.sleep(chance.uniform(0.5, 4))
+                time.sleep(chance.uniform(shortest, longest))
                 end()
                 time.sleep(chance.uniform(0.5, 4))
 

@@ -58,7 +58,7 @@ pub enum Gone {
         /// Who campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
-    /// The transport reports that its end closed the link.
+    /// Its end closed the link, as a process does that ends.
     Closed,
     /// Nothing was heard for the heartbeat timeout.
     Silent,

@@ -99,14 +99,13 @@ pub struct LinkUp {
 /// Why a link ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// The transport reports that the other end closed or reset it: its process ended.
+    /// The other end closed it with nothing against this one: its process ends.
     Closed,
     /// The other end's host disconnected us.
     Disconnected,
     /// A newer life of the same peer takes over.
     Replaced,
-    /// The other end fell silent here, or closed the link because this end fell silent there. Its process
-    /// may live on.
+    /// The other end fell silent here, or this end fell silent there, or the transport gave up. Its process may live on.
     Silent,
     /// The peer sent what no member sends.
     Violation(&'static str),
