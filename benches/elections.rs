@@ -178,6 +178,21 @@ const LAN: Timers = Timers {
     millis: [75, 150, 150, 300],
 };
 
+impl Timers {
+    /// With these timers and a mean delay of so much one way.
+    fn settings(&self, delay: Duration) -> Settings {
+        let [interval, timeout, min, max] = self.millis.map(Duration::from_millis);
+        Settings {
+            heartbeat_interval: interval,
+            heartbeat_timeout: timeout,
+            election_timeout_min: min,
+            election_timeout_max: max,
+            delay: (delay / 2, delay * 3 / 2),
+            ..Settings::default()
+        }
+    }
+}
+
 impl Room {
     fn new(nodes: usize, delay_us: u64, loss: f64, timers: Timers) -> Self {
         Self {
@@ -206,15 +221,9 @@ impl Room {
 
     /// A room of this kind, nobody running yet.
     fn empty(&self, seed: u64) -> World {
-        let [interval, timeout, min, max] = self.timers.millis.map(Duration::from_millis);
         let settings = Settings {
-            heartbeat_interval: interval,
-            heartbeat_timeout: timeout,
-            election_timeout_min: min,
-            election_timeout_max: max,
-            delay: (self.delay / 2, self.delay * 3 / 2),
             guards: self.guards,
-            ..Settings::default()
+            ..self.timers.settings(self.delay)
         };
         let mut world = World::new(seed, self.nodes, settings, Trace::off());
         world.stream_loss = self.loss;

@@ -60,18 +60,12 @@ impl Room {
     }
 
     fn empty(&self, seed: u64) -> World {
-        let [interval, timeout, min, max] = self.timers.millis.map(Duration::from_millis);
         let settings = Settings {
-            heartbeat_interval: interval,
-            heartbeat_timeout: timeout,
-            election_timeout_min: min,
-            election_timeout_max: max,
-            delay: (self.delay / 2, self.delay * 3 / 2),
             strategy: Strategy::Gossip {
                 strict_lowest: self.strict_lowest,
             },
             windows: self.windows,
-            ..Settings::default()
+            ..self.timers.settings(self.delay)
         };
         World::new(seed, self.nodes, settings, Trace::off())
     }

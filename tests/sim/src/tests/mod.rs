@@ -10,6 +10,7 @@ mod guards_explored;
 mod laboratory;
 mod rooms;
 mod rows;
+mod runner;
 mod scenarios;
 mod seeds;
 mod set_leader;

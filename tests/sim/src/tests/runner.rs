@@ -1,0 +1,164 @@
+//! Runs many plans on all cores, and shows those that break a property.
+//!
+//! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: how many seeds are run, and from where.
+//! - `MMN_SIM_SECONDS`: runs seeds for so long instead, from a random one on, which is printed.
+//! - `MMN_SIM_FAILURES`: how many failing seeds are looked for before it gives up; 1 by default.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::chaos::{self, Outcome};
+use crate::plan::Plan;
+use crate::shrink;
+use crate::trace::Trace;
+
+/// Seeds of one `make test`.
+const DEFAULT_SEEDS: u64 = 5_000;
+/// With so many runs every rare situation must have happened.
+pub(super) const ENOUGH_FOR_RARE: u64 = 5_000;
+/// Every so many runs, one is repeated: it must do the same (P17).
+const REPEATED: u64 = 50;
+/// Lines of a failing run that are shown.
+const LAST_LINES: usize = 40;
+const THREADS: usize = 2;
+/// A failing plan is reduced for so long, at most.
+const REDUCING: Duration = Duration::from_secs(30);
+const REPLAY: &str = "cargo test --release -p room_simulator replay -- --nocapture";
+
+pub(super) fn number_from_env(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
+    )
+}
+
+/// Runs the plans that `next` gives for 0, 1, 2, ... with their names, until it gives no more, or enough of them failed. `add`
+/// hears of each run and how long it took. Panics with what failed.
+pub(super) fn run_all(
+    next: impl Fn(u64) -> Option<(Plan, String)> + Sync,
+    add: impl FnMut(&Outcome, Duration) + Send,
+) {
+    std::panic::set_hook(Box::new(|_| {})); // a panic of the core is reported with its seed
+    let most = number_from_env("MMN_SIM_FAILURES").unwrap_or(1) as usize;
+    let number = AtomicU64::new(0);
+    let (stop, reducing) = (AtomicBool::new(false), AtomicBool::new(false));
+    let heard = Mutex::new((add, Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = number.fetch_add(1, Ordering::Relaxed);
+                    let Some((plan, name)) = next(number) else {
+                        return;
+                    };
+                    let from = Instant::now();
+                    let outcome = chaos::run_plan(&plan, Trace::off(), None);
+                    let took = from.elapsed();
+                    let repeats = number.is_multiple_of(REPEATED);
+                    let failure = failure(&plan, &name, &outcome, repeats, &reducing);
+                    let mut heard = heard.lock().expect("no panic in here");
+                    let (add, failures) = &mut *heard;
+                    add(&outcome, took);
+                    failures.extend(failure.map(|text| (number, text)));
+                    stop.fetch_or(failures.len() >= most, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let _ = std::panic::take_hook();
+    let (_, mut failures) = heard.into_inner().expect("no panic in there");
+    failures.sort();
+    let texts: Vec<String> = failures.into_iter().map(|(_, text)| text).collect();
+    assert!(texts.is_empty(), "{}", texts.join("\n"));
+}
+
+/// What is wrong with a run. Only the first that fails is reduced, which takes its time.
+fn failure(
+    plan: &Plan,
+    name: &str,
+    outcome: &Outcome,
+    repeats: bool,
+    reducing: &AtomicBool,
+) -> Option<String> {
+    if let Some(violation) = &outcome.violation {
+        let first_line = violation.text.lines().next().unwrap_or_default();
+        eprintln!("{name} breaks {}: {first_line}", violation.property);
+        return Some(report(plan, name, !reducing.swap(true, Ordering::Relaxed)));
+    }
+    let differs = || chaos::run_plan(plan, Trace::off(), None).hash != outcome.hash;
+    (repeats && differs()).then(|| format!("{name} breaks P17: it does something else again"))
+}
+
+/// What a failing plan shows.
+fn report(plan: &Plan, name: &str, reduce: bool) -> String {
+    let outcome = chaos::run_plan(plan, Trace::on(), None);
+    let Some(violation) = outcome.violation else {
+        return format!("{name} failed once, and not again");
+    };
+    let lines = outcome.trace.lines();
+    let tail = &lines[lines.len().saturating_sub(LAST_LINES)..];
+    let mut text = format!(
+        "{name} breaks {violation}\nat {} ms; its last lines:\n{}\n",
+        outcome.ended_at.as_micros() / 1000,
+        tail.join("\n")
+    );
+    if !reduce {
+        text += &format!("replay: MMN_SIM_PLAN='{}' {REPLAY}\n", plan.to_line());
+        return text;
+    }
+    let until = Instant::now() + REDUCING;
+    let small = shrink::shrink(plan, violation.property, &|plan| {
+        let time_is_over = Instant::now() >= until;
+        (!time_is_over).then(|| chaos::run_plan(plan, Trace::off(), None).violation)?
+    });
+    text += &format!(
+        "reduced to {} of {} steps:\n{}\nreplay: MMN_SIM_PLAN='{}' {REPLAY}\n",
+        small.steps.len(),
+        plan.steps.len(),
+        shrink::describe(&small),
+        small.to_line()
+    );
+    text
+}
+
+/// Which seeds are run, and when it is enough.
+pub(super) struct Order {
+    first: u64,
+    count: u64,
+    until: Option<Instant>,
+}
+
+impl Order {
+    pub(super) fn from_env() -> Self {
+        let seconds = number_from_env("MMN_SIM_SECONDS");
+        let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or_else(|| {
+            let clock = SystemTime::now().duration_since(UNIX_EPOCH);
+            let random = clock.map_or(1, |since| since.as_nanos() as u64 % 1_000_000_000_000);
+            seconds.map_or(1, |_| random)
+        });
+        let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let count = match until {
+            Some(_) => u64::MAX - first,
+            None => number_from_env("MMN_SIM_SEEDS").unwrap_or(DEFAULT_SEEDS),
+        };
+        println!("first seed: {first}");
+        Self {
+            first,
+            count,
+            until,
+        }
+    }
+
+    /// The seed of that number, unless it is enough: those that failed once, `known`, come first.
+    pub(super) fn seed_after(&self, known: &[u64], number: u64) -> Option<u64> {
+        if let Some(seed) = known.get(number as usize) {
+            return Some(*seed);
+        }
+        let number = number - known.len() as u64;
+        let over = number >= self.count || self.until.is_some_and(|until| Instant::now() >= until);
+        (!over).then(|| self.first + number)
+    }
+}
