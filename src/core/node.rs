@@ -327,12 +327,12 @@ impl Node {
                 ElectionOutput::Send { to, .. }
                     if !self.config.guards.fresh_view && self.membership.get(&to).is_none() => {}
                 ElectionOutput::Send { to, stamp, message } => {
-                    self.transmit_at(&to, stamp, Message::Election(message));
+                    self.transmit_at(&to, stamp, Message::Election(message), true);
                 }
                 ElectionOutput::Persist { number, saved } => {
                     self.outputs.push_back(Output::Persist { number, saved });
                 }
-                ElectionOutput::HeartbeatNow => self.heartbeat_all(now),
+                ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }
@@ -362,7 +362,7 @@ impl Node {
         }
         if now >= self.heartbeat_at {
             self.heartbeat_at = now + self.config.heartbeat_interval;
-            self.heartbeat_all(now);
+            self.heartbeat_all(now, false);
             self.election.heartbeat_sent();
         }
         for dial in self.introductions.due(now) {
@@ -381,17 +381,18 @@ impl Node {
         });
     }
 
-    fn heartbeat_all(&mut self, now: Time) {
+    fn heartbeat_all(&mut self, now: Time, urgent: bool) {
         for peer in self.membership.ids() {
-            self.heartbeat(now, &peer);
+            self.heartbeat(now, &peer, urgent);
         }
     }
 
-    fn heartbeat(&mut self, now: Time, peer: &PeerId) {
+    fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
         let pulse = self.election.pulse(now, &self.view);
         if let Some(member) = self.membership.get_mut(peer) {
             let heartbeat = member.next_heartbeat(now, pulse);
-            self.transmit(peer, Message::Heartbeat(heartbeat));
+            let stamp = self.election.stamp().clone();
+            self.transmit_at(peer, stamp, Message::Heartbeat(heartbeat), urgent);
         }
     }
 
@@ -459,7 +460,7 @@ impl Node {
         self.elect_for(now, from, input);
         self.decider_heard(from);
         if answer {
-            self.heartbeat(now, from);
+            self.heartbeat(now, from, true);
         }
     }
 
@@ -604,10 +605,10 @@ impl Node {
 
     fn transmit(&mut self, to: &PeerId, message: Message) {
         let stamp = self.election.stamp().clone();
-        self.transmit_at(to, stamp, message);
+        self.transmit_at(to, stamp, message, true);
     }
 
-    fn transmit_at(&mut self, to: &PeerId, stamp: Stamp, message: Message) {
+    fn transmit_at(&mut self, to: &PeerId, stamp: Stamp, message: Message, urgent: bool) {
         self.outputs.push_back(Output::Transmit {
             to: to.clone(),
             envelope: Envelope {
@@ -615,6 +616,7 @@ impl Node {
                 stamp,
                 message,
             },
+            urgent,
         });
     }
 

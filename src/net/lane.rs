@@ -13,7 +13,7 @@ use super::frame::{
     ControlFrame, FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole,
     OWN_FLAG, put_value, take_frame,
 };
-use super::link::{LinkEvent, LinkId, Surroundings};
+use super::link::{LinkEvent, LinkId, Queued, Surroundings};
 use super::outbox::{OutMessage, Outboxes};
 use super::packing::unpack;
 use super::relay::Broadcast;
@@ -126,7 +126,7 @@ async fn write_messages(
 
 /// Tells the sender what was taken.
 pub(crate) struct Acks {
-    control: mpsc::Sender<ControlFrame>,
+    control: mpsc::Sender<Queued>,
     told: u64,
     bytes: usize,
     /// The sender's broadcasts before this number are relayed, and it was not told so yet. Whenever it is set,
@@ -137,7 +137,7 @@ pub(crate) struct Acks {
 impl Acks {
     /// Nothing has been told on this link: what was taken on an earlier one is told again, because that word
     /// may have been lost with it.
-    pub(crate) fn new(control: mpsc::Sender<ControlFrame>) -> Self {
+    pub(crate) fn new(control: mpsc::Sender<Queued>) -> Self {
         Self {
             control,
             told: 0,
@@ -158,9 +158,15 @@ impl Acks {
         self.bytes = 0;
         let lane = RELIABLE_ORDERED;
         // Without a writer the link has ended.
-        let _ = self.control.send(ControlFrame::Ack { lane, next }).await;
+        let _ = self
+            .control
+            .send(ControlFrame::Ack { lane, next }.into())
+            .await;
         if let Some(next) = self.relayed.take() {
-            let _ = self.control.send(ControlFrame::Relayed { next }).await;
+            let _ = self
+                .control
+                .send(ControlFrame::Relayed { next }.into())
+                .await;
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::lane::{self, Acks};
@@ -29,6 +29,12 @@ const CONTROL_PRIORITY: i32 = 100;
 pub(crate) const STALLED: &str = "the control stream is stalled";
 /// Frames written at once, at most.
 const CONTROL_BATCH: usize = 64;
+/// Empty datagrams that follow an urgent control frame, each in a packet of its own. QUIC takes a packet for lost when one
+/// that was sent later is acknowledged (RFC 9002 section 6.1), and asks only after a probe timeout, of two round trips and
+/// more, where nothing was. With these it sends the frame again after one round trip.
+const TRAILERS: u32 = 4;
+/// Their distance, so that the transport does not put them into one packet.
+const TRAILER_GAP: Duration = Duration::from_millis(2);
 
 /// Application close codes below those that carry an ABI code.
 pub(crate) mod close {
@@ -49,6 +55,22 @@ pub(crate) mod close {
 /// Names a link for as long as the process lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LinkId(pub(crate) u64);
+
+/// A control frame that waits to be written.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    frame: ControlFrame,
+    urgent: bool,
+}
+
+impl From<ControlFrame> for Queued {
+    fn from(frame: ControlFrame) -> Self {
+        Self {
+            frame,
+            urgent: false,
+        }
+    }
+}
 
 /// What a link tells the room.
 #[derive(Debug)]
@@ -94,7 +116,7 @@ pub(crate) struct Admitted {
 /// A link with its tasks. Dropping it ends the tasks and leaves the connection to its other owners.
 pub(crate) struct Link {
     pub(crate) connection: Connection,
-    control: mpsc::Sender<ControlFrame>,
+    control: mpsc::Sender<Queued>,
     control_tasks: Vec<JoinHandle<()>>,
     lane_tasks: Vec<JoinHandle<()>>,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
@@ -192,10 +214,11 @@ impl Link {
         }
     }
 
-    /// Queues a control frame; `false` when the peer takes none and the link should be given up.
-    pub(crate) fn send_control(&self, frame: ControlFrame) -> bool {
+    /// Queues a control frame; `false` when the peer takes none and the link should be given up. The loss of an
+    /// urgent one is noticed within a round trip.
+    pub(crate) fn send_control(&self, frame: ControlFrame, urgent: bool) -> bool {
         !matches!(
-            self.control.try_send(frame),
+            self.control.try_send(Queued { frame, urgent }),
             Err(mpsc::error::TrySendError::Full(_))
         )
     }
@@ -246,15 +269,30 @@ impl Drop for Link {
 async fn write_control(
     connection: Connection,
     mut send: SendStream,
-    mut frames: mpsc::Receiver<ControlFrame>,
+    mut frames: mpsc::Receiver<Queued>,
     patience: Duration,
 ) {
     // It fails only on a stream that is closed.
     let _ = send.set_priority(CONTROL_PRIORITY);
     let mut batch = Vec::with_capacity(CONTROL_BATCH);
     let mut buffer = BytesMut::new();
-    while frames.recv_many(&mut batch, CONTROL_BATCH).await > 0 {
-        for frame in batch.drain(..) {
+    let mut trailers = 0;
+    loop {
+        tokio::select! {
+            biased;
+            received = frames.recv_many(&mut batch, CONTROL_BATCH) => if received == 0 {
+                return;
+            },
+            () = sleep(TRAILER_GAP), if trailers > 0 => {
+                trailers -= 1;
+                // One that cannot be sent is as good as lost.
+                let _ = connection.send_datagram(Bytes::new());
+            }
+        }
+        for Queued { frame, urgent } in batch.drain(..) {
+            if urgent {
+                trailers = TRAILERS;
+            }
             if let Err(error) = put_value(&mut buffer, &frame) {
                 tracing::error!(%error, "a control frame could not be encoded");
             }
@@ -309,6 +347,9 @@ async fn read_datagrams(
     events: mpsc::Sender<(LinkId, LinkEvent)>,
 ) {
     while let Ok(datagram) = connection.read_datagram().await {
+        if datagram.is_empty() {
+            continue; // a trailer: it was to be acknowledged, no more
+        }
         let event = match postcard::take_from_bytes(&datagram) {
             Ok((probe, [])) => LinkEvent::Datagram(probe),
             _ => LinkEvent::Violation("a malformed datagram"),

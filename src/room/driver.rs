@@ -371,7 +371,11 @@ impl Driver {
         while let Some(output) = self.node.poll_output() {
             self.trace.output(now, &output);
             match output {
-                Output::Transmit { to, envelope } => self.sessions.transmit(&to, envelope),
+                Output::Transmit {
+                    to,
+                    envelope,
+                    urgent,
+                } => self.sessions.transmit(&to, envelope, urgent),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
                 Output::Dial(dial) => self.dial(dial),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),

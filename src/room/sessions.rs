@@ -190,7 +190,7 @@ impl Sessions {
             .collect()
     }
 
-    pub(super) fn transmit(&self, to: &PeerId, envelope: Envelope) {
+    pub(super) fn transmit(&self, to: &PeerId, envelope: Envelope, urgent: bool) {
         let link = match self.sessions.get(to) {
             Some(session) => session.current.as_ref().map(|current| &current.link),
             None => self
@@ -202,7 +202,7 @@ impl Sessions {
         let Some(link) = link else {
             return;
         };
-        if !link.send_control(ControlFrame::Core(envelope)) {
+        if !link.send_control(ControlFrame::Core(envelope), urgent) {
             // It takes nothing, not even heartbeats: the close ends the session.
             tracing::warn!(peer = %to, "the peer takes no control messages");
             link.close(close::LOST, STALLED);
@@ -216,7 +216,7 @@ impl Sessions {
             .get(to)
             .and_then(|session| session.current.as_ref());
         if let Some(Current { link, .. }) = current
-            && !link.send_control(frame)
+            && !link.send_control(frame, false)
         {
             link.close(close::LOST, STALLED);
         }

@@ -240,6 +240,8 @@ pub enum Output {
         to: PeerId,
         /// The message.
         envelope: Envelope,
+        /// Whether somebody waits for it: it is no heartbeat whose time has come. Its loss should be noticed at once.
+        urgent: bool,
     },
     /// Send as a datagram.
     Datagram {

@@ -107,7 +107,7 @@ impl Node {
                 theirs: link.theirs,
             },
         );
-        self.heartbeat(now, &peer);
+        self.heartbeat(now, &peer, true);
         if let Err(error) = violation {
             self.punish(now, &peer, error);
         }

@@ -188,7 +188,7 @@ impl Tracer {
     /// An output of the node.
     pub fn output(&mut self, now: Time, output: &Output) {
         let what = match output {
-            Output::Transmit { to, envelope } => {
+            Output::Transmit { to, envelope, .. } => {
                 let counts = self.links.entry(to.clone()).or_default();
                 counts.sent += 1;
                 let n = counts.sent;
@@ -568,6 +568,7 @@ pub(crate) mod tests {
             let output = Output::Transmit {
                 to,
                 envelope: envelope.clone(),
+                urgent: true,
             };
             sender.output(Time::ZERO, &output);
             let from = id("a");
@@ -591,6 +592,7 @@ pub(crate) mod tests {
         let output = Output::Transmit {
             to: id("b"),
             envelope: leave_ack(),
+            urgent: true,
         };
         sender.output(Time::ZERO, &output);
         assert_eq!(numbers(&sender.take()), [1]);

@@ -211,7 +211,6 @@ fn offences() -> Vec<(&'static str, Offence)> {
         ),
         ("the end of the control stream", Offence::EndOfControl),
         ("a malformed datagram", Offence::Datagram(vec![0xff; 9])),
-        ("an empty datagram", Offence::Datagram(Vec::new())),
         (
             "another's vote request",
             election(ElectionMessage::VoteRequest {
@@ -393,6 +392,17 @@ async fn a_lane_of_an_unknown_kind_is_an_offence() {
     assert_eq!(member.closed().await, close::VIOLATION);
     pair.a.wait_for(left("m"), 1).await;
     pair.undisturbed("an unknown lane").await;
+}
+
+/// Their acknowledgements show a loss of what they follow; that an end may send them, every other test of links shows.
+#[tokio::test]
+async fn what_cannot_wait_is_followed_by_empty_datagrams() {
+    let pair = Pair::settled("trailers").await;
+    let member = Attacker::new("m", "trailers").join(&pair.a).await;
+    for _ in 0..4 {
+        let datagram = in_time(member.connection.read_datagram()).await;
+        assert_eq!(datagram.expect("linked").len(), 0);
+    }
 }
 
 #[tokio::test]

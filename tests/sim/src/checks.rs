@@ -227,7 +227,7 @@ impl Checker {
             return Ok(());
         };
         match output {
-            Output::Transmit { to, envelope } => {
+            Output::Transmit { to, envelope, .. } => {
                 if let Message::Election(ElectionMessage::VoteResponse { granted: true, .. }) =
                     &envelope.message
                 {

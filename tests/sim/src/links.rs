@@ -25,6 +25,8 @@ const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
 const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Losses that hold up one message, at most.
 const MAX_LOSSES: u32 = 5;
+/// Empty datagrams that follow an urgent message, as in the library's links.
+const TRAILERS: u32 = 4;
 /// How long an acknowledgement may wait for another packet to go with (QUIC's default).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
@@ -223,9 +225,15 @@ impl World {
         self.rng.random_bool(both)
     }
 
+    /// The same for one of the empty datagrams that follow an urgent message.
+    fn is_trailer_acknowledged(&mut self) -> bool {
+        (0..TRAILERS).any(|_| self.is_acknowledged())
+    }
+
     /// What losses add to the trip of one message. quinn's probes, two at a time, carry no stream data: what is
-    /// missing goes out again when one of them is acknowledged. Until one is, the timeout doubles.
-    fn retransmissions(&mut self) -> Duration {
+    /// missing goes out again when one of them is acknowledged. Until one is, the timeout doubles. What follows an urgent
+    /// message shows its loss after 9/8 of a round trip (RFC 9002 section 6.1.2).
+    fn retransmissions(&mut self, urgent: bool) -> Duration {
         let mut waits = Duration::ZERO;
         let mut losses = 0;
         while self.stream_loss > 0.0
@@ -234,6 +242,10 @@ impl World {
         {
             losses += 1;
             self.sometimes.packets_lost += 1;
+            if urgent && losses == 1 && self.is_trailer_acknowledged() {
+                waits += self.round_trip() * 9 / 8;
+                continue;
+            }
             let mut timeout = self.probe_timeout();
             waits += timeout;
             while losses < MAX_LOSSES && !self.is_acknowledged() && !self.is_acknowledged() {
@@ -248,7 +260,7 @@ impl World {
 
     /// A new packet is a probe for what is missing before it: when it is acknowledged, that goes out again at
     /// once. If it never is, the probe timeout has begun anew.
-    fn probe_the_missing(&mut self, id: u64, from: usize, one_way: Duration) {
+    fn probe_the_missing(&mut self, id: u64, from: usize, one_way: Duration, urgent: bool) {
         let under_way = self.under_way();
         let Some(link) = self.links.get(&id) else {
             return;
@@ -259,13 +271,14 @@ impl World {
         }
         let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
         let cut = self.is_cut(sender, receiver) || self.is_cut(receiver, sender);
-        let acknowledged = !cut && self.is_acknowledged();
+        let acknowledged =
+            !cut && (self.is_acknowledged() || (urgent && self.is_trailer_acknowledged()));
         let known = if acknowledged {
             MAX_ACK_DELAY
         } else {
             self.probe_timeout()
         };
-        let again = self.now + known + self.round_trip() + one_way + self.retransmissions();
+        let again = self.now + known + self.round_trip() + one_way + self.retransmissions(false);
         let Some(link) = self.links.get_mut(&id) else {
             return;
         };
@@ -397,7 +410,7 @@ impl World {
         let handshake = trips
             .into_iter()
             .fold(Duration::ZERO, |sum, (a, b)| sum + self.delay(a, b));
-        let handshake = handshake + self.retransmissions();
+        let handshake = handshake + self.retransmissions(false);
         self.at(
             self.now + handshake,
             Happening::Wire(Wire::SayHello { dial }),
@@ -541,7 +554,7 @@ impl World {
                 said: hello.side.clone(),
             },
         );
-        self.send(id, ACCEPTOR, Item::Ack(said.clone()));
+        self.send(id, ACCEPTOR, Item::Ack(said.clone()), false);
         self.link_up(to, from, hello, key, said, hello.side.clone());
     }
 
@@ -669,17 +682,17 @@ impl World {
 
 /// Traffic.
 impl World {
-    pub fn transmit(&mut self, slot: usize, to: &PeerId, envelope: Envelope) {
+    pub fn transmit(&mut self, slot: usize, to: &PeerId, envelope: Envelope, urgent: bool) {
         let Some((link, end)) = self.session_with(slot, to) else {
             return;
         };
-        self.send(link, end, Item::Message(Box::new(envelope)));
+        self.send(link, end, Item::Message(Box::new(envelope)), urgent);
     }
 
     /// A control message that the node itself did not send, for tests of bad members.
     pub fn forge(&mut self, slot: usize, to: usize, envelope: Envelope) {
         let to = self.slots[to].id.clone();
-        self.transmit(slot, &to, envelope);
+        self.transmit(slot, &to, envelope, true);
     }
 
     fn session_with(&self, slot: usize, peer: &PeerId) -> Option<(u64, usize)> {
@@ -689,7 +702,7 @@ impl World {
         Some((id, self.links.get(&id)?.end_of(slot)))
     }
 
-    fn send(&mut self, id: u64, from: usize, item: Item) {
+    fn send(&mut self, id: u64, from: usize, item: Item, urgent: bool) {
         let Some([one, other]) = self.links.get(&id).map(|link| link.slots) else {
             return;
         };
@@ -699,9 +712,9 @@ impl World {
             self.delay(other, one)
         };
         if self.stream_loss > 0.0 {
-            self.probe_the_missing(id, from, delay);
+            self.probe_the_missing(id, from, delay, urgent);
         }
-        let delay = delay + self.retransmissions();
+        let delay = delay + self.retransmissions(urgent);
         let now = self.now;
         let Some(link) = self.links.get_mut(&id) else {
             return;

@@ -681,7 +681,11 @@ impl World {
 
     fn carry_out(&mut self, slot: usize, output: Output) {
         match output {
-            Output::Transmit { to, envelope } => {
+            Output::Transmit {
+                to,
+                envelope,
+                urgent,
+            } => {
                 self.note_timeout(slot, &envelope.message);
                 let counts = matches!(envelope.message, Message::Election(_));
                 self.election_messages += u64::from(counts);
@@ -691,7 +695,7 @@ impl World {
                         format_args!("{} -> {to} {}", self.slots[slot].id, Brief(&envelope)),
                     );
                 }
-                self.transmit(slot, &to, envelope);
+                self.transmit(slot, &to, envelope, urgent);
             }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),

@@ -220,6 +220,10 @@ impl Raft {
                 self.following = Following::None;
                 let tally = self.rules.begin_vote(electorate(view), &above);
                 self.request_votes(now, view, tally);
+                if granted && let Some(reign) = &mut self.reign {
+                    // Its consent is what a vote is among more: it counts for this side's weight.
+                    reign.acks.insert(from.clone(), now);
+                }
             }
             Word::None => {
                 if *record > *self.rules.record() {

@@ -478,7 +478,7 @@ impl Net {
                     self.queue.insert((now + write_time, self.counted), written);
                 }
             }
-            Output::Transmit { to, envelope } => {
+            Output::Transmit { to, envelope, .. } => {
                 if !matches!(
                     envelope.message,
                     Message::Heartbeat(_) | Message::PeerList(_)

@@ -144,7 +144,7 @@ impl Life {
         let mut reached = BTreeSet::new();
         let mut newest = self.gossip.sequence;
         for output in outputs {
-            let Output::Transmit { to, envelope } = output else {
+            let Output::Transmit { to, envelope, .. } = output else {
                 continue;
             };
             let Message::Election(ElectionMessage::Claim { sequence, declares }) = envelope.message

@@ -80,6 +80,7 @@ fn vote(term: u64, candidate: &str) -> Output {
                 live: None,
             }),
         },
+        urgent: true,
     }
 }
 

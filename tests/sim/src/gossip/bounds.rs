@@ -96,12 +96,17 @@ impl Run<'_> {
     /// How long views are equal until one leads, from whatever was before: a window that a declaration of
     /// before falls into, an empty one, and two elections, since the proposal of somebody who is gone may have
     /// kept the lowest from leading in the first. Who yields may be the only one that could lead: then its
-    /// yield is over by its time, which is six thresholds, within one window more.
+    /// yield is over by its time, which is six thresholds, within one window more. Views of two that never reach each
+    /// other are not equal: whoever does not hear the leader loses the election of the others, and has one of its own
+    /// a window later.
     fn agreement(&self, places: &[usize]) -> Duration {
         let (alive, election) = (self.alive(), self.election());
         let mut windows = alive * 2 + election * 2;
         if places.iter().any(|slot| self.yields(*slot)) {
             windows = windows.max(alive * 7 + election);
+        }
+        if self.plan.apart.is_some() {
+            windows += alive;
         }
         windows + self.trip() * 3
     }

@@ -7,6 +7,8 @@ pub const SEEDS: &[u64] = &[
     4076, 4776,
     // An observer that does not reach the leader.
     363, 853,
+    // Whoever does not hear the leader has two elections.
+    3129,
     // A leader that leaves may not lead any more.
     606, 765,
 ];

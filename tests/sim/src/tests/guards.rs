@@ -299,8 +299,8 @@ fn g9_without_the_grace_a_cold_room_elects_again_and_again() {
         restart_grace: false,
         ..RIVALS
     };
-    is_needed("P15", 50, (RIVALS, off), 20, |seed, guards| {
-        let mut world = far_room(seed, 5, guards, FAR);
+    is_needed("P15", 50, (RIVALS, off), 45, |seed, guards| {
+        let mut world = far_room(seed, 5, guards, NEAR);
         for slot in 0..5 {
             world.start(slot);
         }
@@ -489,7 +489,7 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
         adaptive_timeouts: false,
         ..on
     };
-    is_needed("P14", 10, (on, off), 2, |seed, guards| {
+    is_needed("P14", 20, (on, off), 3, |seed, guards| {
         let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
         let first = match settle(&mut world) {
             Ok(first) => first,

@@ -69,6 +69,7 @@ fn claim(to: &str, sequence: u64, declares: bool) -> Output {
             stamp: Stamp::default(),
             message: Message::Election(ElectionMessage::Claim { sequence, declares }),
         },
+        urgent: true,
     }
 }
 
