@@ -4,7 +4,7 @@
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
-//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, handovers, ..., gossip
+//! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, losses, ..., gossip
 //! cargo bench --bench elections -- --only failovers --row "20 % loss"  # the rows of crashes with that in their name
 //! cargo bench --bench elections -- --write docs/elections.md       # puts them between the marks of that file
 //! ```
@@ -60,9 +60,10 @@ fn main() -> ExitCode {
     }
     let mut report = Report::new(quick, row);
     type Part = fn(&mut Report);
-    let parts: [(&str, Part); 7] = [
+    let parts: [(&str, Part); 8] = [
         ("failovers", Report::failovers),
         ("spread", Report::spread),
+        ("losses", Report::losses),
         ("handovers", Report::handovers),
         ("heals", Report::heals),
         ("stability", Report::stability),
@@ -156,6 +157,8 @@ struct Room {
     loss: f64,
     timers: Timers,
     guards: Guards,
+    /// Whether empty datagrams follow what cannot wait.
+    trailers: bool,
 }
 
 /// Heartbeat interval, heartbeat timeout, election timeouts.
@@ -201,6 +204,7 @@ impl Room {
             loss,
             timers,
             guards: Guards::ALL,
+            trailers: true,
         }
     }
 
@@ -228,6 +232,9 @@ impl Room {
         let mut world = World::new(seed, self.nodes, settings, Trace::off());
         world.stream_loss = self.loss;
         world.datagram_loss = self.loss;
+        if !self.trailers {
+            world.trailers = 0;
+        }
         world
     }
 
@@ -555,28 +562,49 @@ impl Report {
                 },
                 ..room
             };
-            let trials = self.trials(300);
-            let with = Summary::of(room, &failovers(room, trials));
-            let without = Summary::of(bare, &failovers(bare, trials));
-            let never = if without.failed > 0 {
-                format!(" ({} of {} never)", without.failed, without.trials)
-            } else {
-                String::new()
-            };
-            self.line(&format!(
-                "| {} | {} / {} ms | {} / {} ms{never} | {:.2} | {:.2} / {:.2} | {:.1} / {:.1} |",
-                room.describe(),
-                with.p50.as_millis(),
-                without.p50.as_millis(),
-                with.p99.as_millis(),
-                without.p99.as_millis(),
-                with.p99.as_secs_f64() / without.p99.as_secs_f64(),
-                with.terms,
-                without.terms,
-                with.messages_per_node,
-                without.messages_per_node,
-            ));
+            self.compare(room, bare, 300);
         }
+    }
+
+    fn losses(&mut self) {
+        self.line(
+            "\n### What the empty datagrams behind messages that cannot wait buy: with / without\n",
+        );
+        self.line("| room | p50 | p99 | p99, ratio | terms | messages per peer |");
+        self.line("|---|---|---|---|---|---|");
+        for (nodes, loss) in [(5, 0.05), (5, 0.2), (30, 0.05), (100, 0.05)] {
+            let room = Room::new(nodes, 50_000, loss, DEFAULT);
+            let bare = Room {
+                trailers: false,
+                ..room
+            };
+            self.compare(room, bare, 300);
+        }
+    }
+
+    /// A row: so many crashes of each.
+    fn compare(&mut self, room: Room, bare: Room, trials: u64) {
+        let trials = self.trials(trials);
+        let with = Summary::of(room, &failovers(room, trials));
+        let without = Summary::of(bare, &failovers(bare, trials));
+        let never = if without.failed > 0 {
+            format!(" ({} of {} never)", without.failed, without.trials)
+        } else {
+            String::new()
+        };
+        self.line(&format!(
+            "| {} | {} / {} ms | {} / {} ms{never} | {:.2} | {:.2} / {:.2} | {:.1} / {:.1} |",
+            room.describe(),
+            with.p50.as_millis(),
+            without.p50.as_millis(),
+            with.p99.as_millis(),
+            without.p99.as_millis(),
+            with.p99.as_secs_f64() / without.p99.as_secs_f64(),
+            with.terms,
+            without.terms,
+            with.messages_per_node,
+            without.messages_per_node,
+        ));
     }
 
     /// A table of times against bounds in round trips.

@@ -543,7 +543,8 @@ impl<'a> Run<'a> {
         let mut agreed = (None, self.world.now);
         while self.world.violation.is_none() {
             self.run_until(self.world.now + ms(100));
-            let leader = self.world.settled().filter(|_| self.is_mesh());
+            let whole = self.is_mesh() && !self.somebody_leaves();
+            let leader = self.world.settled().filter(|_| whole);
             if leader != agreed.0 {
                 agreed = (leader, self.world.now);
             }
@@ -618,6 +619,16 @@ impl Run<'_> {
             let mut others = all[index + 1..].iter();
             others.all(|b| apart(*a, *b) || self.world.is_linked(*a, *b))
         })
+    }
+
+    /// Whether a process has said farewell and has not ended: it is no member any more, and nobody's peer.
+    pub(crate) fn somebody_leaves(&self) -> bool {
+        let mut processes = self
+            .world
+            .slots
+            .iter()
+            .filter_map(|slot| slot.process.as_ref());
+        processes.any(|process| process.leaving)
     }
 
     /// Whether the run has taken a process down itself, after healing.

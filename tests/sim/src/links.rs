@@ -26,7 +26,7 @@ const HOST_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Losses that hold up one message, at most.
 const MAX_LOSSES: u32 = 5;
 /// Empty datagrams that follow an urgent message, as in the library's links.
-const TRAILERS: u32 = 4;
+pub const TRAILERS: u32 = 4;
 /// How long an acknowledgement may wait for another packet to go with (QUIC's default).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
@@ -227,7 +227,7 @@ impl World {
 
     /// The same for one of the empty datagrams that follow an urgent message.
     fn is_trailer_acknowledged(&mut self) -> bool {
-        (0..TRAILERS).any(|_| self.is_acknowledged())
+        (0..self.trailers).any(|_| self.is_acknowledged())
     }
 
     /// What losses add to the trip of one message. quinn's probes, two at a time, carry no stream data: what is

@@ -57,6 +57,10 @@ pub const SEEDS: &[u64] = &[
     3_039_907, 3_123_923,
     // A member that was kicked and waited for answers to its farewell counted among those who must agree (P11).
     5_063_597,
+    // The same was named to lead (P12).
+    6_017_966,
+    // A side that had just elected said its weight without the vote that elected it (P10).
+    6_054_023,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
 ];

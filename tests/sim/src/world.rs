@@ -32,7 +32,7 @@ use crate::checks::{Checker, Seen, Violation};
 use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::gossip::{Counts, Glance};
-use crate::links::{Link, Pending, Wire};
+use crate::links::{Link, Pending, TRAILERS, Wire};
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
@@ -214,6 +214,8 @@ pub struct World {
     /// Share of datagrams that are lost, and that arrive twice.
     pub datagram_loss: f64,
     pub datagram_copies: f64,
+    /// Empty datagrams that follow an urgent message.
+    pub trailers: u32,
     /// What the other end hears when a link is closed for its silence.
     pub silence_is_told_as: LinkEnd,
     pub trace: Trace,
@@ -259,6 +261,7 @@ impl World {
             stream_loss: 0.0,
             datagram_loss: 0.0,
             datagram_copies: 0.0,
+            trailers: TRAILERS,
             silence_is_told_as: LinkEnd::Closed,
             trace,
             recorder: None,

@@ -130,11 +130,7 @@ impl Run<'_> {
 
     fn views_are_equal(&self) -> bool {
         let running = self.world.running();
-        let leaving = |slot: &usize| {
-            let process = self.world.slots[*slot].process.as_ref();
-            process.is_some_and(|process| process.leaving)
-        };
-        !running.iter().any(leaving) && self.is_mesh() && self.see(&running)
+        !self.somebody_leaves() && self.is_mesh() && self.see(&running)
     }
 
     /// Waits until all links are up that can be.
