@@ -440,8 +440,8 @@ pub enum ElectionMessage {
         round: u64,
         /// The sender.
         candidate: PeerId,
-        /// Set when the leader itself asked for this campaign (it left), or is the candidate: leases do not bind.
-        transfer: bool,
+        /// The leader that asked for this campaign: it left, or hands over. The leases that it holds do not bind then.
+        asked_by: Option<PeerId>,
     },
     /// The answer to a vote request.
     VoteResponse {

@@ -216,7 +216,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
             election(ElectionMessage::VoteRequest {
                 round: 1,
                 candidate: candidate.clone(),
-                transfer: true,
+                asked_by: Some(id("a")),
             }),
         ),
         (

@@ -361,6 +361,7 @@ impl Run<'_> {
             .node(leader)
             .map(|node| node.record().stamp.clone());
         let spoken = self.world.election_messages;
+        self.world.checker.forget_terms();
         self.world.calm_since = None;
         let from = self.world.now;
         self.world.crash(leader);

@@ -193,6 +193,11 @@ impl Checker {
         self.highest.get(epoch).copied().unwrap_or(0)
     }
 
+    /// From now on terms are counted anew: a room whose members were all started again reaches the same ones.
+    pub fn forget_terms(&mut self) {
+        self.terms.clear();
+    }
+
     /// Terms above `stamp` in its epoch for which one node alone asked, and that nobody won (P15).
     pub fn wasted_terms(&self, stamp: &Stamp) -> Vec<u64> {
         let above = self.terms.range(stamp.clone()..);

@@ -61,6 +61,12 @@ pub const SEEDS: &[u64] = &[
     6_017_966,
     // A side that had just elected said its weight without the vote that elected it (P10).
     6_054_023,
+    // The successor of a leader of few was elected by voters that heard the leader of many (P14).
+    6_097_488, 6_175_838,
+    // Terms of a room whose members had all been started again counted (P15).
+    6_124_899,
+    // A leader that gave way named one that had just left (P8).
+    6_166_067,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
 ];

@@ -237,11 +237,11 @@ impl Sometimes {
         role: Role,
     ) {
         match message {
-            ElectionMessage::VoteRequest { transfer, .. } => {
+            ElectionMessage::VoteRequest { asked_by, .. } => {
                 let candidates = self.campaigns.entry(stamp.clone()).or_default();
                 if candidates.insert(slot) {
                     self.split_votes += u64::from(candidates.len() == 2);
-                    self.transfers += u64::from(*transfer);
+                    self.transfers += u64::from(asked_by.is_some());
                     self.reterms_in_place += u64::from(role == Role::Leader);
                 }
             }

@@ -57,7 +57,7 @@ impl Raft {
         let record = self.rules.assign(target, self.max_override_seq);
         self.max_override_seq = record.stamp.epoch.override_seq;
         self.round_at = None;
-        self.transfer = false;
+        self.asked_by = None;
         if *target == self.me {
             self.lead(now);
         } else {

@@ -14,7 +14,7 @@ use crate::core::wire::{ElectionMessage, QuorumPolicy};
 impl Raft {
     /// Asks everybody whether a campaign would succeed (G2).
     pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
-        self.transfer = false;
+        self.asked_by = None;
         let electorate = electorate(view);
         // One vote is enough then, so that whoever else is linked is asked to object (G3).
         let alone_with_one = electorate.len() <= 1;
@@ -24,7 +24,7 @@ impl Raft {
             self.config.guards.pre_vote
         };
         if !asks {
-            self.campaign(now, view, false);
+            self.campaign(now, view, None);
             return;
         }
         self.rules.begin_pre_vote(electorate);
@@ -90,9 +90,9 @@ impl Raft {
         open.is_some_and(|open| open.needed > 1 && open.granted.len() >= open.needed)
     }
 
-    /// Campaigns in the next term. With `transfer` leases do not bind: the old leader asked for it.
-    pub(super) fn campaign(&mut self, now: Time, view: &View, transfer: bool) {
-        self.transfer = transfer;
+    /// Campaigns in the next term. The leases of the leader that asked for it do not bind.
+    pub(super) fn campaign(&mut self, now: Time, view: &View, asked_by: Option<&PeerId>) {
+        self.asked_by = asked_by.cloned();
         self.following = Following::None;
         let above = self.rules.record().stamp.clone();
         let tally = self.rules.begin_vote(electorate(view), &above);
@@ -109,7 +109,7 @@ impl Raft {
         let message = ElectionMessage::VoteRequest {
             round,
             candidate: self.me.clone(),
-            transfer: self.transfer,
+            asked_by: self.asked_by.clone(),
         };
         self.ask(view, false, &message);
         self.await_votes(now, view);
@@ -119,7 +119,7 @@ impl Raft {
     /// where votes go to disk first it lasts so much longer.
     pub(super) fn await_votes(&mut self, now: Time, view: &View) {
         let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
-        if self.transfer {
+        if self.asked_by.is_some() {
             delay = delay.max(self.transfer_patience(view));
         }
         self.round_at = Some(now + delay);
@@ -144,7 +144,7 @@ impl Raft {
     /// Begins to lead under the record that the rules hold.
     pub(super) fn lead(&mut self, now: Time) {
         self.round_at = None;
-        self.hints.transferred = std::mem::take(&mut self.transfer);
+        self.hints.transferred = self.asked_by.take().is_some();
         self.following = Following::None;
         self.has_followed = true;
         self.gave_way = false;
@@ -173,7 +173,7 @@ impl Raft {
         if let Some(reign) = &mut self.reign {
             reign.reterm_since.get_or_insert(now);
         }
-        self.transfer = false;
+        self.asked_by = None;
         let tally = self.rules.begin_vote(electorate(view), above);
         self.request_votes(now, view, tally);
     }
@@ -211,7 +211,7 @@ impl Raft {
     pub(super) fn may_ask_again(&self, view: &View) -> bool {
         let open = self.rules.campaign();
         let unopposed = open.is_some_and(|open| open.refused.is_empty());
-        unopposed && !self.transfer && self.may_campaign() && self.asks_the_linked(view)
+        unopposed && self.asked_by.is_none() && self.may_campaign() && self.asks_the_linked(view)
     }
 
     /// Stops leading without a successor in sight.
@@ -225,7 +225,7 @@ impl Raft {
         self.rules.step_down();
         self.reign = None;
         self.round_at = None;
-        self.transfer = false;
+        self.asked_by = None;
         self.following = following;
     }
 
@@ -234,7 +234,7 @@ impl Raft {
         if self.rules.role() != Role::Leader {
             self.rules.step_down();
             self.round_at = None;
-            self.transfer = false;
+            self.asked_by = None;
         }
     }
 

@@ -170,7 +170,7 @@ impl Raft {
                 }
                 let named = successor.as_ref() == Some(&self.me);
                 if named && self.may_campaign() && self.can_win(view) {
-                    self.campaign(now, view, true);
+                    self.campaign(now, view, Some(peer));
                 } else {
                     self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);
                 }

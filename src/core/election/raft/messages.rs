@@ -2,6 +2,7 @@
 
 use super::campaign::{electorate, slowest_rtt};
 use super::standing::millis;
+use super::transfer::EarlyRequest;
 use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
 use super::{
     ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
@@ -73,10 +74,10 @@ impl Raft {
             ElectionMessage::VoteRequest {
                 round,
                 candidate,
-                transfer,
+                asked_by,
             } => {
                 let from = self.sender(from, &candidate)?;
-                self.answer_vote(now, view, from, round, stamp, transfer);
+                self.answer_vote(now, view, from, round, stamp, asked_by.as_ref());
             }
             ElectionMessage::VoteResponse {
                 round,
@@ -233,7 +234,7 @@ impl Raft {
                 }
                 self.rules.count_pre_vote(round, from, granted);
                 if self.is_sure() {
-                    self.campaign(now, view, false);
+                    self.campaign(now, view, None);
                 }
             }
         }
@@ -246,14 +247,22 @@ impl Raft {
         from: &PeerId,
         round: u64,
         stamp: &Stamp,
-        transfer: bool,
+        asked_by: Option<&PeerId>,
     ) {
-        let handed_over = transfer && self.is_handed_over_to(now, from);
+        let handed_over = asked_by.is_some_and(|leader| self.is_handed_over(now, leader, from));
         let bound = !handed_over && !self.following.is_direct(from) && self.lease_binds(now);
         let leads = self.rules.role() == Role::Leader;
-        if transfer && bound && self.rules.role() == Role::Follower {
+        if let Some(leader) = asked_by
+            && bound
+            && self.rules.role() == Role::Follower
+        {
             // The leader's own word, which travels another way, may come a moment later.
-            self.early_request = Some((from.clone(), round, stamp.clone()));
+            self.early_request = Some(EarlyRequest {
+                candidate: from.clone(),
+                round,
+                stamp: stamp.clone(),
+                asked_by: leader.clone(),
+            });
             return;
         }
         let keeps_leading = leads && !handed_over && self.has_quorum(now, view);
@@ -484,7 +493,12 @@ impl Raft {
             return;
         }
         match &record.leader {
-            Some(leader) if live && *leader != self.me && leader != from => {
+            Some(leader)
+                if live
+                    && *leader != self.me
+                    && leader != from
+                    && self.gone_life(now, leader).is_none() =>
+            {
                 let until = now + self.draw_timeout(view);
                 let leader = leader.clone();
                 self.take_over(now, view, record);
@@ -637,7 +651,7 @@ impl Raft {
         }
         self.rules.adopt(record, self.config.eligible);
         self.round_at = None;
-        self.transfer = false;
+        self.asked_by = None;
         self.supersede_assignment();
         if self.rules.role() == Role::Leader {
             self.lead(now);

@@ -33,7 +33,7 @@ use durable::Disk;
 use quorum::Window;
 use reason::Hints;
 use standing::{clamp_millis, millis};
-use transfer::{Handover, Heir, best_ranked};
+use transfer::{EarlyRequest, Handover, Heir, best_ranked};
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
@@ -218,11 +218,10 @@ pub struct Raft {
     election_at: Time,
     /// When the open round is repeated, or silence becomes consent.
     round_at: Option<Time>,
-    /// Whether the open campaign was asked for by the leader, which left or hands over.
-    transfer: bool,
+    /// The leader that asked for the open campaign: it left, or hands over.
+    asked_by: Option<PeerId>,
     heir: Option<Heir>,
-    /// A vote request that the leader is said to have asked for, before the leader said so.
-    early_request: Option<(PeerId, u64, Stamp)>,
+    early_request: Option<EarlyRequest>,
     /// Whom this node showed as leader after the last input, and why that one.
     shown: Option<PeerId>,
     reason: LeaderReason,
@@ -282,7 +281,7 @@ impl Raft {
             lease_until: now,
             election_at: now,
             round_at: None,
-            transfer: false,
+            asked_by: None,
             heir: None,
             early_request: None,
             shown: None,
@@ -608,7 +607,7 @@ impl Raft {
     fn seek_election(&mut self, now: Time, view: &View) {
         let fixed = self.config.quorum != QuorumPolicy::Dynamic;
         if view.voters.is_empty() || (fixed && messages::is_alone(view)) {
-            self.campaign(now, view, false);
+            self.campaign(now, view, None);
         } else {
             self.pre_vote(now, view);
         }
@@ -630,7 +629,7 @@ impl Raft {
                 if !self.may_campaign() || !self.can_win(view) {
                     self.arm_election(now, view);
                 } else if consented {
-                    self.campaign(now, view, false);
+                    self.campaign(now, view, None);
                 } else {
                     self.seek_election(now, view);
                 }

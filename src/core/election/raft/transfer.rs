@@ -26,6 +26,15 @@ pub(super) struct Heir {
     until: Time,
 }
 
+/// A vote request that the leader is said to have asked for, before the leader said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct EarlyRequest {
+    pub(super) candidate: PeerId,
+    pub(super) round: u64,
+    pub(super) stamp: Stamp,
+    pub(super) asked_by: PeerId,
+}
+
 impl Raft {
     pub(super) fn transfer(
         &mut self,
@@ -156,7 +165,7 @@ impl Raft {
             return;
         }
         if self.config.eligible && !self.leaving && self.can_win(view) {
-            self.campaign(now, view, true);
+            self.campaign(now, view, Some(from));
             if self.rules.role() == Role::Candidate {
                 // It leads until this campaign is won.
                 self.following = Following::Indirect {
@@ -181,25 +190,31 @@ impl Raft {
             .is_some_and(|heir| heir.peer == *peer && now < heir.until)
     }
 
-    /// Whether a candidate that says so has really been asked by the leader. A leader knows whom it asked. Others
-    /// take a member's word for it, except where only the leader may name a leader: there it must have said so.
-    pub(super) fn is_handed_over_to(&self, now: Time, candidate: &PeerId) -> bool {
+    /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader
+    /// knows whom it asked. Others take a member's word for it, except where only the leader may name a leader: there it
+    /// must have said so. Of a leader of another side nobody's word counts: its side is met as any other (C5).
+    pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match &self.reign {
             Some(reign) => reign
                 .handover
                 .as_ref()
                 .is_some_and(|handover| handover.target == *candidate && now < handover.until),
-            None => self.config.authority == Authority::Anyone || self.is_heir(now, candidate),
+            None if self.config.authority == Authority::Anyone => {
+                let own = self.following.leader();
+                own.is_none_or(|own| own == leader)
+            }
+            None => self.is_heir(now, candidate),
         }
     }
 
     /// The heir's vote request was here before the leader's word: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
-        if let Some((from, round, stamp)) = self.early_request.take()
-            && self.is_heir(now, &from)
-            && is_eligible(view, &from)
+        if let Some(early) = self.early_request.take()
+            && self.is_heir(now, &early.candidate)
+            && is_eligible(view, &early.candidate)
         {
-            self.answer_vote(now, view, &from, round, &stamp, true);
+            let (from, asked_by) = (&early.candidate, Some(&early.asked_by));
+            self.answer_vote(now, view, from, early.round, &early.stamp, asked_by);
         }
     }
 }

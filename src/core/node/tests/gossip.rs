@@ -226,7 +226,7 @@ fn words_of_another_strategy_cost_the_link() {
         Message::Election(ElectionMessage::VoteRequest {
             round: 1,
             candidate: id("b"),
-            transfer: false,
+            asked_by: None,
         }),
         Message::Heartbeat(Heartbeat {
             seq: 1000,

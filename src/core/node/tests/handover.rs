@@ -281,7 +281,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
                 message: Message::Election(ElectionMessage::VoteRequest {
                     round: 1,
                     candidate: id("c"),
-                    transfer: true,
+                    asked_by: Some(id("a")),
                 }),
             };
             let from = id("c");
@@ -316,7 +316,7 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
         message: Message::Election(ElectionMessage::VoteRequest {
             round: 1,
             candidate: id("c"),
-            transfer: true,
+            asked_by: Some(id("a")),
         }),
     };
     let word = Message::Election(ElectionMessage::TimeoutNow { target: id("c") });

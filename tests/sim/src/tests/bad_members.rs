@@ -85,7 +85,7 @@ fn a_vote_request_in_anothers_name_costs_the_link() {
         let message = ElectionMessage::VoteRequest {
             round: 1,
             candidate: other(world, bad),
-            transfer: true,
+            asked_by: None,
         };
         (next_term(world, bad), Message::Election(message))
     });
@@ -162,7 +162,7 @@ fn counters_that_run_away_cost_the_link() {
         let message = ElectionMessage::VoteRequest {
             round: 1,
             candidate,
-            transfer: true,
+            asked_by: None,
         };
         (stamp, Message::Election(message))
     };

@@ -438,11 +438,17 @@ impl Group {
 /// What they are asked.
 impl Group {
     /// Whether `voter` gives `candidate` its vote in the term of `stamp`.
-    fn asks_vote(&mut self, voter: &str, candidate: &str, stamp: Stamp, transfer: bool) -> bool {
+    fn asks_vote(
+        &mut self,
+        voter: &str,
+        candidate: &str,
+        stamp: Stamp,
+        asked_by: Option<&str>,
+    ) -> bool {
         let message = ElectionMessage::VoteRequest {
             round: 1,
             candidate: id(candidate),
-            transfer,
+            asked_by: asked_by.map(id),
         };
         self.asks(voter, candidate, Said::Message(stamp, message))
     }

@@ -163,7 +163,7 @@ fn forged_vote_request(candidate: &str, at: u64) -> Said {
     let message = ElectionMessage::VoteRequest {
         round: 99,
         candidate: id(candidate),
-        transfer: true,
+        asked_by: Some(id("c")),
     };
     Said::Message(term(at), message)
 }

@@ -18,8 +18,8 @@ fn r10_what_is_said_in_an_older_term_changes_nothing() {
     group.hear("m", "a", Said::Pulse(leads("a", 5)));
     let deadline = group.raft("m").next_deadline();
     group.wait(MIN);
-    assert!(!group.asks_vote("m", "b", term(4), false));
-    assert!(!group.asks_vote("m", "b", term(4), true));
+    assert!(!group.asks_vote("m", "b", term(4), None));
+    assert!(!group.asks_vote("m", "b", term(4), Some("a")));
     assert!(!group.asks_pre_vote("m", "b", 4));
     group.hear("m", "b", Said::Pulse(leads("b", 4)));
     let answers = group.take_said();
@@ -106,7 +106,7 @@ fn r12_the_ways_between_the_roles() {
 #[test]
 fn r13_a_vote_request_of_a_higher_term_ends_every_role_and_names_no_leader() {
     for (role, mut group) in in_every_role() {
-        group.asks_vote("m", "b", term(3), false);
+        group.asks_vote("m", "b", term(3), None);
         assert_eq!((group.role("m"), group.term("m")), (Role::Follower, 3));
         assert_eq!(group.raft("m").record().leader, None, "{role:?}");
         assert_ne!(group.shows("m"), Some("b"), "{role:?}");

@@ -182,13 +182,7 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
     let names: Vec<PeerId> = asked.iter().map(|(_, to, _)| to.clone()).collect();
     assert_eq!(names, ["a", "b"].map(id));
     for (_, _, said) in asked {
-        let Said::Message(
-            stamp,
-            ElectionMessage::VoteRequest {
-                transfer: false, ..
-            },
-        ) = said
-        else {
+        let Said::Message(stamp, ElectionMessage::VoteRequest { asked_by: None, .. }) = said else {
             panic!("{said:?}");
         };
         assert_eq!(stamp, term(5));

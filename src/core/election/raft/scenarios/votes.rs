@@ -7,7 +7,7 @@ use crate::core::election::rules::{Rules, Tally};
 #[test]
 fn r3_a_vote_request_of_the_next_term_is_granted_in_every_role() {
     for (role, mut group) in in_every_role() {
-        assert!(group.asks_vote("m", "b", term(2), false), "{role:?}");
+        assert!(group.asks_vote("m", "b", term(2), None), "{role:?}");
         assert_eq!(group.role("m"), Role::Follower, "{role:?}");
         assert_eq!((group.term("m"), group.voted_for("m")), (2, Some(&id("b"))));
     }
@@ -47,7 +47,7 @@ fn r11_o18_a_vote_is_given_for_a_higher_term_or_once_in_the_same() {
         let case = format!("{role:?} asked for term {asked}");
         let granted = in_role(role).asks_pre_vote("m", "b", asked);
         assert_eq!(granted, pre_vote, "pre-vote: {case}");
-        let granted = in_role(role).asks_vote("m", "b", term(asked), false);
+        let granted = in_role(role).asks_vote("m", "b", term(asked), None);
         assert_eq!(granted, vote, "vote: {case}");
     }
 }
@@ -67,9 +67,9 @@ fn r22_whoever_asks_first_gets_the_vote_and_may_ask_again() {
         let mut group = Group::one("m", &["a", "b", "c"]);
         group.now = at(3000);
         if let Some(before) = before {
-            assert!(group.asks_vote("m", before, term(1), false));
+            assert!(group.asks_vote("m", before, term(1), None));
         }
-        let again = group.asks_vote("m", asking, term(1), false);
+        let again = group.asks_vote("m", asking, term(1), None);
         assert_eq!(again, granted, "{before:?}, then {asking}");
         let expected = before.unwrap_or(asking);
         assert_eq!(group.voted_for("m"), Some(&id(expected)));
@@ -81,13 +81,13 @@ fn r59_hc7_who_is_not_linked_gets_no_vote() {
     let mut group = Group::one("m", &["a", "b", "c"]);
     group.now = at(3000);
     assert!(!group.asks_pre_vote("m", "stranger", 1));
-    assert!(!group.asks_vote("m", "stranger", term(1), false));
-    assert!(!group.asks_vote("m", "stranger", term(1), true));
+    assert!(!group.asks_vote("m", "stranger", term(1), None));
+    assert!(!group.asks_vote("m", "stranger", term(1), Some("a")));
     assert_eq!((group.term("m"), group.voted_for("m")), (0, None));
     // Nor one that was a member and is gone.
     group.loses("m", "a", Gone::Left { successor: None });
-    assert!(!group.asks_vote("m", "a", term(1), false));
-    assert!(group.asks_vote("m", "b", term(1), false));
+    assert!(!group.asks_vote("m", "a", term(1), None));
+    assert!(group.asks_vote("m", "b", term(1), None));
 }
 
 /// A learner of other libraries answers vote requests; an observer here says no (P6).
@@ -97,11 +97,11 @@ fn r48_r74_an_observer_answers_and_gives_no_vote_until_it_may_lead() {
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
     assert!(!group.asks_pre_vote("m", "a", 1));
-    assert!(!group.asks_vote("m", "a", term(1), false));
+    assert!(!group.asks_vote("m", "a", term(1), None));
     assert_eq!(group.raft("m").next_deadline(), None, "it never campaigns");
     group.feed("m", ElectionInput::SetEligible(true));
     assert!(group.asks_pre_vote("m", "a", 1));
-    assert!(group.asks_vote("m", "a", term(1), false));
+    assert!(group.asks_vote("m", "a", term(1), None));
     group.times_out("m");
     assert_eq!(group.role("m"), Role::PreCandidate, "now it campaigns");
 }

@@ -16,7 +16,7 @@ impl Voting {
         let message = ElectionMessage::VoteRequest {
             round: term,
             candidate: from.clone(),
-            transfer: false,
+            asked_by: None,
         };
         let stamp = stamp(term);
         let input = ElectionInput::Message {

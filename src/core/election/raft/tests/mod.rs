@@ -97,13 +97,13 @@ impl Voting {
     }
 
     /// Whether `candidate` gets the vote of term 2.
-    fn asked(&mut self, now: Time, candidate: &str, transfer: bool) -> bool {
+    fn asked(&mut self, now: Time, candidate: &str, asked_by: Option<&str>) -> bool {
         while self.raft.poll_output().is_some() {}
         let from = id(candidate);
         let message = ElectionMessage::VoteRequest {
             round: 1,
             candidate: from.clone(),
-            transfer,
+            asked_by: asked_by.map(id),
         };
         let input = ElectionInput::Message {
             from,
@@ -118,6 +118,8 @@ impl Voting {
                 message: ElectionMessage::VoteResponse { granted, .. },
                 ..
             }) => granted,
+            // It waits for the leader's word.
+            None if asked_by.is_some() => false,
             other => panic!("no answer, but {other:?}"),
         }
     }
@@ -128,32 +130,42 @@ fn r32_o10_no_vote_is_given_while_a_leader_was_heard_directly() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     let before = voting.raft.record().clone();
-    assert!(!voting.asked(at(11_499), "candidate", false));
+    assert!(!voting.asked(at(11_499), "candidate", None));
     assert_eq!(*voting.raft.record(), before, "the term is not taken over");
-    assert!(voting.asked(at(11_500), "candidate", false));
+    assert!(voting.asked(at(11_500), "candidate", None));
 }
 
 #[test]
 fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
-    assert!(voting.asked(at(10_001), "candidate", true));
+    assert!(voting.asked(at(10_001), "candidate", Some("leader")));
+}
+
+/// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
+#[test]
+fn a_leader_of_another_side_hands_nothing_over_here() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    let before = voting.raft.record().clone();
+    assert!(!voting.asked(at(10_001), "candidate", Some("another")));
+    assert_eq!(*voting.raft.record(), before);
 }
 
 #[test]
 fn hc6_the_lease_does_not_bind_the_leader_that_holds_it() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
-    assert!(voting.asked(at(10_001), "leader", false));
+    assert!(voting.asked(at(10_001), "leader", None));
 }
 
 #[test]
 fn o15_a_node_that_just_started_votes_only_when_it_knows_the_room() {
     let mut voting = Voting::new();
-    assert!(!voting.asked(at(2_999), "candidate", false));
-    assert!(voting.asked(at(3_000), "candidate", false));
+    assert!(!voting.asked(at(2_999), "candidate", None));
+    assert!(voting.asked(at(3_000), "candidate", None));
 
     let mut voting = Voting::new();
     voting.hear_leader(at(100));
-    assert!(voting.asked(at(1_600), "candidate", false));
+    assert!(voting.asked(at(1_600), "candidate", None));
 }

@@ -274,7 +274,7 @@ fn followers_go_by_the_leaders_timeout_within_limits() {
         let mut voting = Voting::new();
         voting.hear_leader_with(at(10_000), told);
         let end = 10_000 + lease;
-        assert!(!voting.asked(at(end - 1), "candidate", false), "{told}");
-        assert!(voting.asked(at(end), "candidate", false), "{told}");
+        assert!(!voting.asked(at(end - 1), "candidate", None), "{told}");
+        assert!(voting.asked(at(end), "candidate", None), "{told}");
     }
 }
