@@ -489,7 +489,7 @@ fn g15_without_longer_timeouts_far_rooms_depose_their_new_leaders() {
         adaptive_timeouts: false,
         ..on
     };
-    is_needed("P14", 20, (on, off), 3, |seed, guards| {
+    is_needed("P14", 20, (on, off), 4, |seed, guards| {
         let mut world = far_room(seed, 40, guards, (ms(150), ms(450)));
         let first = match settle(&mut world) {
             Ok(first) => first,
