@@ -38,10 +38,18 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
 pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     guard("GetLastErrorMessage", || {
         LAST.try_with(|last| match &*last.borrow() {
-            Some(failure) => hand_out(&failure.sentence),
-            None => hand_out(""),
+            Some(failure) => {
+                let sentence = hand_out(&failure.sentence);
+                // In its last destructors a thread may have an error, and no place for its sentence any more.
+                if sentence.is_null() {
+                    failure.code.description().as_ptr()
+                } else {
+                    sentence
+                }
+            }
+            None => c"".as_ptr(),
         })
-        .unwrap_or(std::ptr::null())
+        .unwrap_or(c"".as_ptr())
     })
 }
 

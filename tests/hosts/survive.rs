@@ -62,8 +62,8 @@ fn c() {
     );
     let program = Path::new(root()).join("target/hosts/survive_c");
     survives(
-        Command::new(program).args(["reload", "unregister", "restart", "reentry"]),
-        &["reload", "unregister", "restart", "reentry"],
+        Command::new(program).args(["reload", "unregister", "restart", "reentry", "ending"]),
+        &["reload", "unregister", "restart", "reentry", "ending"],
     );
 }
 
