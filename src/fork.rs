@@ -8,12 +8,17 @@
 //! The C library tells that a process has been forked (`ffi/fork.rs`); what runs then may not lock or allocate. It
 //! counts [`generation`] up and closes what [`closed_in_children`] knows, both without a lock.
 
+#[cfg(unix)]
+mod descriptors;
+
 use std::cell::Cell;
-use std::fs::File;
-use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use once_cell::race::OnceBox;
+
+#[cfg(unix)]
+pub(crate) use descriptors::Identity;
+pub(crate) use descriptors::{ClosedInChildren, closed_in_children};
 
 /// How many forks lie between this process and the first that loaded the library.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
@@ -56,7 +61,10 @@ impl<T: Inherit> PerProcess<T> {
 
     /// The value of this process.
     pub(crate) fn get(&self) -> &T {
-        let generation = generation();
+        self.of(generation())
+    }
+
+    fn of(&self, generation: u64) -> &T {
         if generation == 0 {
             return &self.first;
         }
@@ -77,119 +85,22 @@ impl<T: Inherit> PerProcess<T> {
     }
 }
 
-/// Open descriptors that a forked child closes, at most; further ones stay open in it.
-const MAX_KNOWN: usize = 256;
-/// A place that is free, and one that is being filled.
-const FREE: i32 = -1;
-const TAKEN: i32 = -2;
-
-/// What distinguishes an open file from one that has got its number since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Identity {
-    /// `st_dev`.
-    pub(crate) device: u64,
-    /// `st_ino`.
-    pub(crate) inode: u64,
-}
-
-struct Place {
-    descriptor: AtomicI32,
-    device: AtomicU64,
-    inode: AtomicU64,
-}
-
-static KNOWN: [Place; MAX_KNOWN] = [const {
-    Place {
-        descriptor: AtomicI32::new(FREE),
-        device: AtomicU64::new(0),
-        inode: AtomicU64::new(0),
-    }
-}; MAX_KNOWN];
-
-/// As long as this lives, a child that is forked closes its copy of the descriptor.
-///
-/// Drop it after the descriptor: until then the child recognises one that has its number and is another file.
-#[derive(Debug)]
-pub(crate) struct ClosedInChildren {
-    place: Option<usize>,
-    generation: u64,
-}
-
-/// Notes that `open` is the library's own.
-#[cfg(unix)]
-pub(crate) fn closed_in_children(open: &impl std::os::fd::AsFd) -> ClosedInChildren {
-    use std::os::fd::AsRawFd as _;
-    let open = open.as_fd();
-    let place = identity(open)
-        .map_err(|error| tracing::debug!(%error, "a forked child will keep a descriptor"))
-        .ok()
-        .and_then(|identity| take_place(open.as_raw_fd(), identity));
-    ClosedInChildren {
-        place,
-        generation: generation(),
-    }
-}
-
-/// Other systems do not fork.
-#[cfg(not(unix))]
-pub(crate) fn closed_in_children<T>(_: &T) -> ClosedInChildren {
-    ClosedInChildren {
-        place: None,
-        generation: 0,
-    }
-}
-
-#[cfg(unix)]
-fn identity(open: std::os::fd::BorrowedFd<'_>) -> io::Result<Identity> {
-    use std::os::unix::fs::MetadataExt as _;
-    // A second descriptor for the same open file, because only a `File` of one's own can be asked.
-    let metadata = File::from(open.try_clone_to_owned()?).metadata()?;
-    Ok(Identity {
-        device: metadata.dev(),
-        inode: metadata.ino(),
-    })
-}
-
-fn take_place(descriptor: i32, identity: Identity) -> Option<usize> {
-    let place = KNOWN.iter().position(|place| {
-        place
-            .descriptor
-            .compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
-    })?;
-    KNOWN[place]
-        .device
-        .store(identity.device, Ordering::Relaxed);
-    KNOWN[place].inode.store(identity.inode, Ordering::Relaxed);
-    // Last, so that who sees the number sees the rest.
-    KNOWN[place].descriptor.store(descriptor, Ordering::Release);
-    Some(place)
-}
-
-impl Drop for ClosedInChildren {
-    fn drop(&mut self) {
-        // In a child the places are the child's, and empty.
-        if let Some(place) = self.place
-            && self.generation == generation()
-        {
-            KNOWN[place].descriptor.store(FREE, Ordering::Release);
-        }
-    }
-}
-
 /// Makes this process another one than its parent. For the child's only thread, before `fork` has returned: locks
 /// nothing, allocates nothing. `close` is to close a descriptor if it is still that file.
+#[cfg(unix)]
 pub(crate) fn begin_child(close: impl Fn(i32, Identity)) {
     GENERATION.fetch_add(1, Ordering::Relaxed);
-    for place in &KNOWN {
-        let descriptor = place.descriptor.swap(FREE, Ordering::Acquire);
-        if descriptor >= 0 {
-            let identity = Identity {
-                device: place.device.load(Ordering::Relaxed),
-                inode: place.inode.load(Ordering::Relaxed),
-            };
-            close(descriptor, identity);
-        }
+    descriptors::close_all(close);
+}
+
+/// Windows does not fork.
+#[cfg(not(unix))]
+mod descriptors {
+    #[derive(Debug)]
+    pub(crate) struct ClosedInChildren;
+
+    pub(crate) fn closed_in_children<T>(_: &T) -> ClosedInChildren {
+        ClosedInChildren
     }
 }
 
@@ -212,4 +123,28 @@ pub(crate) fn on_own_thread() -> bool {
 /// returned, and there is nothing that it could return to. As when the last thread of a process ends.
 pub(crate) fn end_child() -> ! {
     std::process::exit(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Number(u64);
+
+    impl Inherit for Number {
+        fn inherit(parent: &Self) -> Self {
+            Self(parent.0 * 10 + 1)
+        }
+    }
+
+    #[test]
+    fn every_process_has_a_value_of_its_own_made_from_that_of_its_parent() {
+        let numbers = PerProcess::new(Number(7));
+        assert_eq!(numbers.of(0).0, 7);
+        assert_eq!(numbers.of(1).0, 71);
+        // A process that never asked lies between.
+        assert_eq!(numbers.of(3).0, 711);
+        assert!(std::ptr::eq(numbers.of(3), numbers.of(3)));
+        assert_eq!((numbers.of(0).0, numbers.of(1).0), (7, 71));
+    }
 }

@@ -31,7 +31,9 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
 }
 
 /// The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
-/// do. "" where no call has failed on this thread.
+/// do. "" where no call has failed on this thread. Never NULL.
+///
+/// In a thread's last destructors (of pthread keys, say) it may be the description of the code instead of the sentence.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
