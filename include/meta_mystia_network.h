@@ -17,6 +17,9 @@
  *   except that ShutdownNetwork takes up to 2 seconds.
  * - Unregistering a callback, and ShutdownNetwork, wait for a callback that is running: it must not wait for
  *   the thread that does so.
+ * - A child of fork() has no room: there every function answers as before initialization, nothing is called back or
+ *   dropped, and InitializeNetwork opens a room of the child's own. The parent goes on. A child that is forked inside
+ *   a callback on a thread of the library ends when the callback returns. docs/threading.md has the whole.
  * - A fault inside the library is MMN_INTERNAL_ERROR, or the answer that means "nothing": NULL or 0.
  *
  * Licence: MIT OR Apache-2.0.
@@ -1137,7 +1140,9 @@ int32_t GetLastErrorCode(void);
 
 /**
  * The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
- * do. "" where no call has failed on this thread.
+ * do. "" where no call has failed on this thread. Never NULL.
+ *
+ * In a thread's last destructors (of pthread keys, say) it may be the description of the code instead of the sentence.
  *
  * The string is valid until this thread's next call that returns a string.
  */

@@ -261,6 +261,11 @@ pub enum PollError {
     /// Another thread is polling.
     #[error("another thread is inside PollEvents; let one thread at a time call it")]
     Busy,
+    /// A callback forked, and this is the child: the room is its parent's.
+    #[error(
+        "this process was forked inside a callback, and the room is its parent's; open one here"
+    )]
+    Forked,
 }
 
 impl Coded for PollError {
@@ -268,6 +273,7 @@ impl Coded for PollError {
         match self {
             Self::NotPollMode => Code::InvalidArgument,
             Self::InsideCallback | Self::Busy => Code::WouldDeadlock,
+            Self::Forked => Code::NotInitialized,
         }
     }
 }

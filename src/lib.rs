@@ -9,6 +9,7 @@ pub mod core;
 pub mod dispatch;
 pub mod error;
 pub mod ffi;
+mod fork;
 pub mod gossip;
 mod logging;
 mod net;

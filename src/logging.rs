@@ -6,9 +6,9 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tracing::field::{Field, Visit};
@@ -18,6 +18,7 @@ use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::dispatch::as_callback;
+use crate::fork::{self, Inherit, PerProcess};
 
 /// Longest line, in bytes; what is longer is cut.
 const MAX_LINE_BYTES: usize = 4096;
@@ -103,18 +104,38 @@ static STDERR: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
 /// What the callback is passed.
 static CALLBACK: Switch = Switch(AtomicU8::new(Verbosity::Off as u8));
 
-/// What the host asked for. Changed together with the switches.
-static WISHES: Mutex<Wishes> = Mutex::new(Wishes {
-    installed: false,
-    stderr_on: false,
-    stderr_level: Verbosity::Info,
-});
+/// Whether standard error is on, and how much it shows then. Not behind a lock, because a forked child goes on with
+/// them.
+static STDERR_ON: AtomicBool = AtomicBool::new(false);
+static STDERR_LEVEL: Switch = Switch(AtomicU8::new(Verbosity::Info as u8));
+/// Whether the subscriber has been installed: once, for forked children, too.
+static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-struct Wishes {
-    /// Whether the subscriber has been installed.
-    installed: bool,
-    stderr_on: bool,
-    stderr_level: Verbosity,
+static LOCKS: PerProcess<Locks> = PerProcess::new(Locks::new());
+
+/// What is behind locks. A forked child has locks of its own, and no callback: that is its parent's.
+struct Locks {
+    /// Held while something is switched.
+    switching: Mutex<()>,
+    sink: Mutex<Option<Sink>>,
+    /// Held while a line is written.
+    line: Mutex<()>,
+}
+
+impl Locks {
+    const fn new() -> Self {
+        Self {
+            switching: Mutex::new(()),
+            sink: Mutex::new(None),
+            line: Mutex::new(()),
+        }
+    }
+}
+
+impl Inherit for Locks {
+    fn inherit(_: &Self) -> Self {
+        Self::new()
+    }
 }
 
 /// Takes a level and a line.
@@ -134,37 +155,38 @@ struct Running {
     ended: Condvar,
 }
 
-static SINK: Mutex<Option<Sink>> = Mutex::new(None);
-
 thread_local! {
-    static IN_LOG_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    /// The generation of the process in which the thread entered.
+    static IN_LOG_CALLBACK: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Whether the calling thread is inside the log callback, or inside what releases it.
+/// Whether the calling thread is inside the log callback, or inside what releases it. A child that was forked there is
+/// not.
 pub(crate) fn in_log_callback() -> bool {
-    IN_LOG_CALLBACK.try_with(Cell::get).unwrap_or(false)
+    IN_LOG_CALLBACK.try_with(Cell::get).ok().flatten() == Some(fork::generation())
 }
 
 /// Switches the log on standard error on or off.
 ///
 /// A process that has set a `tracing` subscriber of its own keeps it, and nothing here has an effect there.
 pub(crate) fn enable(on: bool) {
-    let mut wishes = lock(&WISHES);
-    wishes.stderr_on = on;
-    wishes.apply();
+    let _switching = lock(&LOCKS.get().switching);
+    STDERR_ON.store(on, Ordering::SeqCst);
+    apply();
 }
 
 /// Sets how much goes to standard error while that is on.
 pub(crate) fn set_level(level: Verbosity) {
-    let mut wishes = lock(&WISHES);
-    wishes.stderr_level = level;
-    wishes.apply();
+    let _switching = lock(&LOCKS.get().switching);
+    STDERR_LEVEL.0.store(level as u8, Ordering::SeqCst);
+    apply();
 }
 
 /// Sets or removes the callback. When this returns, the old one runs on no thread, unless the caller is inside it,
 /// and never runs again.
 pub(crate) fn register(callback: Option<(Verbosity, LogHandler)>) {
-    let mut wishes = lock(&WISHES);
+    let locks = LOCKS.get();
+    let switching = lock(&locks.switching);
     let (verbosity, sink) = match callback {
         Some((verbosity, handler)) => {
             let handler = Arc::new(handler);
@@ -178,10 +200,10 @@ pub(crate) fn register(callback: Option<(Verbosity, LogHandler)>) {
         }
         None => (Verbosity::Off, None),
     };
-    let old = std::mem::replace(&mut *lock(&SINK), sink);
+    let old = std::mem::replace(&mut *lock(&locks.sink), sink);
     CALLBACK.0.store(verbosity as u8, Ordering::SeqCst);
-    wishes.apply();
-    drop(wishes);
+    apply();
+    drop(switching);
     let Some(Sink {
         handler, running, ..
     }) = old
@@ -202,21 +224,21 @@ pub(crate) fn register(callback: Option<(Verbosity, LogHandler)>) {
     drop(handler);
 }
 
-impl Wishes {
-    fn apply(&mut self) {
-        let stderr = if self.stderr_on {
-            self.stderr_level
-        } else {
-            Verbosity::Off
-        };
-        STDERR.0.store(stderr as u8, Ordering::SeqCst);
-        if self.installed {
-            tracing::callsite::rebuild_interest_cache();
-        } else if most() > Verbosity::Off {
-            self.installed = true;
-            // Fails only where the process has its own subscriber, which then gets the lines.
-            let _ = tracing::subscriber::set_global_default(Log);
-        }
+/// Switches as the host wants it. Under the lock `switching`.
+fn apply() {
+    let stderr = if STDERR_ON.load(Ordering::SeqCst) {
+        STDERR_LEVEL.verbosity()
+    } else {
+        Verbosity::Off
+    };
+    STDERR.0.store(stderr as u8, Ordering::SeqCst);
+    if INSTALLED.load(Ordering::SeqCst) {
+        tracing::callsite::rebuild_interest_cache();
+    } else if most() > Verbosity::Off {
+        // Before it is done: a child that is forked meanwhile must not meet the locks that this takes.
+        INSTALLED.store(true, Ordering::SeqCst);
+        // Fails only where the process has its own subscriber, which then gets the lines.
+        let _ = tracing::subscriber::set_global_default(Log);
     }
 }
 
@@ -258,7 +280,7 @@ impl Subscriber for Log {
         if to_stderr {
             let line = format!("{:>5} {}\n", metadata.level(), line.text);
             // A closed standard error is no reason to do anything.
-            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+            let _ = write_to_stderr(line.as_bytes());
         }
         if to_callback {
             pass_on(metadata, line);
@@ -278,10 +300,26 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
+/// Writes a line. Under a lock of this process: that of `std` may be held for ever in a forked child.
+#[cfg(unix)]
+fn write_to_stderr(line: &[u8]) -> io::Result<()> {
+    use std::os::fd::AsFd as _;
+    let _alone = lock(&LOCKS.get().line);
+    // To ask for the descriptor takes no lock. A second one for each line, because the host may exchange the first.
+    let mut stderr = std::fs::File::from(io::stderr().as_fd().try_clone_to_owned()?);
+    stderr.write_all(line)
+}
+
+#[cfg(not(unix))]
+fn write_to_stderr(line: &[u8]) -> io::Result<()> {
+    io::stderr().lock().write_all(line)
+}
+
 /// Calls the callback; a panic of it goes no further.
 fn pass_on(metadata: &Metadata<'_>, line: Line) {
+    let generation = fork::generation();
     let sink = {
-        let sink = lock(&SINK);
+        let sink = lock(&LOCKS.get().sink);
         // It may be another one than a moment ago.
         let Some(sink) = sink.as_ref().filter(|sink| sink.verbosity.shows(metadata)) else {
             return;
@@ -296,7 +334,9 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
     let level = Verbosity::of(*metadata.level());
     let text = line.into_c();
     // A thread that is ending can not tell that it is inside, and says no more.
-    let entered = IN_LOG_CALLBACK.try_with(|inside| inside.set(true)).is_ok();
+    let entered = IN_LOG_CALLBACK
+        .try_with(|inside| inside.set(Some(generation)))
+        .is_ok();
     let _ = catch_unwind(AssertUnwindSafe(|| {
         if entered {
             as_callback(|| handler(level as i32, &text));
@@ -304,7 +344,14 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
         // Before the call counts as ended, so that a callback that was replaced is gone then.
         drop(handler);
     }));
-    let _ = IN_LOG_CALLBACK.try_with(|inside| inside.set(false));
+    let _ = IN_LOG_CALLBACK.try_with(|inside| inside.set(None));
+    if fork::generation() != generation {
+        // A child that was forked in there. The locks are its parent's, and so is the thread.
+        if fork::on_own_thread() {
+            fork::end_child();
+        }
+        return;
+    }
     *lock(&running.threads) -= 1;
     running.ended.notify_all();
 }
@@ -478,7 +525,7 @@ mod tests {
         begins.recv_timeout(PATIENCE).expect("called");
         let unregistering = thread::spawn(|| register(None));
         // It has taken effect once the callback is gone, and goes on waiting.
-        while lock(&SINK).is_some() {
+        while lock(&LOCKS.get().sink).is_some() {
             thread::yield_now();
         }
         assert!(!unregistering.is_finished());
@@ -498,7 +545,7 @@ mod tests {
         tracing::info!("mark 3");
         tracing::info!("mark 3");
         seen.recv_timeout(PATIENCE).expect("called");
-        while lock(&SINK).is_some() {
+        while lock(&LOCKS.get().sink).is_some() {
             thread::yield_now();
         }
     }

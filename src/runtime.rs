@@ -3,24 +3,53 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use once_cell::sync::Lazy;
 
 use crate::config::Config;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
+use crate::fork::{Inherit, PerProcess};
 use crate::room::Room;
 
-static ROOM: Lazy<ArcSwapOption<Room>> = Lazy::new(ArcSwapOption::empty);
-/// Held while a room is opened or closed.
-static LIFECYCLE: Mutex<()> = Mutex::new(());
-/// The windows of the gossip strategy, of the room and of all later ones. Locked for moments only.
-static WINDOWS: Lazy<Mutex<Windows>> = Lazy::new(Mutex::default);
-static EVENTS: Mutex<Events> = Mutex::new(Events {
-    handler: None,
-    dispatch: None,
-});
+static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None));
+
+/// What this process has. A forked child has nothing of it but the windows.
+struct Process {
+    room: ArcSwapOption<Room>,
+    /// Held while a room is opened or closed.
+    lifecycle: Mutex<()>,
+    events: Mutex<Events>,
+    /// The windows of the gossip strategy, of the room and of all later ones; `None` while they are the first. Locked
+    /// for moments only.
+    windows: Mutex<Option<Windows>>,
+    /// The same, to be read without the lock, which another thread may hold when a child is forked.
+    published_windows: ArcSwapOption<Windows>,
+}
+
+impl Process {
+    const fn without_room(windows: Option<Windows>) -> Self {
+        Self {
+            room: ArcSwapOption::const_empty(),
+            lifecycle: Mutex::new(()),
+            events: Mutex::new(Events {
+                handler: None,
+                dispatch: None,
+            }),
+            windows: Mutex::new(windows),
+            published_windows: ArcSwapOption::const_empty(),
+        }
+    }
+}
+
+impl Inherit for Process {
+    fn inherit(parent: &Self) -> Self {
+        let windows = parent.published_windows.load_full();
+        let child = Self::without_room(windows.as_deref().copied());
+        child.published_windows.store(windows);
+        child
+    }
+}
 
 /// The process's event handler, which may be there before the room. Locked for moments only, and never while
 /// code of the host runs.
@@ -52,14 +81,14 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
         return Err(StartError::AlreadyInitialized);
     }
     let _lifecycle = lifecycle();
-    if ROOM.load().is_some() {
+    if PROCESS.get().room.load().is_some() {
         return Err(StartError::AlreadyInitialized);
     }
     let dispatch = Arc::new(Room::dispatch_for(&peer, &config)?);
     attach_events(&dispatch);
     match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {
         Ok(room) => {
-            ROOM.store(Some(Arc::new(room)));
+            PROCESS.get().room.store(Some(Arc::new(room)));
             // They may have been changed while it was not the room of the process yet.
             pass_on(&process_windows());
             Ok(())
@@ -81,7 +110,11 @@ pub fn shutdown() -> Result<(), ShutdownError> {
         return Err(ShutdownError::WouldDeadlock);
     }
     let _lifecycle = lifecycle();
-    let room = ROOM.swap(None).ok_or(ShutdownError::NotInitialized)?;
+    let room = PROCESS
+        .get()
+        .room
+        .swap(None)
+        .ok_or(ShutdownError::NotInitialized)?;
     let released = release_events();
     room.close();
     events().dispatch = None;
@@ -129,22 +162,26 @@ fn release_events() -> Option<EventHandler> {
 
 fn events() -> MutexGuard<'static, Events> {
     // Every change of it is a single assignment.
-    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+    PROCESS
+        .get()
+        .events
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether there is a room that is not shutting down.
 pub fn is_initialized() -> bool {
-    ROOM.load().is_some()
+    PROCESS.get().room.load().is_some()
 }
 
 /// The room; `None` before `initialize` and from the beginning of `shutdown`. Takes no lock.
 pub fn room() -> Option<Arc<Room>> {
-    ROOM.load_full()
+    PROCESS.get().room.load_full()
 }
 
 /// The windows of the gossip strategy, in force or not.
 pub fn windows() -> Windows {
-    *process_windows()
+    process_windows().unwrap_or_default()
 }
 
 /// Other windows of the gossip strategy: of the room from the next one on, and of all rooms that are opened later.
@@ -153,30 +190,40 @@ pub fn windows() -> Windows {
 /// # Errors
 /// [`WindowError`]; nothing has changed then.
 pub fn change_windows(change: impl FnOnce(&mut Windows)) -> Result<(), WindowError> {
+    let process = PROCESS.get();
     let mut present = process_windows();
-    let mut changed = *present;
+    let mut changed = present.unwrap_or_default();
     change(&mut changed);
     changed.check()?;
-    *present = changed;
+    *present = Some(changed);
+    process.published_windows.store(Some(Arc::new(changed)));
     // In one step with the change, so that of two at once the same one is the last here and there.
     pass_on(&present);
     Ok(())
 }
 
 /// Gives the windows of the process to the room, where there is one.
-fn pass_on(windows: &MutexGuard<'static, Windows>) {
+fn pass_on(windows: &MutexGuard<'static, Option<Windows>>) {
     if let Some(room) = room() {
         // They are checked already.
-        let _ = room.set_windows(**windows);
+        let _ = room.set_windows(windows.unwrap_or_default());
     }
 }
 
-fn process_windows() -> MutexGuard<'static, Windows> {
+fn process_windows() -> MutexGuard<'static, Option<Windows>> {
     // Every change of it is a single assignment.
-    WINDOWS.lock().unwrap_or_else(PoisonError::into_inner)
+    PROCESS
+        .get()
+        .windows
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lifecycle() -> MutexGuard<'static, ()> {
     // A panic while a room was opened or closed leaves no half of it behind.
-    LIFECYCLE.lock().unwrap_or_else(PoisonError::into_inner)
+    PROCESS
+        .get()
+        .lifecycle
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }

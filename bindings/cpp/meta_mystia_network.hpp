@@ -15,6 +15,7 @@
 #include <meta_mystia_network.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -35,6 +36,7 @@
 #include <windows.h>
 #else
 #include <dlfcn.h>
+#include <pthread.h>
 #endif
 
 // Every function of the ABI; X-macro, so that linking and loading cannot get out of step.
@@ -378,10 +380,29 @@ struct Handlers {
   Slot<void(std::exception_ptr)> failed;
   Slot<void(std::int32_t, std::string_view)> log; // of the process, not of a room
 
-  // Never destroyed: a room that is still open when the program ends may call until the very end.
+  // Never destroyed: a room that is still open when the program ends may call until the very end. A forked child has handlers
+  // of its own: another thread of its parent may have held the locks of these.
   static Handlers& get() {
-    static Handlers* handlers = new Handlers;
+#if !defined(_WIN32)
+    static const int watched = pthread_atfork(nullptr, nullptr, [] { present().store(nullptr); });
+    (void)watched;
+#endif
+    Handlers* handlers = present().load();
+    if (!handlers) {
+      Handlers* made = new Handlers;
+      if (present().compare_exchange_strong(handlers, made)) {
+        handlers = made;
+      } else {
+        delete made;
+      }
+    }
     return *handlers;
+  }
+
+ private:
+  static std::atomic<Handlers*>& present() {
+    static std::atomic<Handlers*> handlers{nullptr};
+    return handlers;
   }
 };
 
@@ -450,7 +471,8 @@ inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::st
   if (!wanted) detail::Handlers::get().log.set(nullptr);
 }
 
-// The room that this process is in. Made: entered. Destroyed: left politely, which takes at most about 2 s.
+// The room that this process is in. Made: entered. Destroyed: left politely, which takes at most about 2 s. A child that is
+// forked has no room: this object does nothing there, and its calls are refused until the child has made one of its own.
 // Every function may be called from any thread.
 class Room {
  public:
@@ -477,11 +499,12 @@ class Room {
     settings.trace_path = options.trace_path.empty() ? nullptr : text(options.trace_path);
     check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }
-  Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)) {}
+  Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)), handlers_(other.handlers_) {}
   Room& operator=(Room&& other) noexcept {
     if (this != &other) {
       leave();
       api_ = std::exchange(other.api_, nullptr);
+      handlers_ = other.handlers_;
     }
     return *this;
   }
@@ -491,6 +514,10 @@ class Room {
   // therefore must not wait for this thread. Throws would_deadlock inside a handler; the room stays open.
   void shutdown() {
     if (!api_) return;
+    if (forked()) {
+      api_ = nullptr;
+      return;
+    }
     check(api_->ShutdownNetwork());
     api_ = nullptr;
     forget();
@@ -655,8 +682,15 @@ class Room {
   const Api& api() const noexcept { return *api_; }
 
  private:
+  // Whether this process is a child that was forked since: the room is its parent's.
+  bool forked() const noexcept { return handlers_ != &detail::Handlers::get(); }
+
   void leave() noexcept {
     if (!api_) return;
+    if (forked()) {
+      api_ = nullptr;
+      return;
+    }
     if (api_->ShutdownNetwork() != ok) {
       // Destroyed inside a handler, where leaving is refused. The room stays until the process ends, but silent.
       api_->RegisterReceiveCallback(nullptr);
@@ -700,6 +734,7 @@ class Room {
   }
 
   const Api* api_;
+  const detail::Handlers* handlers_ = &detail::Handlers::get();
 };
 
 } // namespace mmn

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Reflection;
 using System.Runtime.InteropServices;
 using System.Threading;
 
@@ -209,10 +210,13 @@ namespace MetaMystia.Network
         private static readonly ConnectionResultCallback ConnectionResultThunk = OnConnectionResult;
         private static readonly EventCallback EventThunk = OnEvent;
         private static readonly LogCallback LogThunk = OnLog;
+        private static readonly DropCallback LogDroppedThunk = OnLogDropped;
 
         private static Room current;
         private static int exitHooked;
         private static Action<int, string> log;
+        // How many log callbacks of this domain the library has: another domain may have replaced it.
+        private static int logsRegistered;
 
         private readonly Queue<Action> queue; // null: handlers run on the library's thread
         private bool closing; // guarded by queue
@@ -274,10 +278,11 @@ namespace MetaMystia.Network
         /// <exception cref="NetworkException">The code, where it is an error.</exception>
         public static Room Enter(bool queueEvents, Func<int> initialize)
         {
+            // First: what is hooked does nothing without a room, and a room without a hook would survive its scripts.
+            HookExit();
             Check(initialize());
             Room room = new Room(queueEvents);
             Volatile.Write(ref current, room);
-            HookExit();
             return room;
         }
 
@@ -677,12 +682,21 @@ namespace MetaMystia.Network
         /// </summary>
         public static void SetLog(int level, Action<int, string> handler)
         {
-            if (handler != null)
+            if (handler == null)
             {
-                Volatile.Write(ref log, handler);
+                Check(NativeMethods.RegisterLogCallback(level, null, IntPtr.Zero, null));
+                Volatile.Write(ref log, null);
+                return;
             }
-            Check(NativeMethods.RegisterLogCallback(level, handler == null ? null : LogThunk, IntPtr.Zero, null));
+            HookExit();
             Volatile.Write(ref log, handler);
+            Interlocked.Increment(ref logsRegistered);
+            int code = NativeMethods.RegisterLogCallback(level, LogThunk, IntPtr.Zero, LogDroppedThunk);
+            if (code < 0)
+            {
+                Interlocked.Decrement(ref logsRegistered);
+            }
+            Check(code);
         }
 
         /// <summary>The library's name for a code.</summary>
@@ -850,6 +864,12 @@ namespace MetaMystia.Network
             }
         }
 
+        [MonoPInvokeCallback(typeof(DropCallback))]
+        private static void OnLogDropped(IntPtr userData)
+        {
+            Interlocked.Decrement(ref logsRegistered);
+        }
+
         private void Deliver(Action run)
         {
             if (queue == null)
@@ -948,7 +968,7 @@ namespace MetaMystia.Network
             while (Interlocked.CompareExchange(ref field, (T)(object)Delegate.Remove((Delegate)(object)seen, (Delegate)(object)value), seen) != seen);
         }
 
-        // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's thread
+        // Without this, a process that ends, or a Unity editor that reloads its scripts, would leave the library's threads
         // calling methods that no longer exist.
         private static void HookExit()
         {
@@ -956,16 +976,83 @@ namespace MetaMystia.Network
             {
                 return;
             }
-            EventHandler leave = (sender, arguments) =>
+            AppDomain.CurrentDomain.ProcessExit += OnExit;
+            AppDomain.CurrentDomain.DomainUnload += OnExit;
+            HookLoadContext();
+        }
+
+        // CoreCLR has one domain, and unloads AssemblyLoadContexts. The other runtimes have no such type, and C# of this version
+        // may be compiled without it.
+        private static void HookLoadContext()
+        {
+            try
+            {
+                Type type = Type.GetType("System.Runtime.Loader.AssemblyLoadContext, System.Private.CoreLib");
+                if (type == null)
+                {
+                    return;
+                }
+                object context = type.GetMethod("GetLoadContext").Invoke(null, new object[] { typeof(Room).Assembly });
+                EventInfo unloading = type.GetEvent("Unloading");
+                MethodInfo handler = typeof(Room).GetMethod("OnUnloading", BindingFlags.NonPublic | BindingFlags.Static);
+                unloading.AddEventHandler(context, Delegate.CreateDelegate(unloading.EventHandlerType, handler));
+            }
+            catch (Exception)
+            {
+                // A runtime that hides it does not unload it either.
+            }
+        }
+
+        private static void OnExit(object sender, EventArgs arguments)
+        {
+            Withdraw();
+        }
+
+        private static void OnUnloading(object context)
+        {
+            // The domain outlives the context, and would keep it.
+            AppDomain.CurrentDomain.ProcessExit -= OnExit;
+            AppDomain.CurrentDomain.DomainUnload -= OnExit;
+            Withdraw();
+        }
+
+        // Takes back whatever the library may call: it has nothing of this domain when this returns.
+        private static void Withdraw()
+        {
+            try
             {
                 Room room = Volatile.Read(ref current);
                 if (room != null)
                 {
-                    room.Guarded(room.Dispose);
+                    room.Guarded(room.Leave);
                 }
-            };
-            AppDomain.CurrentDomain.ProcessExit += leave;
-            AppDomain.CurrentDomain.DomainUnload += leave;
+                if (Volatile.Read(ref logsRegistered) > 0)
+                {
+                    NativeMethods.RegisterLogCallback(LogLevel.Off, null, IntPtr.Zero, null);
+                }
+            }
+            catch (Exception)
+            {
+                // The process ends, or the domain does: nobody is left to tell.
+            }
+        }
+
+        // Unloaded inside a handler, where leaving is refused: the room stays, but silent.
+        private void Leave()
+        {
+            try
+            {
+                Dispose();
+            }
+            catch (NetworkException)
+            {
+                NativeMethods.RegisterEventHandler(null, IntPtr.Zero, null);
+                NativeMethods.RegisterReceiveCallback(null);
+                NativeMethods.RegisterLeaderChangedCallback(null);
+                NativeMethods.RegisterLeadershipCallback(null);
+                NativeMethods.RegisterPeerStatusCallback(null);
+                NativeMethods.RegisterConnectionResultCallback(null);
+            }
         }
 
         private static byte Flag(bool value)

@@ -462,6 +462,9 @@ _library_lock = threading.Lock()
 def load_library(path=None):
     """The native library with typed functions; loaded once. `path` counts only before the first use."""
     global _library
+    # A forked child may find the lock held for ever, by a thread that it has not got.
+    if _library is not None:
+        return _library
     with _library_lock:
         if _library is None:
             # CDLL, never PyDLL: the interpreter's lock must be free while the library waits for a running handler.
@@ -558,6 +561,9 @@ class Room:
     `on_event(Event)` takes everything that happens; whoever uses it needs none of the others. `on_message(Message)`, `on_leader(str | None)`,
     `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
     A handler that is registered is told the present first: the leader where one is known, and every connected peer.
+
+    A child that is forked (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there,
+    and its calls are refused (-1) until the child enters a room with an object of its own.
     """
 
     def __init__(
@@ -576,6 +582,8 @@ class Room:
     ):
         self._native = load_library()
         self._open = False
+        # A forked child has this object, and not its room.
+        self._process = os.getpid()
         # ctypes frees a callback's code with its last Python reference, and the library's copy of the pointer is none.
         self._callbacks = {}
         self._retired = {}
@@ -608,8 +616,13 @@ class Room:
         self.close()
 
     def close(self):
-        """Leaves the room; takes at most about 2 s. Afterwards no handler runs. Refused (-15) inside a handler."""
+        """Leaves the room; takes at most about 2 s. Afterwards no handler runs. Refused (-15) inside a handler.
+
+        In a forked child it does nothing: the room is the parent's."""
         if not self._open:
+            return
+        if self._process != os.getpid():
+            self._open = False
             return
         self._check(self._native.ShutdownNetwork())
         self._open = False

@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use crate::config::DispatchMode;
 use crate::core::id::PeerId;
 use crate::error::PollError;
+use crate::fork;
 use call::{Call, Kind};
 use queue::{Offer, Queue};
 
@@ -69,7 +70,10 @@ impl Dispatch {
             DispatchMode::Thread => {
                 let thread = thread::Builder::new().name("mmn-dispatch".into()).spawn({
                     let shared = Arc::clone(&shared);
-                    move || shared.run_until_stopped()
+                    move || {
+                        fork::enter_own_thread();
+                        shared.run_until_stopped();
+                    }
                 })?;
                 Some(thread)
             }
@@ -127,8 +131,10 @@ impl Dispatch {
         queue.poller = Some(thread::current().id());
         let mut told = 0;
         while told < max {
-            let ran;
-            (queue, ran) = self.shared.run_one(queue);
+            let Some((locked, ran)) = self.shared.run_one(queue) else {
+                return Err(PollError::Forked);
+            };
+            queue = locked;
             if !ran {
                 break;
             }
@@ -337,14 +343,15 @@ fn call_elsewhere(queue: &Queue, kind: Kind) -> Option<u64> {
         .map(|running| running.number)
 }
 
-/// Whether the calling thread is inside a handler, or inside other code of the host that the library runs.
+/// Whether the calling thread is inside a handler, or inside other code of the host that the library runs. A child
+/// that was forked there is not: the handler is one of its parent's room.
 pub fn in_callback() -> bool {
-    IN_CALLBACK.try_with(Cell::get).unwrap_or(false)
+    IN_CALLBACK.try_with(Cell::get).ok().flatten() == Some(fork::generation())
 }
 
 /// Runs code of the host; [`in_callback`] is true meanwhile.
 pub(crate) fn as_callback<T>(run: impl FnOnce() -> T) -> T {
-    struct Restore(bool);
+    struct Restore(Option<u64>);
     impl Drop for Restore {
         fn drop(&mut self) {
             // A thread that is ending asks no more.
@@ -353,14 +360,16 @@ pub(crate) fn as_callback<T>(run: impl FnOnce() -> T) -> T {
     }
     let _restore = Restore(
         IN_CALLBACK
-            .try_with(|inside| inside.replace(true))
-            .unwrap_or(false),
+            .try_with(|inside| inside.replace(Some(fork::generation())))
+            .ok()
+            .flatten(),
     );
     run()
 }
 
 thread_local! {
-    static IN_CALLBACK: Cell<bool> = const { Cell::new(false) };
+    /// The generation of the process in which the thread entered.
+    static IN_CALLBACK: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 struct Shared {
@@ -394,8 +403,10 @@ impl Shared {
     fn run_until_stopped(&self) {
         let mut queue = self.lock();
         loop {
-            let ran;
-            (queue, ran) = self.run_one(queue);
+            let Some((locked, ran)) = self.run_one(queue) else {
+                fork::end_child();
+            };
+            queue = locked;
             if queue.is_stopped() {
                 return;
             }
@@ -410,27 +421,35 @@ impl Shared {
         }
     }
 
-    /// Runs the next handler that has something to run for, without the lock. Says whether there was one.
-    fn run_one<'a>(&'a self, mut queue: MutexGuard<'a, Queue>) -> (MutexGuard<'a, Queue>, bool) {
+    /// Runs the next handler that has something to run for, without the lock. Says whether there was one; `None` in a
+    /// child that was forked inside the handler: the queue and its lock are the parent's.
+    fn run_one<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+    ) -> Option<(MutexGuard<'a, Queue>, bool)> {
+        let generation = fork::generation();
         let call = queue.next_call(thread::current().id());
         let space = queue.take_space_wanted();
         let Some(call) = call else {
             if space {
                 self.space.notify_one();
             }
-            return (queue, false);
+            return Some((queue, false));
         };
         drop(queue);
         if space {
             self.space.notify_one();
         }
         run_caught(call);
+        if fork::generation() != generation {
+            return None;
+        }
         let mut queue = self.lock();
         queue.end_call();
         if queue.end_waiters > 0 {
             self.call_ended.notify_all();
         }
-        (queue, true)
+        Some((queue, true))
     }
 
     fn wait_for_end(&self, queue: MutexGuard<'_, Queue>, call: u64) {

@@ -31,17 +31,27 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
 }
 
 /// The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
-/// do. "" where no call has failed on this thread.
+/// do. "" where no call has failed on this thread. Never NULL.
+///
+/// In a thread's last destructors (of pthread keys, say) it may be the description of the code instead of the sentence.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     guard("GetLastErrorMessage", || {
         LAST.try_with(|last| match &*last.borrow() {
-            Some(failure) => hand_out(&failure.sentence),
-            None => hand_out(""),
+            Some(failure) => {
+                let sentence = hand_out(&failure.sentence);
+                // In its last destructors a thread may have an error, and no place for its sentence any more.
+                if sentence.is_null() {
+                    failure.code.description().as_ptr()
+                } else {
+                    sentence
+                }
+            }
+            None => c"".as_ptr(),
         })
-        .unwrap_or(std::ptr::null())
+        .unwrap_or(c"".as_ptr())
     })
 }
 

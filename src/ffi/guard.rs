@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::errors;
+use super::{errors, fork};
 use crate::error::{Code, Coded};
 use crate::logging;
 use crate::room::Room;
@@ -110,6 +110,7 @@ pub(super) fn count(function: &str, body: impl FnOnce() -> Result<i32, Failure>)
 
 /// A function that answers as [`count`] does, and that a log callback may call.
 pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
+    fork::watch();
     guard(function, || {
         body().unwrap_or_else(|failure| {
             let code = failure.code.value();

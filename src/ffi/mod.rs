@@ -21,6 +21,7 @@ pub mod stats;
 pub mod version;
 
 mod arguments;
+mod fork;
 mod guard;
 mod strings;
 mod user_data;

@@ -11,7 +11,7 @@ thread_local! {
 
 /// Puts `text` into the calling thread's slot. The pointer is valid until the thread's next call of this.
 pub(super) fn hand_out(text: impl Display) -> *const c_char {
-    // A thread that is ending has no slot any more, and gets NULL.
+    // In its last destructors a thread has no slot any more, and gets NULL.
     SLOT.try_with(|slot| {
         let mut slot = slot.borrow_mut();
         slot.clear();

@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use if_addrs::{IfOperStatus, Interface};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::fork;
+
 /// Bytes asked of the system for each of the socket's two buffers; it may give less.
 pub(crate) const SOCKET_BUFFER_BYTES: usize = 2 << 20;
 /// Most addresses that a member says it may be reached at.
@@ -118,6 +120,7 @@ pub(crate) async fn refused(address: SocketAddr) {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let socket = tokio::net::UdpSocket::bind((any, 0)).await?;
+        let _known = fork::closed_in_children(&socket);
         socket.connect(address).await?;
         socket.send(&[0]).await?;
         let mut answer = [0];

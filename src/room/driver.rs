@@ -30,6 +30,7 @@ use crate::core::time::Time;
 use crate::core::wire::{Hello, RoomPolicy};
 use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
+use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Ask, DialLocks, Gate};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
@@ -68,6 +69,9 @@ pub(super) fn run(
     commands: mpsc::UnboundedReceiver<HostCommand>,
     started: &blocking::SyncSender<Result<Bound, StartError>>,
 ) {
+    fork::enter_own_thread();
+    // Dropped after the runtime, and so after the socket.
+    let mut socket = None;
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -80,7 +84,7 @@ pub(super) fn run(
         }
     };
     runtime.block_on(async {
-        match Driver::start(shared, commands) {
+        match Driver::start(shared, commands, &mut socket) {
             Ok((driver, bound)) => {
                 let _ = started.send(Ok(bound));
                 driver.run().await;
@@ -90,7 +94,9 @@ pub(super) fn run(
             }
         }
     });
-    // Dropping the runtime ends its tasks and waits for a resolver that is still running.
+    // It ends its tasks and waits for a resolver that is still running.
+    drop(runtime);
+    drop(socket);
 }
 
 /// The state of the network thread.
@@ -134,6 +140,7 @@ impl Driver {
     fn start(
         shared: Arc<Shared>,
         commands: mpsc::UnboundedReceiver<HostCommand>,
+        socket: &mut Option<ClosedInChildren>,
     ) -> Result<(Self, Bound), StartError> {
         let config = &shared.config;
         let (state_file, saved) = take_state(&shared)?;
@@ -157,6 +164,7 @@ impl Driver {
                 source,
             }
         })?;
+        *socket = Some(fork::closed_in_children(&udp));
         let bound = Bound {
             address: config.bind_address,
             port: udp

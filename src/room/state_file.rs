@@ -18,6 +18,7 @@ use super::Shared;
 use crate::core::election::record::{Record, Saved};
 use crate::core::id::{Incarnation, PeerId, SessionId};
 use crate::error::{StartError, StateError};
+use crate::fork::{self, ClosedInChildren};
 
 const MAGIC: &[u8; 8] = b"MMNSTATE";
 const VERSION: u32 = 1;
@@ -44,8 +45,18 @@ pub(super) struct StateFile {
     beside: PathBuf,
     session: SessionId,
     peer: PeerId,
-    /// Locked until it is closed.
-    _lock: File,
+    /// Locked until this is dropped.
+    lock: File,
+    _known: ClosedInChildren,
+}
+
+impl Drop for StateFile {
+    fn drop(&mut self) {
+        // To close it is not enough: a child that was forked has the same lock, until it has closed it, too.
+        if let Err(error) = self.lock.unlock() {
+            tracing::debug!(%error, "the state file stays locked until the process ends");
+        }
+    }
 }
 
 impl StateFile {
@@ -85,7 +96,8 @@ impl StateFile {
             path,
             session: session.clone(),
             peer: peer.clone(),
-            _lock: lock,
+            _known: fork::closed_in_children(&lock),
+            lock,
         };
         let saved = file.read()?;
         Ok((file, saved))

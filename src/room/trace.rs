@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::core::node::{CommandError, Input, Node, Output};
 use crate::core::time::{Duration, Time};
 use crate::core::trace::{DEFAULT_ROUTINE, Entry, Header, Tracer, What};
+use crate::fork;
 
 /// Longest trace, in bytes.
 const LIMIT: u64 = 256 * 1024 * 1024;
@@ -48,7 +49,10 @@ impl Trace {
         let (queue, batches) = sync_channel(QUEUE);
         let writer = thread::Builder::new()
             .name("mmn-trace".into())
-            .spawn(move || write(BufWriter::new(file), LIMIT, &header, &batches))?;
+            .spawn(move || {
+                let _known = fork::closed_in_children(&file);
+                write(BufWriter::new(file), LIMIT, &header, &batches);
+            })?;
         let mut running = Running {
             tracer,
             dropped: 0,

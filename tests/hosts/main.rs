@@ -9,6 +9,7 @@ mod chaos;
 mod classic;
 mod demo;
 mod discovery;
+mod fork;
 mod gossip;
 mod migration;
 mod picture;

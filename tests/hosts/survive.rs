@@ -4,7 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::tools::{compile_c, compile_cpp, compile_csharp, library, output, root, run};
+use crate::tools::{
+    compile_c, compile_cpp, compile_csharp, compile_csharp_for_coreclr, dotnet, library, output,
+    root, run,
+};
 
 fn survives(command: &mut Command, tests: &[&str]) {
     let library = library();
@@ -62,8 +65,8 @@ fn c() {
     );
     let program = Path::new(root()).join("target/hosts/survive_c");
     survives(
-        Command::new(program).args(["reload", "unregister", "restart", "reentry"]),
-        &["reload", "unregister", "restart", "reentry"],
+        Command::new(program).args(["reload", "unregister", "restart", "reentry", "ending"]),
+        &["reload", "unregister", "restart", "reentry", "ending"],
     );
 }
 
@@ -71,7 +74,7 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions", "poll"]);
+    tests.extend(["reload", "exceptions", "fork", "poll"]);
     survives(Command::new(program).args(&tests), &tests);
 }
 
@@ -86,6 +89,32 @@ fn csharp() {
     let mut tests = EVERYWHERE.to_vec();
     tests.extend(["exceptions", "queue", "poll", "layout"]);
     survives(Command::new("mono").arg(program).args(&tests), &tests);
+}
+
+/// Every registration of the bindings, and the scripts that made it unloaded: what Unity's editor does.
+const RELOADED: [&str; 5] = [
+    "SetLog, without a room",
+    "SetLog, thread",
+    "Happened, poll",
+    "ConnectionResult, queue",
+    "everything, thread",
+];
+const RELOAD_SOURCES: [&str; 3] = [
+    "bindings/csharp/tests/Reload.cs",
+    "bindings/csharp/NativeMethods.cs",
+    "bindings/csharp/Room.cs",
+];
+
+#[test]
+fn csharp_scripts_are_reloaded_under_mono() {
+    let program = compile_csharp(&RELOAD_SOURCES, "Reload.exe");
+    survives(Command::new("mono").arg(program), &RELOADED);
+}
+
+#[test]
+fn csharp_scripts_are_reloaded_under_coreclr() {
+    let program = compile_csharp_for_coreclr(&RELOAD_SOURCES, "ReloadCore.dll");
+    survives(Command::new(dotnet()).arg(program), &RELOADED);
 }
 
 #[test]

@@ -88,3 +88,63 @@ pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
         .args(sources));
     program
 }
+
+/// Compiles C# sources against the class library of CoreCLR, which has types that Mono's has elsewhere.
+pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
+    let shared = root().join("target/tools/dotnetcore2/bin/shared/Microsoft.NETCore.App");
+    let version = std::fs::read_dir(&shared)
+        .expect("the runtime of scripts/install-tools.sh")
+        .next()
+        .expect("one version")
+        .expect("it can be read");
+    let program = output(name);
+    let mut compiler = Command::new("mcs");
+    compiler.current_dir(root()).args([
+        "-langversion:7",
+        "-warnaserror",
+        "-nostdlib",
+        "-noconfig",
+        // Of two references to one assembly, which the runtime's own are full of.
+        "-nowarn:1702",
+    ]);
+    for assembly in [
+        "System.Private.CoreLib",
+        "System.Runtime",
+        "System.Runtime.Extensions",
+        "System.Console",
+        "System.Collections",
+        "System.ComponentModel.Primitives",
+        "System.Diagnostics.Process",
+    ] {
+        let path = version.path().join(format!("{assembly}.dll"));
+        compiler.arg(format!("-r:{}", path.display()));
+    }
+    run(compiler
+        .arg(format!("-out:{}", program.display()))
+        .args(sources));
+    tell_runtime(&program);
+    program
+}
+
+/// CoreCLR's, of `scripts/install-tools.sh`.
+pub(crate) fn dotnet() -> PathBuf {
+    let path = root().join("target/tools/dotnetcore2/bin/dotnet");
+    assert!(
+        path.is_file(),
+        "{} is missing; run scripts/install-tools.sh first",
+        path.display()
+    );
+    path
+}
+
+/// CoreCLR wants to be told beside a program which runtime it is for.
+pub(crate) fn tell_runtime(program: &Path) {
+    std::fs::write(
+        program.with_extension("runtimeconfig.json"),
+        r#"{"runtimeOptions": {
+            "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},
+            "configProperties": {"System.Globalization.Invariant": true}
+        }}"#,
+    )
+    .expect("it can be written");
+}

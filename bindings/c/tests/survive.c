@@ -5,7 +5,7 @@
  *   gcc -std=c11 -O1 -g -pthread -Iinclude bindings/c/tests/survive.c -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: unregister, shutdown, restart, reload, reentry (default: all). --rounds: how often `shutdown` shuts down (100).
+ * NAME: unregister, shutdown, restart, reload, reentry, ending (default: all). --rounds: how often `shutdown` shuts down (100).
  */
 #define _GNU_SOURCE
 #include <meta_mystia_network.h>
@@ -588,6 +588,90 @@ static void done(void)
         done();                        \
     }
 
+/* ------------------------------------------------------------------ ending: a thread's last destructors */
+
+static pthread_key_t ending_key;
+
+static void ending_leader(const char *leader)
+{
+    (void)leader;
+}
+
+static int ending_step;
+
+/* The C library runs this after the destructors of the library's own variables of the thread. */
+static void in_last_destructor(void *value)
+{
+    const uint8_t data[] = "x";
+    (void)value;
+    /* "" or a sentence, and never NULL. */
+    MUST(net.GetLastErrorMessage());
+    if (ending_step == 0) {
+        MUST(net.IsNetworkInitialized() == 1);
+        MUST(net.GetPeerCount() == 0);
+        MUST(net.GetPeerStatus("nobody") == -1);
+        MUST(net.GetPeerRTT("nobody") == -1);
+        MUST(net.BroadcastMessage(data, 1, TYPE, 0) == MMN_OK);
+        MUST(net.BroadcastMessage(data, -1, TYPE, 0) == MMN_INVALID_ARGUMENT);
+        MUST(net.GetLastErrorMessage());
+        (void)net.GetLastErrorCode();
+        MUST(net.SendToPeer("nobody", data, 1, TYPE, 0) == MMN_PEER_NOT_FOUND);
+        MUST(net.ConnectToPeer("nowhere") == MMN_INVALID_ARGUMENT);
+        MUST(net.ConnectToPeer("127.0.0.1:9") == MMN_OK);
+        MUST(net.DisconnectPeer("nobody") == MMN_OK);
+        MUST(net.SetLeader("main") == MMN_OK);
+        MUST(net.IsLeader() == 1);
+        MUST(net.EnableAutoLeaderElection(1) == MMN_OK);
+        MUST(net.RegisterReceiveCallback(NULL) == MMN_OK);
+        MUST(net.RegisterLeaderChangedCallback(ending_leader) == MMN_OK);
+        MUST(net.RegisterPeerStatusCallback(NULL) == MMN_OK);
+        MUST(net.RegisterConnectionResultCallback(NULL) == MMN_OK);
+        MUST(net.RegisterLeaderChangedCallback(NULL) == MMN_OK);
+        MUST(net.InitializeNetwork("main", session) == MMN_ALREADY_INITIALIZED);
+        MUST(net.EnableLogging(0) == MMN_OK);
+        MUST(net.GetAbiVersion() > 0);
+        MUST(net.GetLibraryVersion() && net.DescribeError(-3));
+        /* No place is left for these: NULL, as without a room. */
+        const char *strings[] = {net.GetLocalPeerId(), net.GetSessionId(), net.GetPeerList(), net.GetCurrentLeader(),
+                                 net.GetLocalAddr()};
+        for (size_t string = 0; string < sizeof strings / sizeof *strings; string++)
+            MUST(!strings[string] || strlen(strings[string]) < 100);
+    } else if (ending_step == 1) {
+        MUST(net.ShutdownNetwork() == MMN_OK);
+        MUST(net.ShutdownNetwork() == MMN_NOT_INITIALIZED);
+    } else {
+        MUST(net.InitializeNetwork("main", session) == MMN_OK);
+    }
+}
+
+static void *end_with_destructor(void *uses_strings)
+{
+    pthread_setspecific(ending_key, &ending_key);
+    if (uses_strings) {
+        /* The thread gets its last error and its string, which are destroyed before the key's value is. */
+        MUST(net.SendToPeer(NULL, NULL, 0, TYPE, 0) == MMN_INVALID_ARGUMENT);
+        MUST(strlen(net.GetLastErrorMessage()) > 0);
+    }
+    return NULL;
+}
+
+static void test_ending(void)
+{
+    void *library = load();
+    snprintf(session, sizeof session, "survive-c-%d-ending", (int)getpid());
+    MUST(pthread_key_create(&ending_key, in_last_destructor) == 0);
+    MUST(net.InitializeNetwork("main", session) == MMN_OK);
+    for (int uses_strings = 0; uses_strings < 2; uses_strings++)
+        for (ending_step = 0; ending_step < 3; ending_step++) {
+            pthread_t thread;
+            MUST(pthread_create(&thread, NULL, end_with_destructor, uses_strings ? &ending_key : NULL) == 0);
+            pthread_join(thread, NULL);
+        }
+    MUST(net.ShutdownNetwork() == MMN_OK);
+    pthread_key_delete(ending_key);
+    dlclose(library);
+}
+
 int main(int argc, char **argv)
 {
     /* One arena: with one per thread the C library's own keeping would hide a leak, or look like one. */
@@ -616,5 +700,6 @@ int main(int argc, char **argv)
     RUN("shutdown", TEST_SECONDS * (1u + (unsigned)rounds / 100), test_shutdown(rounds))
     RUN("restart", TEST_SECONDS, test_restart())
     RUN("reentry", TEST_SECONDS, test_reentry())
+    RUN("ending", TEST_SECONDS, test_ending())
     return 0;
 }

@@ -5,7 +5,7 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions (default: all); and poll, which starts python3 with the
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork (default: all); and poll, which starts python3 with the
  * program MMN_GUEST. --rounds: how often `shutdown` shuts down (20).
  */
 #include <meta_mystia_network.hpp>
@@ -390,6 +390,46 @@ void test_reentry() {
   room.shutdown();
 }
 
+// A child may end with its parent's room object, and may make its own.
+void test_fork() {
+  mmn::Library library(library_path);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int came = 0;
+  auto room = std::make_unique<mmn::Room>(library.api(), "main", "survive-cpp-fork");
+  room->on_message([&](const mmn::Message&) {
+    std::lock_guard<std::mutex> lock(mutex);
+    came++;
+    changed.notify_all();
+  });
+  for (int round = 0; round < 20; round++) {
+    room->send("main", "before");
+    const pid_t child = fork();
+    MUST(child >= 0);
+    if (child == 0) {
+      alarm(20);
+      MUST(code_of([&] { room->send("main", "x"); }) == mmn::not_initialized);
+      {
+        mmn::Room own(library.api(), "child", "survive-cpp-fork-child");
+        std::atomic<int> heard{0};
+        own.on_message([&](const mmn::Message&) { heard++; });
+        // Neither shut down nor destroyed does the parent's object touch the child's room.
+        if (round % 2) room->shutdown();
+        room.reset();
+        own.send("child", "x");
+        for (int waited = 0; heard == 0 && waited < 5000; waited++) std::this_thread::sleep_for(1ms);
+        MUST(heard == 1);
+      }
+      std::exit(0);
+    }
+    int status = -1;
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    room->send("main", "after");
+  }
+  std::unique_lock<std::mutex> lock(mutex);
+  MUST(changed.wait_for(lock, event_time, [&] { return came == 40; }));
+}
+
 void test_exceptions() {
   mmn::Library library(library_path);
   mmn::Room room(library.api(), "main", "survive-alone");
@@ -545,6 +585,7 @@ int main(int argc, char** argv) {
   run("restart", test_restart);
   run("reentry", test_reentry);
   run("exceptions", test_exceptions);
+  run("fork", test_fork);
   // It needs Python and the other program.
   if (std::find(names.begin(), names.end(), "poll") != names.end()) run("poll", test_poll);
 }

@@ -194,7 +194,7 @@ fn drain(shared: &Shared) {
     let mut queue = shared.lock();
     loop {
         let ran;
-        (queue, ran) = shared.run_one(queue);
+        (queue, ran) = shared.run_one(queue).expect("no fork");
         if !ran {
             return;
         }

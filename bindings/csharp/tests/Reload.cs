@@ -1,0 +1,359 @@
+// Does a process survive that its scripts are unloaded, as Unity's editor does at every reload? For every registration of Room:
+// register in an application domain of its own, drop, collect, unload, and let the library fire. Prints "ok NAME" for each
+// and exits with 0 only when all were kept.
+//
+//   mcs -langversion:7 -out:Reload.exe bindings/csharp/tests/Reload.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
+//   LD_LIBRARY_PATH=target/release mono Reload.exe [NAME...]
+//
+// On Mono the scripts live in an AppDomain. CoreCLR has one only: there they live in an AssemblyLoadContext that can be
+// collected, and must be.
+
+using System;
+using System.Diagnostics;
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using System.Threading;
+using MetaMystia.Network;
+
+// What the game's scripts do, on the other side of the border.
+public sealed class Scripts : MarshalByRefObject
+{
+    // Static as a script's would be: gone with the domain.
+    private static int ran;
+
+    public override object InitializeLifetimeService()
+    {
+        return null;
+    }
+
+    // Registers, and keeps nothing itself.
+    public void Register(string what, string how, string session)
+    {
+        Join(what, how, session);
+        Collect();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static void Join(string what, string how, string session)
+    {
+        bool all = what == "everything";
+        if (all || what == "SetLog")
+        {
+            Room.SetLog(LogLevel.Trace, (level, text) => Interlocked.Increment(ref ran));
+        }
+        if (how == "without a room")
+        {
+            return;
+        }
+        RoomOptions options = new RoomOptions();
+        options.Poll = how == "poll";
+        options.BindAddress = "127.0.0.1";
+        options.Settings.DiscoveryMode = 0;
+        Room room = how == "queue"
+            ? Room.Enter(true, () => NativeMethods.InitializeNetwork(Utf8.ToNative("scripts"), Utf8.ToNative(session)))
+            : Room.Join("scripts", session, options);
+        if (all || what == "Happened")
+        {
+            room.Happened += e => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "MessageReceived")
+        {
+            room.MessageReceived += message => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "LeaderChanged")
+        {
+            room.LeaderChanged += leader => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "LeadershipChanged")
+        {
+            room.LeadershipChanged += leads => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "PeerStatusChanged")
+        {
+            room.PeerStatusChanged += (peer, status) => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "ConnectionResult")
+        {
+            room.ConnectionResult += result => Interlocked.Increment(ref ran);
+        }
+        room.HandlerFailed += exception => Console.Error.WriteLine("a handler failed: " + exception);
+    }
+
+    public int Ran()
+    {
+        return Volatile.Read(ref ran);
+    }
+
+    public static void Collect()
+    {
+        for (int i = 0; i < 2; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+    }
+}
+
+internal static class Reload
+{
+    private const int EventMs = 20000; // how long anything may take that must happen
+    private const int TestMs = 55000;  // how long one test may take
+
+    private static string running = "start";
+    private static int came;
+
+    // Raw and static: what fires when the scripts are gone belongs to this side.
+    private static readonly EventCallback Event = (userData, networkEvent) => Interlocked.Increment(ref came);
+    private static readonly LogCallback Log = (userData, level, message) => Interlocked.Increment(ref came);
+
+    private static bool OnMono
+    {
+        get { return Type.GetType("Mono.Runtime") != null; }
+    }
+
+    private static int Main(string[] names)
+    {
+        Thread watch = new Thread(Watch);
+        watch.IsBackground = true;
+        watch.Start();
+        try
+        {
+            string[] registrations =
+            {
+                "SetLog", "Happened", "MessageReceived", "LeaderChanged", "LeadershipChanged", "PeerStatusChanged", "ConnectionResult",
+                "everything",
+            };
+            foreach (string what in registrations)
+            {
+                foreach (string how in new[] { "thread", "poll", "queue", "without a room" })
+                {
+                    if (how != "without a room" || what == "SetLog")
+                    {
+                        Run(names, what + ", " + how, () => Unload(what, how));
+                    }
+                }
+            }
+            if (OnMono)
+            {
+                Run(names, "SetLog, two", TwoDomains);
+            }
+            return 0;
+        }
+        catch (Exception exception)
+        {
+            Console.Error.WriteLine("FAILED " + running + ": " + exception);
+            return 1;
+        }
+    }
+
+    private static void Run(string[] names, string name, Action test)
+    {
+        if (names.Length > 0 && Array.IndexOf(names, name) < 0)
+        {
+            return;
+        }
+        Volatile.Write(ref running, name);
+        test();
+        Console.WriteLine("ok " + name);
+    }
+
+    // A thread that is stuck inside the library cannot be ended otherwise.
+    private static void Watch()
+    {
+        string seen = null;
+        Stopwatch clock = Stopwatch.StartNew();
+        while (true)
+        {
+            Thread.Sleep(200);
+            if (seen != Volatile.Read(ref running))
+            {
+                seen = Volatile.Read(ref running);
+                clock.Restart();
+            }
+            if (clock.ElapsedMilliseconds > TestMs)
+            {
+                Console.Error.WriteLine("FAILED: a test took too long: " + seen);
+                Process.GetCurrentProcess().Kill();
+            }
+        }
+    }
+
+    private static void Must(bool holds, string text)
+    {
+        if (!holds)
+        {
+            throw new InvalidOperationException(text + "; last error: " + Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+        }
+    }
+
+    private static void Until(Func<bool> holds, string text)
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        while (!holds())
+        {
+            Must(clock.ElapsedMilliseconds < EventMs, text + ": not in time");
+            Thread.Sleep(1);
+        }
+    }
+
+    private static string Session()
+    {
+        return "reload-" + Process.GetCurrentProcess().Id;
+    }
+
+    // Twice: the second time the scripts are loaded anew, as after a reload.
+    private static void Unload(string what, string how)
+    {
+        for (int round = 0; round < 2; round++)
+        {
+            WeakReference unloaded = RegisterAndUnload(what, how);
+            Scripts.Collect();
+            Must(NativeMethods.IsNetworkInitialized() == 0, "the room of the scripts is still open");
+            Fire();
+            for (int i = 0; unloaded != null && unloaded.IsAlive; i++)
+            {
+                Must(i < 100, "the scripts are not collected: something native still refers to them");
+                Scripts.Collect();
+                Thread.Sleep(10);
+            }
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static WeakReference RegisterAndUnload(string what, string how)
+    {
+        using (Host host = new Host())
+        {
+            host.Register(what, how, Session());
+            bool hasRoom = how != "without a room";
+            Must(NativeMethods.IsNetworkInitialized() == (hasRoom ? 1 : 0), "a room or none");
+            if (hasRoom)
+            {
+                // Events flow while the scripts go: messages, a leader, log lines. From this side, as the library is one.
+                Send(100);
+                if (how == "thread" && what != "PeerStatusChanged" && what != "ConnectionResult")
+                {
+                    Until(() => host.Ran() > 0, "nothing reaches " + what);
+                }
+                Send(100);
+            }
+            return host.Unload();
+        }
+    }
+
+    private static void Send(int count)
+    {
+        byte[] self = Utf8.ToNative("scripts");
+        NativeMethods.SetLeader(self);
+        for (int i = 0; i < count; i++)
+        {
+            NativeMethods.SendToPeer(self, new byte[8], 8, Room.FirstUserType, 0);
+        }
+        NativeMethods.ConnectToPeer(Utf8.ToNative("127.0.0.1:9"));
+    }
+
+    // A room on this side: whatever the library still holds of the scripts would be called now.
+    private static void Fire()
+    {
+        came = 0;
+        OpenHere();
+        Send(10);
+        Until(() => Volatile.Read(ref came) > 3, "no events on this side");
+        Must(NativeMethods.ShutdownNetwork() == 0, "ShutdownNetwork");
+    }
+
+    private static void OpenHere()
+    {
+        Must(NativeMethods.RegisterEventHandler(Event, IntPtr.Zero, null) == 0, "RegisterEventHandler");
+        NetworkOptions options = NetworkOptions.Default();
+        options.DiscoveryMode = 0;
+        Must(NativeMethods.InitializeNetworkWithOptions(Utf8.ToNative("scripts"), Utf8.ToNative(Session()), ref options) == 0,
+            "InitializeNetworkWithOptions");
+    }
+
+    // Of two domains that listen to the log, the one that goes leaves that of the other alone.
+    private static void TwoDomains()
+    {
+        using (Host first = new Host())
+        {
+            first.Register("SetLog", "without a room", Session());
+            came = 0;
+            Must(NativeMethods.RegisterLogCallback(LogLevel.Trace, Log, IntPtr.Zero, null) == 0, "RegisterLogCallback");
+            first.Unload();
+        }
+        OpenHere();
+        Must(NativeMethods.RegisterEventHandler(null, IntPtr.Zero, null) == 0, "RegisterEventHandler");
+        came = 0;
+        Send(1);
+        Until(() => Volatile.Read(ref came) > 0, "this side's log is gone with the scripts");
+        Must(NativeMethods.ShutdownNetwork() == 0, "ShutdownNetwork");
+        Must(NativeMethods.RegisterLogCallback(LogLevel.Off, null, IntPtr.Zero, null) == 0, "RegisterLogCallback");
+    }
+
+    // Where the scripts live: an AppDomain on Mono, an AssemblyLoadContext on CoreCLR. Mono's class library has no type for
+    // the latter.
+    private sealed class Host : IDisposable
+    {
+        private AppDomain domain;
+        private Scripts scripts;
+        private object context;
+        private object contextScripts;
+
+        public Host()
+        {
+            string path = Assembly.GetExecutingAssembly().Location;
+            if (OnMono)
+            {
+                domain = AppDomain.CreateDomain("scripts");
+                scripts = (Scripts)domain.CreateInstanceFromAndUnwrap(path, typeof(Scripts).FullName);
+                return;
+            }
+            Type type = Type.GetType("System.Runtime.Loader.AssemblyLoadContext, System.Private.CoreLib");
+            context = Activator.CreateInstance(type, "scripts", true);
+            Assembly assembly = (Assembly)type.GetMethod("LoadFromAssemblyPath").Invoke(context, new object[] { path });
+            contextScripts = Activator.CreateInstance(assembly.GetType(typeof(Scripts).FullName));
+        }
+
+        public void Register(string what, string how, string session)
+        {
+            if (scripts != null)
+            {
+                scripts.Register(what, how, session);
+            }
+            else
+            {
+                Call("Register", what, how, session);
+            }
+        }
+
+        public int Ran()
+        {
+            return scripts != null ? scripts.Ran() : (int)Call("Ran");
+        }
+
+        private object Call(string method, params object[] arguments)
+        {
+            return contextScripts.GetType().GetMethod(method).Invoke(contextScripts, arguments);
+        }
+
+        public WeakReference Unload()
+        {
+            if (domain != null)
+            {
+                scripts = null;
+                AppDomain.Unload(domain);
+                domain = null;
+                return null;
+            }
+            WeakReference alive = new WeakReference(context, true);
+            contextScripts = null;
+            context.GetType().GetMethod("Unload").Invoke(context, null);
+            context = null;
+            return alive;
+        }
+
+        public void Dispose()
+        {
+        }
+    }
+}

@@ -1,0 +1,752 @@
+/*
+ * What a host may rely on when it forks while it has a room. Prints "ok NAME" per promise and exits with 0 only when all
+ * were kept.
+ *
+ *   gcc -std=gnu11 -O1 -g -pthread -Iinclude tests/hosts/fork/fork.c -o fork -ldl
+ *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./fork [--forks N] [NAME...]
+ *
+ * NAME: child, hammer, own, port, state, killed, prefork, poll, thread, log, unload (default: all). --forks: how often `hammer`
+ * forks (200). Each runs in a process of its own, which loads the library.
+ */
+#include <meta_mystia_network.h>
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    TYPE = 0x0100,
+    EVENT_SECONDS = 20, /* how long an event may take that must come */
+    CHILD_SECONDS = 20, /* how long a forked child may take for what takes no time; a child that hangs is ended then */
+    TEST_SECONDS = 110, /* how long one test may take */
+    CHILDREN = 4,       /* of a server that forks beforehand */
+};
+
+#define FUNCTIONS(X)                                                                                              \
+    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(EnableAutoLeaderElection)              \
+    X(EnableJoinRequests) X(EnableLogging) X(ForwardMessage) X(GetCurrentLeader) X(GetDefaultNetworkOptions)      \
+    X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
+    X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
+    X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
+    X(IsAutoReconnectEnabled) X(IsCentralizedAutoForward) X(IsCentralizedMode) X(IsLeader) X(IsMdnsActive)        \
+    X(IsNetworkInitialized) X(KickPeer) X(PollEvents) X(RegisterConnectionResultCallback) X(RegisterEventHandler) \
+    X(RegisterLeaderChangedCallback) X(RegisterLeadershipCallback) X(RegisterLogCallback)                         \
+    X(RegisterPeerStatusCallback) X(RegisterReceiveCallback) X(RegisterReconnectCallback) X(RejectJoin)           \
+    X(SendFromLeader) X(SendToLeader) X(SendToPeer) X(SetAutoReconnect) X(SetCentralizedAutoForward)              \
+    X(SetCentralizedMode) X(SetCompressionThreshold) X(SetElectionPriority) X(SetJoinPayload) X(SetLeader)        \
+    X(SetLeaderAliveThreshold) X(SetLeaderEligible) X(SetLogLevel) X(SetMaxPeers) X(ShutdownNetwork)              \
+    X(TransferLeadership) X(YieldLeadership)
+
+static struct {
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
+#undef MEMBER
+} net;
+
+static void *library;
+static const char *library_path;
+static const char *running_test = "start";
+static int forks = 200;
+
+__attribute__((noreturn, format(printf, 2, 3))) static void fail(int line, const char *format, ...)
+{
+    va_list arguments;
+    dprintf(2, "FAILED %s, process %d, line %d: ", running_test, (int)getpid(), line);
+    va_start(arguments, format);
+    vdprintf(2, format, arguments);
+    va_end(arguments);
+    dprintf(2, "\n");
+    /* Not exit(): this may be anywhere. */
+    _exit(1);
+}
+
+#define MUST(condition)                                                                    \
+    do {                                                                                   \
+        if (!(condition))                                                                  \
+            fail(__LINE__, "%s does not hold; last error: %s", #condition,                 \
+                 net.GetLastErrorMessage ? net.GetLastErrorMessage() : "none");            \
+    } while (0)
+
+#define ANSWERS(expected, call)                                                            \
+    do {                                                                                   \
+        long answer_ = (long)(call);                                                       \
+        if (answer_ != (long)(expected))                                                   \
+            fail(__LINE__, "%s is %ld and not %s", #call, answer_, #expected);             \
+    } while (0)
+
+static void load(void)
+{
+    library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) fail(__LINE__, "%s", dlerror());
+#define RESOLVE(name)                            \
+    *(void **)&net.name = dlsym(library, #name); \
+    if (!net.name) fail(__LINE__, "the library has no function " #name);
+    FUNCTIONS(RESOLVE)
+#undef RESOLVE
+}
+
+static void nap_ms(long milliseconds)
+{
+    struct timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    nanosleep(&time, NULL);
+}
+
+#define UNTIL(condition)                                                                   \
+    for (int waited_ = 0; !(condition); waited_ += 2) {                                    \
+        if (waited_ > EVENT_SECONDS * 1000)                                                \
+            fail(__LINE__, "%s is not so within %d s", #condition, EVENT_SECONDS);         \
+        nap_ms(2);                                                                         \
+    }
+
+static struct NetworkOptions quiet(void)
+{
+    struct NetworkOptions options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    ANSWERS(0, net.GetDefaultNetworkOptions(&options));
+    options.discovery_mode = MMN_DISCOVERY_OFF;
+    options.bind_address = "127.0.0.1";
+    return options;
+}
+
+static void open_room(const char *peer)
+{
+    struct NetworkOptions options = quiet();
+    ANSWERS(0, net.InitializeNetworkWithOptions(peer, running_test, &options));
+}
+
+/* Waits for a process that must end with 0. */
+#define ENDS_WELL(process)                                                                                        \
+    do {                                                                                                          \
+        int status_ = -1;                                                                                         \
+        while (waitpid((process), &status_, 0) < 0 && errno == EINTR) {                                           \
+        }                                                                                                         \
+        if (status_ != 0)                                                                                         \
+            fail(__LINE__, "a child ended with status %d, by signal %d", WEXITSTATUS(status_), WTERMSIG(status_)); \
+    } while (0)
+
+/* A forked child that hangs or crashes is seen by its parent. */
+static pid_t fork_child(void)
+{
+    pid_t process = fork();
+    MUST(process >= 0);
+    if (process == 0) alarm(CHILD_SECONDS);
+    return process;
+}
+
+static int descriptors(const char *kind)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char path[300], target[300] = "";
+        snprintf(path, sizeof path, "/proc/self/fd/%s", entry->d_name);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        if (length > 0 && strstr(target, kind)) count++;
+    }
+    if (folder) closedir(folder);
+    return count;
+}
+
+/* ------------------------------------------------------------------ what a child is told */
+
+static void ignore_event(void *user_data, const struct NetworkEvent *event)
+{
+    (void)user_data;
+    (void)event;
+}
+
+static void never_dropped(void *user_data)
+{
+    /* drop_fn of the parent runs in the parent alone. */
+    if (*(pid_t *)user_data != getpid()) fail(__LINE__, "drop_fn ran in the child");
+}
+
+static void ignore_log(void *user_data, int32_t level, const char *text)
+{
+    (void)level;
+    (void)text;
+    if (*(pid_t *)user_data != getpid()) fail(__LINE__, "the parent's log callback ran in the child");
+}
+
+static pid_t loader; /* who registered */
+
+static void answers_as_before_initialization(void)
+{
+    const uint8_t data[3] = {1, 2, 3};
+    struct PeerStats stats;
+    memset(&stats, 0, sizeof stats);
+    stats.struct_size = sizeof stats;
+    ANSWERS(0, net.IsNetworkInitialized());
+    ANSWERS(-1, net.SetLeader("a"));
+    ANSWERS(-1, net.GetLastErrorCode());
+    ANSWERS(-1, net.AcceptJoin(1));
+    ANSWERS(-1, net.BroadcastMessage(data, 3, TYPE, 0));
+    ANSWERS(-1, net.ConnectToPeer("127.0.0.1:1"));
+    ANSWERS(-1, net.DisconnectPeer("a"));
+    ANSWERS(-1, net.EnableAutoLeaderElection(1));
+    ANSWERS(-1, net.EnableJoinRequests(1));
+    ANSWERS(-1, net.ForwardMessage("a", NULL, data, 3, TYPE, 0));
+    ANSWERS(-1, net.GetElectionStrategy());
+    ANSWERS(-1, net.GetLeaderEpoch());
+    ANSWERS(-1, net.GetLeaderTerm());
+    ANSWERS(-1, net.GetPeerCount());
+    ANSWERS(-1, net.GetPeerRTT("a"));
+    ANSWERS(-1, net.GetPeerStats("a", &stats));
+    ANSWERS(-1, net.GetPeerStatus("a"));
+    ANSWERS(0, net.IsAutoReconnectEnabled());
+    ANSWERS(0, net.IsCentralizedAutoForward());
+    ANSWERS(0, net.IsCentralizedMode());
+    ANSWERS(0, net.IsLeader());
+    ANSWERS(0, net.IsMdnsActive());
+    ANSWERS(-1, net.KickPeer("a", 0, NULL, 0));
+    ANSWERS(-1, net.PollEvents(1));
+    ANSWERS(-1, net.RegisterConnectionResultCallback(NULL));
+    ANSWERS(-1, net.RegisterLeaderChangedCallback(NULL));
+    ANSWERS(-1, net.RegisterLeadershipCallback(NULL));
+    ANSWERS(-1, net.RegisterPeerStatusCallback(NULL));
+    ANSWERS(-1, net.RegisterReceiveCallback(NULL));
+    ANSWERS(-1, net.RegisterReconnectCallback(NULL));
+    ANSWERS(-1, net.RejectJoin(1, 0, NULL, 0));
+    ANSWERS(-1, net.SendFromLeader(data, 3, TYPE, 0));
+    ANSWERS(-1, net.SendToLeader(data, 3, TYPE, 0));
+    ANSWERS(-1, net.SendToPeer("a", data, 3, TYPE, 0));
+    ANSWERS(-1, net.SetAutoReconnect(1));
+    ANSWERS(-1, net.SetCentralizedAutoForward(1));
+    ANSWERS(-1, net.SetCentralizedMode(1));
+    ANSWERS(-1, net.SetCompressionThreshold(1));
+    ANSWERS(-1, net.SetElectionPriority(1));
+    ANSWERS(-1, net.SetJoinPayload(NULL, 0));
+    ANSWERS(-1, net.SetLeaderEligible(1));
+    ANSWERS(-1, net.SetMaxPeers(1));
+    ANSWERS(-1, net.TransferLeadership("a"));
+    ANSWERS(-1, net.YieldLeadership());
+    MUST(!net.GetLocalAddr() && !net.GetLocalPeerId() && !net.GetSessionId() && !net.GetPeerList() && !net.GetCurrentLeader());
+    ANSWERS(-1, net.ShutdownNetwork());
+    ANSWERS(0, net.RegisterEventHandler(ignore_event, NULL, NULL));
+    ANSWERS(0, net.RegisterEventHandler(NULL, NULL, NULL));
+    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_TRACE, NULL, NULL, NULL));
+    ANSWERS(0, net.SetLogLevel(MMN_LOG_ERROR));
+    ANSWERS(0, net.EnableLogging(0));
+    ANSWERS(0, net.SetLeaderAliveThreshold(10000));
+    ANSWERS(10000, net.GetLeaderAliveThreshold());
+}
+
+/* As a static destructor of a C++ program would. */
+static void shut_down_at_exit(void)
+{
+    if (net.ShutdownNetwork && net.ShutdownNetwork() != (loader == getpid() ? MMN_OK : MMN_NOT_INITIALIZED)) _exit(9);
+}
+
+/* ------------------------------------------------------------------ a room with traffic */
+
+static _Atomic int stop_calling;
+static _Atomic long received;
+
+static void on_message(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
+{
+    (void)peer, (void)data, (void)length, (void)type, (void)flags;
+    atomic_fetch_add(&received, 1);
+}
+
+/* A member in a process of its own, which is not forked while it has a room; it talks until its end of the pipe is closed. */
+struct partner {
+    pid_t process;
+    int leash;
+    char address[64];
+};
+
+static struct partner start_partner(void)
+{
+    int leash[2], address[2];
+    MUST(pipe(leash) == 0 && pipe(address) == 0);
+    struct partner partner = {.process = fork(), .leash = leash[1]};
+    if (partner.process == 0) {
+        close(leash[1]);
+        load();
+        open_room("partner");
+        ANSWERS(0, net.RegisterReceiveCallback(on_message));
+        dprintf(address[1], "%s\n", net.GetLocalAddr());
+        struct timeval moment = {0, 1000};
+        for (;;) {
+            fd_set readable;
+            FD_ZERO(&readable);
+            FD_SET(leash[0], &readable);
+            moment.tv_usec = 1000;
+            if (select(leash[0] + 1, &readable, NULL, NULL, &moment) == 1) _exit(0);
+            net.BroadcastMessage((const uint8_t *)"talk", 4, TYPE, 0);
+        }
+    }
+    close(leash[0]);
+    close(address[1]);
+    ssize_t length = read(address[0], partner.address, sizeof partner.address - 1);
+    MUST(length > 1);
+    partner.address[length - 1] = 0;
+    close(address[0]);
+    return partner;
+}
+
+/* The room of this process, with the partner in it and messages that come. */
+static void meet(const struct partner *partner)
+{
+    loader = getpid();
+    load();
+    open_room("main");
+    ANSWERS(0, net.RegisterReceiveCallback(on_message));
+    ANSWERS(0, net.ConnectToPeer(partner->address));
+    UNTIL(net.GetPeerCount() == 1 && atomic_load(&received) > 20);
+}
+
+static void goes_on(void)
+{
+    long before = atomic_load(&received);
+    ANSWERS(1, net.GetPeerCount());
+    UNTIL(atomic_load(&received) > before + 20);
+}
+
+static void *call_everything(void *which)
+{
+    uint8_t data[512] = {0};
+    for (unsigned turn = (unsigned)(uintptr_t)which; !atomic_load(&stop_calling); turn++) {
+        switch (turn % 9) {
+        case 0: net.BroadcastMessage(data, sizeof data, TYPE, 0); break;
+        case 1: net.SetLeader(turn % 2 ? "main" : "partner"); break;
+        case 2: net.RegisterReceiveCallback(on_message); break;
+        case 3: net.RegisterEventHandler(turn % 2 ? ignore_event : NULL, &loader, never_dropped); break;
+        case 4: net.RegisterLogCallback(MMN_LOG_TRACE, turn % 2 ? ignore_log : NULL, &loader, never_dropped); break;
+        case 5: net.SetLeaderAliveThreshold(10000); break;
+        case 6: net.SendToPeer("partner", data, 100, TYPE, 0); break;
+        case 7: net.GetPeerList(); break;
+        case 8: net.SetLogLevel(turn % 3 ? MMN_LOG_ERROR : MMN_LOG_WARN); break;
+        }
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ the tests */
+
+/* Forked in the middle of traffic; the child ends normally, with its handlers at exit. */
+static void test_child(void)
+{
+    struct partner partner = start_partner();
+    atexit(shut_down_at_exit);
+    meet(&partner);
+    net.RegisterEventHandler(ignore_event, &loader, never_dropped);
+    net.RegisterLogCallback(MMN_LOG_TRACE, ignore_log, &loader, never_dropped);
+    for (int round = 0; round < 5; round++) {
+        pid_t child = fork_child();
+        if (child == 0) {
+            answers_as_before_initialization();
+            exit(0);
+        }
+        ENDS_WELL(child);
+        goes_on();
+    }
+    close(partner.leash);
+    exit(0);
+}
+
+static void *fork_often(void *unused)
+{
+    (void)unused;
+    for (int round = 0; round < forks; round++) {
+        pid_t child = fork_child();
+        if (child == 0) {
+            answers_as_before_initialization();
+            if (round % 20 == 0) {
+                open_room("child");
+                ANSWERS(0, net.SetLeader("child"));
+                ANSWERS(0, net.ShutdownNetwork());
+            }
+            _exit(0);
+        }
+        ENDS_WELL(child);
+    }
+    return NULL;
+}
+
+/* Forked by one thread while others call in: each lock is held at some fork. */
+static void test_hammer(void)
+{
+    struct partner partner = start_partner();
+    meet(&partner);
+    net.SetLogLevel(MMN_LOG_ERROR);
+    net.EnableLogging(1);
+    pthread_t callers[3], forker;
+    for (uintptr_t which = 0; which < 3; which++)
+        MUST(pthread_create(&callers[which], NULL, call_everything, (void *)(which * 3)) == 0);
+    MUST(pthread_create(&forker, NULL, fork_often, NULL) == 0);
+    pthread_join(forker, NULL);
+    atomic_store(&stop_calling, 1);
+    for (int which = 0; which < 3; which++) pthread_join(callers[which], NULL);
+    goes_on();
+    ANSWERS(0, net.ShutdownNetwork());
+    _exit(0);
+}
+
+/* A child opens a room of its own and joins its parent's; so does its child. Settings of the process are inherited. */
+static void test_own(void)
+{
+    struct partner partner = start_partner();
+    meet(&partner);
+    ANSWERS(0, net.SetLeaderAliveThreshold(4321));
+    pid_t child = fork_child();
+    if (child == 0) {
+        ANSWERS(4321, net.GetLeaderAliveThreshold());
+        open_room("child");
+        ANSWERS(0, net.ConnectToPeer(partner.address));
+        UNTIL(net.GetPeerCount() == 2);
+        pid_t grandchild = fork_child();
+        if (grandchild == 0) {
+            answers_as_before_initialization();
+            open_room("grandchild");
+            ANSWERS(0, net.ConnectToPeer(partner.address));
+            UNTIL(net.GetPeerCount() == 3);
+            ANSWERS(0, net.ShutdownNetwork());
+            exit(0);
+        }
+        ENDS_WELL(grandchild);
+        ANSWERS(0, net.BroadcastMessage((const uint8_t *)"x", 1, TYPE, 0));
+        ANSWERS(0, net.ShutdownNetwork());
+        exit(0);
+    }
+    ENDS_WELL(child);
+    goes_on();
+    ANSWERS(0, net.ShutdownNetwork());
+    _exit(0);
+}
+
+/* A child that does nothing keeps neither the parent's port nor its files. */
+static void test_port(void)
+{
+    load();
+    struct NetworkOptions options = quiet();
+    char trace[] = "/tmp/mmn-fork-trace-XXXXXX";
+    MUST(close(mkstemp(trace)) == 0);
+    options.trace_path = trace;
+    ANSWERS(0, net.InitializeNetworkWithOptions("main", running_test, &options));
+    const char *port_text = strrchr(net.GetLocalAddr(), ':');
+    MUST(port_text);
+    int port = atoi(port_text + 1);
+    int before[2], after[2];
+    MUST(pipe(before) == 0 && pipe(after) == 0);
+    pid_t child = fork_child();
+    if (child == 0) {
+        close(before[1]);
+        char byte;
+        MUST(read(before[0], &byte, 1) == 0);
+        ANSWERS(0, descriptors("socket:"));
+        ANSWERS(0, descriptors("mmn-fork-trace"));
+        _exit(0);
+    }
+    ANSWERS(0, net.ShutdownNetwork());
+    int udp = socket(AF_INET, SOCK_DGRAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(udp, (struct sockaddr *)&address, sizeof address) != 0)
+        fail(__LINE__, "the child holds the parent's port: %s", strerror(errno));
+    /* Descriptors that have the old numbers are not the library's: the next child keeps them. */
+    int files[8];
+    for (int file = 0; file < 8; file++) files[file] = dup(udp);
+    pid_t next = fork_child();
+    if (next == 0) {
+        for (int file = 0; file < 8; file++) {
+            struct stat found;
+            MUST(fstat(files[file], &found) == 0);
+        }
+        _exit(0);
+    }
+    ENDS_WELL(next);
+    close(before[1]);
+    ENDS_WELL(child);
+    unlink(trace);
+    _exit(0);
+}
+
+static char state_directory[] = "/tmp/mmn-fork-state-XXXXXX";
+
+static int open_with_state(void)
+{
+    struct NetworkOptions options = quiet();
+    options.quorum_policy = MMN_QUORUM_STATIC;
+    options.quorum_voters = 3;
+    options.state_directory = state_directory;
+    return net.InitializeNetworkWithOptions("main", running_test, &options);
+}
+
+static void remove_state(void)
+{
+    DIR *folder = opendir(state_directory);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder) closedir(folder);
+    rmdir(state_directory);
+}
+
+/* A child that does nothing does not keep the parent's state file locked. */
+static void test_state(void)
+{
+    load();
+    MUST(mkdtemp(state_directory));
+    ANSWERS(0, open_with_state());
+    int leash[2];
+    MUST(pipe(leash) == 0);
+    pid_t child = fork_child();
+    if (child == 0) {
+        close(leash[1]);
+        char byte;
+        /* The parent has it as long as it has its room. */
+        ANSWERS(MMN_DUPLICATE_PEER_ID, open_with_state());
+        MUST(read(leash[0], &byte, 1) == 0);
+        _exit(0);
+    }
+    nap_ms(200);
+    ANSWERS(0, net.ShutdownNetwork());
+    ANSWERS(0, open_with_state());
+    ANSWERS(0, net.ShutdownNetwork());
+    close(leash[1]);
+    ENDS_WELL(child);
+    remove_state();
+    _exit(0);
+}
+
+/* Nor where the parent was killed. */
+static void test_killed(void)
+{
+    MUST(mkdtemp(state_directory));
+    int ready[2], leash[2];
+    MUST(pipe(ready) == 0 && pipe(leash) == 0);
+    pid_t parent = fork();
+    if (parent == 0) {
+        load();
+        ANSWERS(0, open_with_state());
+        pid_t child = fork_child();
+        if (child == 0) {
+            close(leash[1]);
+            close(ready[1]);
+            char byte;
+            (void)!read(leash[0], &byte, 1);
+            _exit(0);
+        }
+        (void)!write(ready[1], "x", 1);
+        for (;;) pause();
+    }
+    char byte;
+    close(leash[0]);
+    MUST(read(ready[0], &byte, 1) == 1);
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    load();
+    ANSWERS(0, open_with_state());
+    ANSWERS(0, net.ShutdownNetwork());
+    close(leash[1]);
+    remove_state();
+    _exit(0);
+}
+
+/* A server that initializes, forks its workers, and each joins. */
+static void test_prefork(void)
+{
+    load();
+    open_room("main");
+    char address[64];
+    snprintf(address, sizeof address, "%s", net.GetLocalAddr());
+    int done[2];
+    MUST(pipe(done) == 0);
+    pid_t children[CHILDREN];
+    for (int number = 0; number < CHILDREN; number++) {
+        children[number] = fork();
+        MUST(children[number] >= 0);
+        if (children[number] == 0) {
+            alarm(EVENT_SECONDS * 2);
+            close(done[1]);
+            char name[16];
+            snprintf(name, sizeof name, "child-%d", number);
+            open_room(name);
+            ANSWERS(0, net.ConnectToPeer(address));
+            UNTIL(net.GetPeerCount() == CHILDREN);
+            UNTIL(net.GetCurrentLeader() && strlen(net.GetCurrentLeader()) > 0);
+            char byte;
+            MUST(read(done[0], &byte, 1) == 0);
+            ANSWERS(0, net.ShutdownNetwork());
+            exit(0);
+        }
+    }
+    UNTIL(net.GetPeerCount() == CHILDREN);
+    ANSWERS(0, net.BroadcastMessage((const uint8_t *)"x", 1, TYPE, 0));
+    nap_ms(1000);
+    ANSWERS(CHILDREN, net.GetPeerCount());
+    close(done[1]);
+    for (int number = 0; number < CHILDREN; number++) ENDS_WELL(children[number]);
+    UNTIL(net.GetPeerCount() == 0);
+    ANSWERS(0, net.ShutdownNetwork());
+    _exit(0);
+}
+
+static pid_t forked_inside = -1;
+
+static void fork_inside(void *user_data, const struct NetworkEvent *event)
+{
+    (void)user_data;
+    if (event->kind != MMN_EVENT_MESSAGE || forked_inside != -1) return;
+    forked_inside = fork_child();
+    if (forked_inside == 0 && event->length == 1) {
+        /* In the child no callback runs, though this one has not returned. */
+        answers_as_before_initialization();
+        open_room("child");
+        ANSWERS(0, net.ShutdownNetwork());
+    }
+}
+
+/* Forked inside a handler that PollEvents runs: the child returns from it. */
+static void test_poll(void)
+{
+    load();
+    loader = getpid();
+    ANSWERS(0, net.RegisterEventHandler(fork_inside, &loader, never_dropped));
+    struct NetworkOptions options = quiet();
+    options.dispatch_mode = MMN_DISPATCH_POLL;
+    ANSWERS(0, net.InitializeNetworkWithOptions("main", running_test, &options));
+    ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
+    while (forked_inside == -1) {
+        int32_t told = net.PollEvents(100);
+        if (forked_inside == 0) {
+            ANSWERS(MMN_NOT_INITIALIZED, told);
+            answers_as_before_initialization();
+            exit(0);
+        }
+        MUST(told >= 0);
+    }
+    ENDS_WELL(forked_inside);
+    ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
+    MUST(net.PollEvents(100) > 0);
+    ANSWERS(0, net.ShutdownNetwork());
+    _exit(0);
+}
+
+/* Forked inside a handler on the library's thread: the child ends when the handler returns. */
+static void test_thread(void)
+{
+    load();
+    loader = getpid();
+    ANSWERS(0, net.RegisterEventHandler(fork_inside, &loader, never_dropped));
+    open_room("main");
+    ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
+    UNTIL(*(volatile pid_t *)&forked_inside > 0);
+    ENDS_WELL(forked_inside);
+    ANSWERS(0, net.SendToPeer("main", (const uint8_t *)"x", 1, TYPE, 0));
+    ANSWERS(0, net.ShutdownNetwork());
+    _exit(0);
+}
+
+static void fork_in_log(void *user_data, int32_t level, const char *text)
+{
+    (void)user_data, (void)level, (void)text;
+    if (getpid() == loader && forked_inside == -1) forked_inside = fork_child();
+}
+
+/* The log on standard error is inherited; a child that is forked inside a log callback ends when that returns. */
+static void test_log(void)
+{
+    int lines[2];
+    MUST(pipe(lines) == 0);
+    loader = getpid();
+    load();
+    int error = dup(2);
+    dup2(lines[1], 2);
+    ANSWERS(0, net.EnableLogging(1));
+    pid_t child = fork_child();
+    if (child == 0) {
+        open_room("child");
+        ANSWERS(0, net.SetLeader("child"));
+        ANSWERS(0, net.ShutdownNetwork());
+        _exit(0);
+    }
+    ENDS_WELL(child);
+    dup2(error, 2);
+    close(lines[1]);
+    char text[4096];
+    MUST(read(lines[0], text, sizeof text) > 0);
+    ANSWERS(0, net.EnableLogging(0));
+    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_DEBUG, fork_in_log, NULL, NULL));
+    open_room("main");
+    ANSWERS(0, net.SetLeader("main"));
+    UNTIL(*(volatile pid_t *)&forked_inside > 0);
+    ENDS_WELL(forked_inside);
+    ANSWERS(0, net.ShutdownNetwork());
+    ANSWERS(0, net.RegisterLogCallback(MMN_LOG_OFF, NULL, NULL, NULL));
+    _exit(0);
+}
+
+/* A library that was unloaded is not called when its process forks. */
+static void test_unload(void)
+{
+    for (int round = 0; round < 3; round++) {
+        load();
+        open_room("main");
+        ANSWERS(0, net.ShutdownNetwork());
+        memset(&net, 0, sizeof net);
+        MUST(dlclose(library) == 0);
+        pid_t child = fork_child();
+        if (child == 0) exit(0);
+        ENDS_WELL(child);
+    }
+    _exit(0);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} TESTS[] = {
+    {"child", test_child},     {"hammer", test_hammer}, {"own", test_own},       {"port", test_port},
+    {"state", test_state},     {"killed", test_killed}, {"prefork", test_prefork}, {"poll", test_poll},
+    {"thread", test_thread},   {"log", test_log},       {"unload", test_unload},
+};
+
+int main(int count, char **arguments)
+{
+    int first = 1, failed = 0;
+    library_path = getenv("MMN_LIBRARY");
+    if (!library_path) fail(__LINE__, "MMN_LIBRARY names no library");
+    if (count > 2 && strcmp(arguments[1], "--forks") == 0) {
+        forks = atoi(arguments[2]);
+        first = 3;
+    }
+    for (size_t test = 0; test < sizeof TESTS / sizeof *TESTS; test++) {
+        int wanted = first == count;
+        for (int name = first; name < count; name++) wanted |= strcmp(arguments[name], TESTS[test].name) == 0;
+        if (!wanted) continue;
+        running_test = TESTS[test].name;
+        pid_t process = fork();
+        if (process == 0) {
+            setpgid(0, 0);
+            alarm(TEST_SECONDS);
+            TESTS[test].run();
+            _exit(1);
+        }
+        int status = -1;
+        waitpid(process, &status, 0);
+        /* A child or a partner that hangs must not outlive its test. */
+        kill(-process, SIGKILL);
+        if (status == 0) {
+            printf("ok %s\n", running_test);
+        } else {
+            printf("FAILED %s: status %d, signal %d\n", running_test, WEXITSTATUS(status), WTERMSIG(status));
+            failed = 1;
+        }
+        fflush(stdout);
+    }
+    return failed;
+}
