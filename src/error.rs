@@ -467,9 +467,14 @@ pub enum SendError {
         PeerNames(peers)
     )]
     QueueFull {
-        /// Whose queues are full; this node's own id stands for its incoming queue.
+        /// Whose queues are full.
         peers: Vec<PeerId>,
     },
+    /// The queue to this node's own callbacks is full.
+    #[error(
+        "the queue of messages to this host itself is full and nothing was queued; its callback has to take what waits there: register one if there is none, let it return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
+    )]
+    OwnQueueFull,
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -482,7 +487,7 @@ impl Coded for SendError {
             Self::TooLarge { .. } => Code::MessageTooLarge,
             Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,
-            Self::QueueFull { .. } => Code::SendQueueFull,
+            Self::QueueFull { .. } | Self::OwnQueueFull => Code::SendQueueFull,
             Self::NotInitialized => Code::NotInitialized,
         }
     }

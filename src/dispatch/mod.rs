@@ -159,12 +159,12 @@ impl Dispatch {
         }
     }
 
-    /// Queues a message if there is room for it now.
+    /// Queues a message if there is room for it now. It waits in the queue for the first handler, too.
     ///
     /// Where messages are discarded for want of a handler, this counts and discards it.
     ///
     /// # Errors
-    /// The message back, when there is no room: the queue is full, or the first handler is waited for.
+    /// The message back, when the queue is full.
     pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
         self.shared.offer(message, false)
     }

@@ -384,9 +384,7 @@ impl Room {
         self.shared
             .dispatch
             .try_push_message(incoming)
-            .map_err(|_| SendError::QueueFull {
-                peers: vec![self.shared.peer_id.clone()],
-            })
+            .map_err(|_| SendError::OwnQueueFull)
     }
 
     /// Hands a command to the network thread and waits for its answer, which takes no network. `None` when
