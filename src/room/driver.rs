@@ -467,6 +467,8 @@ impl Driver {
                     reason: match why {
                         EndReason::Kicked => dispatch::EndReason::Kicked,
                         EndReason::HostLeft => dispatch::EndReason::HostLeft,
+                        EndReason::HostLost => dispatch::EndReason::HostLost,
+                        EndReason::Disconnected => dispatch::EndReason::Disconnected,
                     },
                     code,
                     bytes: bytes.into(),

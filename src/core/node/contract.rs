@@ -337,8 +337,12 @@ pub enum Event {
 pub enum EndReason {
     /// The leader removed this node.
     Kicked,
-    /// The fixed host has left.
+    /// The fixed host said farewell.
     HostLeft,
+    /// The fixed host was lost and is not waited for any more, or broke the protocol.
+    HostLost,
+    /// The fixed host disconnected this node, or this node's application the host.
+    Disconnected,
 }
 
 /// Why a session is over.

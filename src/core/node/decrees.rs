@@ -215,6 +215,8 @@ impl Node {
         let (end, reason) = match why {
             EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
             EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
+            EndReason::HostLost => (LinkEnd::Closed, LeftReason::Lost),
+            EndReason::Disconnected => (LinkEnd::Closed, LeftReason::Disconnected),
         };
         let mut peers = self.membership.ids();
         peers.extend(self.absent.keys().cloned());

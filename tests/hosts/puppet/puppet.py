@@ -173,7 +173,7 @@ class Event(ctypes.Structure):
     ]
 
 
-EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 8, 13
+EVENT_ROOM_ENDED, EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 7, 8, 13
 EVENT_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
 
 
@@ -320,8 +320,8 @@ class Puppet:
 
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
-        leader as the event Leader: who, who before, term, epoch, reason; and each result of a dial as the event Result: code, what
-        came with it."""
+        leader as the event Leader: who, who before, term, epoch, reason; each result of a dial as the event Result: code, what
+        came with it; and the end of the room as the event Ended: reason."""
         if options is not None:
             said = self.open_with(peer, session, config, options)
         elif config is None:
@@ -360,6 +360,8 @@ class Puppet:
         if event.kind == EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
+        elif event.kind == EVENT_ROOM_ENDED:
+            self.event("Ended", event.reason)
         elif event.kind == EVENT_CONNECTION_RESULT:
             why = ctypes.string_at(event.data, event.length) if event.length else b""
             self.event("Result", event.code, why.decode())
