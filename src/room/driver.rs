@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::Admissions;
-use super::dialling::DialDone;
+use super::dialling::{DialDone, HostDials};
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::state_file::{StateWriter, new_incarnation, take_state};
@@ -122,7 +122,7 @@ pub(super) struct Driver {
     state: Option<StateWriter>,
     /// Which states are safe on disk.
     persisted: mpsc::UnboundedReceiver<u64>,
-    pub(super) host_dials: usize,
+    pub(super) host_dials: HostDials,
     trace: Trace,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
@@ -264,7 +264,7 @@ impl Driver {
             discovered,
             state,
             persisted,
-            host_dials: 0,
+            host_dials: HostDials::default(),
             trace,
             join_payload: Vec::new(),
             leave_asked: false,
@@ -554,6 +554,8 @@ impl Driver {
 
     /// Ends a session after the peer has taken what is queued for it, or a second.
     fn disconnect(&mut self, peer: PeerId) -> Result<(), CommandError> {
+        let key = self.sessions.get(&peer).map(|session| session.key);
+        self.host_dials.sever(&peer, key);
         let outboxes = Arc::clone(&self.shared.outboxes);
         if !outboxes.finish(&peer) {
             return self.command(Input::Command(Command::Disconnect(peer)));
