@@ -47,7 +47,7 @@ AT(reconnect_max_retries, 43);
 
 #define OPTION_AT(field, offset) CHECK(offsetof(NetworkOptions, field) == offset)
 #define POINTER sizeof(void *)
-CHECK(sizeof(NetworkOptions) == 96 + 5 * POINTER);
+CHECK(sizeof(NetworkOptions) == 104 + 5 * POINTER);
 OPTION_AT(struct_size, 0);
 OPTION_AT(config, 4);
 OPTION_AT(bind_address, 48);

@@ -40,7 +40,7 @@ pub struct Limits {
     /// Most bytes of payload; an empty queue takes one message of any size.
     pub bytes: usize,
     /// How long messages wait for the first handler that takes messages; after that they are discarded and
-    /// counted while there is none.
+    /// counted while there is none. This host's own wait in the queue, the others' in the network.
     pub hold: Duration,
 }
 
@@ -79,6 +79,18 @@ impl Dispatch {
             mode,
             thread: Mutex::new(thread),
         })
+    }
+
+    /// Tells nobody anything until [`Dispatch::begin`]: what a handler would ask cannot be answered yet.
+    pub(crate) fn wait_to_begin(&self) {
+        self.shared.lock().waits_to_begin = true;
+    }
+
+    /// Handlers run from now on.
+    pub(crate) fn begin(&self) {
+        let mut queue = self.shared.lock();
+        queue.waits_to_begin = false;
+        self.shared.unlock_and_wake(queue);
     }
 
     /// Discards what is queued and ends the thread. When this returns, no handler runs or will run; one that

@@ -104,6 +104,8 @@ pub(super) struct Queue {
 
     running: Option<Running>,
     calls: u64,
+    /// Nothing is told yet.
+    pub(super) waits_to_begin: bool,
     stopped: bool,
 
     /// Who polls, in poll mode.
@@ -144,6 +146,7 @@ impl Queue {
             told_joined: BTreeSet::new(),
             running: None,
             calls: 0,
+            waits_to_begin: false,
             stopped: false,
             poller: None,
             consumer_waits: false,
@@ -471,6 +474,9 @@ impl Queue {
     /// The next call, which counts as running until [`Queue::end_call`]; its event counts as delivered.
     /// Events that nobody handles are passed over.
     pub(super) fn next_call(&mut self, thread: ThreadId) -> Option<Call> {
+        if self.waits_to_begin {
+            return None;
+        }
         loop {
             while let Some((telling, owed)) = self.owed.pop_front() {
                 if let Some(call) = self.call_for(owed) {

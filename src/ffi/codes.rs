@@ -113,7 +113,7 @@ pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
 
 /// host_mode: no fixed host; the room elects its leader.
 pub const MMN_HOST_MODE_OFF: u8 = 0;
-/// host_mode: this member is the room's host, and leads as long as the room lives.
+/// host_mode: this member is the room's host, and leads from its start on, for as long as the room lives.
 pub const MMN_HOST_MODE_HOST: u8 = 1;
 /// host_mode: another member is the room's host.
 pub const MMN_HOST_MODE_GUEST: u8 = 2;

@@ -77,7 +77,7 @@ pub struct NetworkOptions {
     /// for all members.
     pub set_leader_authority: u8,
     /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
-    /// [MMN_HOST_MODE_OFF].
+    /// [MMN_HOST_MODE_OFF]. The host leads when InitializeNetworkWithOptions returns, whatever auto_election_enabled says.
     pub host_mode: u8,
     /// Whether this member may lead: 0 no, it observes; else yes [1].
     pub eligible: u8,

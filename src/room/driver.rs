@@ -240,7 +240,7 @@ impl Driver {
             Some((writer, persisted)) => (Some(writer), persisted),
             None => (None, mpsc::unbounded_channel().1),
         };
-        let driver = Self {
+        let mut driver = Self {
             windows: shared.windows.subscribe(),
             shared,
             node,
@@ -270,8 +270,8 @@ impl Driver {
             leave_asked: false,
             departed: false,
         };
-        // Queries are answered as soon as the room is open.
-        driver.publish();
+        // Queries are answered as soon as the room is open, and a fixed host leads already.
+        driver.carry_out();
         Ok((driver, bound))
     }
 
