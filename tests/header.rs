@@ -74,6 +74,9 @@ OPTION_AT(quorum_voters, 84 + 5 * POINTER);
 /* Since version 4 of the ABI. */
 OPTION_AT(strategy_flags, 88 + 5 * POINTER);
 OPTION_AT(reserved, 92 + 5 * POINTER);
+/* Since version 5 of the ABI. */
+OPTION_AT(max_peers, 96 + 5 * POINTER);
+OPTION_AT(reserved2, 100 + 5 * POINTER);
 CHECK(sizeof(PeerStats) == 80);
 CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
 CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
@@ -138,7 +141,7 @@ CHECK(MMN_POLICY_MISMATCH == -20);
 CHECK(MMN_SUPERSEDED == -21);
 CHECK(MMN_INTERNAL_ERROR == -99);
 
-CHECK(MMN_ABI_VERSION == 4);
+CHECK(MMN_ABI_VERSION == 5);
 CHECK(MMN_MIN_MESSAGE_TYPE == 0x0100);
 CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
 CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);

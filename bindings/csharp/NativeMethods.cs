@@ -530,6 +530,10 @@ namespace MetaMystia.Network
         public uint StrategyFlags;
         /// <summary>0.</summary>
         public uint Reserved;
+        /// <summary>Most other members of any member, while this member leads and <c>SetMaxPeers</c> was not called; 0: no limit.</summary>
+        public uint MaxPeers;
+        /// <summary>0.</summary>
+        public uint Reserved2;
 
         /// <summary>The library's defaults.</summary>
         public static NetworkOptions Default()

@@ -283,6 +283,8 @@ class NetworkOptions(ctypes.Structure):
         ("quorum_voters", ctypes.c_uint32),
         ("strategy_flags", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
+        ("max_peers", ctypes.c_uint32),
+        ("reserved2", ctypes.c_uint32),
     ]
 
     def __init__(

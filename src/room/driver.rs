@@ -674,6 +674,7 @@ fn node_config(
         election_timeout_min: config.election_timeout_min,
         election_timeout_max: config.election_timeout_max,
         max_connections: config.max_connections,
+        max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
         reconnect: Reconnect {
             initial: config.reconnect_initial,

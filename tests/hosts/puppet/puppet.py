@@ -64,6 +64,7 @@ FUNCTIONS = {
     "IsAutoReconnectEnabled": (FLAG, ()),
     "EnableLogging": (INT, (FLAG,)),
     "KickPeer": (INT, (TEXT, INT, BYTES)),
+    "SetMaxPeers": (INT, (UINT,)),
     "TransferLeadership": (INT, (TEXT,)),
     "YieldLeadership": (INT, ()),
     "SetElectionPriority": (INT, (INT,)),
@@ -124,7 +125,7 @@ class Config(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    """NetworkOptions of version 4 of the ABI."""
+    """NetworkOptions of version 5 of the ABI."""
 
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -151,6 +152,8 @@ class Options(ctypes.Structure):
         ("quorum_voters", ctypes.c_uint32),
         ("strategy_flags", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
+        ("max_peers", ctypes.c_uint32),
+        ("reserved2", ctypes.c_uint32),
     ]
 
 
