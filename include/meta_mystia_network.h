@@ -35,7 +35,7 @@
  * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
  * removed or changed, except extended functions before the library's version 1.0.
  */
-#define MMN_ABI_VERSION 4
+#define MMN_ABI_VERSION 5
 
 /**
  * The call did what it says.
@@ -63,7 +63,7 @@
 #define MMN_CONNECTION_FAILED -4
 
 /**
- * No connected peer has that id.
+ * No connected peer has that id, or no open request that number.
  */
 #define MMN_PEER_NOT_FOUND -5
 
@@ -103,7 +103,7 @@
 #define MMN_VERSION_MISMATCH -12
 
 /**
- * No more connections are allowed: see max_connections.
+ * There is no place: max_connections of either end, the room's limit or its voters, or too many attempts at a time.
  */
 #define MMN_MAX_CONNECTIONS_REACHED -13
 
@@ -113,7 +113,7 @@
 #define MMN_ALREADY_CONNECTED -14
 
 /**
- * The call would wait for itself: it is not allowed inside a callback.
+ * The call would wait for itself: it is not allowed inside a callback, and PollEvents only in one thread at a time.
  */
 #define MMN_WOULD_DEADLOCK -15
 
@@ -123,12 +123,12 @@
 #define MMN_NOT_SUPPORTED -16
 
 /**
- * The peer does not know the same room secret.
+ * The peer has another room secret or another session id.
  */
 #define MMN_AUTHENTICATION_FAILED -17
 
 /**
- * The request was refused by the leader, its application or the room's rules.
+ * It was refused: by the leader, its application, the room's rules, or because of a DisconnectPeer.
  */
 #define MMN_REJECTED -18
 
@@ -294,7 +294,7 @@
 #define MMN_HOST_MODE_OFF 0
 
 /**
- * host_mode: this member is the room's host, and leads as long as the room lives.
+ * host_mode: this member is the room's host, and leads from its start on, for as long as the room lives.
  */
 #define MMN_HOST_MODE_HOST 1
 
@@ -495,9 +495,20 @@
 #define MMN_END_KICKED 0
 
 /**
- * MMN_EVENT_ROOM_ENDED: the room lived as long as its host, who has left.
+ * MMN_EVENT_ROOM_ENDED: the room's fixed host has left it politely (ShutdownNetwork).
  */
 #define MMN_END_HOST_LEFT 1
+
+/**
+ * MMN_EVENT_ROOM_ENDED: the room's fixed host was lost: not back within member_hold_ms, given up before that, or cut off
+ * because it broke the protocol.
+ */
+#define MMN_END_HOST_LOST 2
+
+/**
+ * MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this member for the host.
+ */
+#define MMN_END_DISCONNECTED 3
 
 /**
  * Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
@@ -691,7 +702,7 @@ typedef struct NetworkOptions {
   uint8_t set_leader_authority;
   /**
    * Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
-   * [MMN_HOST_MODE_OFF].
+   * [MMN_HOST_MODE_OFF]. The host leads when InitializeNetworkWithOptions returns, whatever auto_election_enabled says.
    */
   uint8_t host_mode;
   /**
@@ -730,6 +741,16 @@ typedef struct NetworkOptions {
    * 0. Since version 4 of the ABI.
    */
   uint32_t reserved;
+  /**
+   * Most other members of any member, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0].
+   * The leader's own value counts until SetMaxPeers is called: give it to all members that may lead. Since version 5
+   * of the ABI.
+   */
+  uint32_t max_peers;
+  /**
+   * 0. Since version 5 of the ABI.
+   */
+  uint32_t reserved2;
 } NetworkOptions;
 
 /**
@@ -982,8 +1003,8 @@ int32_t InitializeNetworkWithOptions(const char *peer_id,
  * Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
  * (unless this is called from inside it) and never runs again; a running one is waited for.
  *
- * Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on.
- * After that, messages that find no callback are discarded.
+ * Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on, and so do
+ * those that this host sends to itself. After that, messages that find no callback are discarded.
  *
  * Returns MMN_OK or MMN_NOT_INITIALIZED.
  */
@@ -1173,7 +1194,8 @@ int32_t ConnectToPeer(const char *addr);
 
 /**
  * Ends the connection to a peer, politely. Neither side dials the other again until one of them calls
- * ConnectToPeer. An id that is not known is MMN_OK.
+ * ConnectToPeer. A ConnectToPeer of this node that began before and reaches that peer ends with MMN_REJECTED. An id
+ * that is not known is MMN_OK. In a room with a fixed host the room is over for the guest of the two.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (no id, or this node's own) or MMN_NOT_INITIALIZED.
  *
@@ -1268,7 +1290,7 @@ int32_t KickPeer(const char *peer_id,
 /**
  * Limits the room: no member gets more than `max_peers` other members (as GetPeerCount counts them); 0 is no
  * limit beside each member's own max_connections. Peers that are reconnecting keep their places. Nobody is removed.
- * Holds under later leaders too. Only the leader may.
+ * Holds under later leaders too, in place of the option max_peers. Only the leader may.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.
  */

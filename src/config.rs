@@ -83,6 +83,8 @@ pub struct Config {
     pub authority: Authority,
     /// Whether one fixed member leads, and whether that is this one.
     pub host_mode: HostMode,
+    /// Most other members of the room, where this member leads it and SetMaxPeers was not called; 0 is no limit.
+    pub max_peers: u32,
     /// How long a lost member's place is kept.
     pub member_hold: Duration,
     /// Whether this member may lead; one that may not is an observer.
@@ -200,6 +202,7 @@ impl Config {
             trace_path: None,
             authority: Authority::default(),
             host_mode: HostMode::default(),
+            max_peers: 0,
             member_hold: DEFAULT_MEMBER_HOLD,
             eligible: true,
             priority: 0,
@@ -221,8 +224,8 @@ impl Config {
 
     /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
     /// timeout is above the heartbeat interval and not above the longest, the first wait before a
-    /// reconnection is not above the longest, a static quorum has voters, a state directory and no fixed host, and
-    /// gossip has neither a static quorum nor a priority, and windows that a clock can count. For settings that were
+    /// reconnection is not above the longest, a static quorum has voters, a state directory and no fixed host, a fixed
+    /// host may lead, and gossip has neither a static quorum nor a priority, and windows that a clock can count. For settings that were
     /// made by hand.
     ///
     /// # Errors
@@ -280,6 +283,9 @@ impl Config {
         }
         self.check_gossip()?;
         self.check_quorum()?;
+        if self.host_mode == HostMode::Host && !self.eligible {
+            return Err(ConfigError::HostNotEligible);
+        }
         Ok(self)
     }
 }
@@ -394,6 +400,11 @@ pub enum ConfigError {
         /// The number given.
         voters: u32,
     },
+    /// A fixed host that may not lead.
+    #[error(
+        "eligible is 0 while host_mode is 1 (host), and nobody else leads such a room; give eligible 1, or another host_mode"
+    )]
+    HostNotEligible,
     /// A static quorum and a fixed host exclude each other.
     #[error(
         "quorum_policy is 1 (static) while host_mode is {}; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",

@@ -76,7 +76,7 @@ codes! {
     InvalidArgument = -3;
     /// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
     ConnectionFailed = -4;
-    /// No connected peer has that id.
+    /// No connected peer has that id, or no open request that number.
     PeerNotFound = -5;
     /// Only the leader may do this, or no leader is known.
     NotLeader = -6;
@@ -92,17 +92,17 @@ codes! {
     DuplicatePeerId = -11;
     /// The peer speaks another version of the protocol.
     VersionMismatch = -12;
-    /// No more connections are allowed: see max_connections.
+    /// There is no place: max_connections of either end, the room's limit or its voters, or too many attempts at a time.
     MaxConnectionsReached = -13;
     /// The peer is already connected: the connection stands.
     AlreadyConnected = -14;
-    /// The call would wait for itself: it is not allowed inside a callback.
+    /// The call would wait for itself: it is not allowed inside a callback, and PollEvents only in one thread at a time.
     WouldDeadlock = -15;
     /// This election strategy or this build does not have the function.
     NotSupported = -16;
-    /// The peer does not know the same room secret.
+    /// The peer has another room secret or another session id.
     AuthenticationFailed = -17;
-    /// The request was refused by the leader, its application or the room's rules.
+    /// It was refused: by the leader, its application, the room's rules, or because of a DisconnectPeer.
     Rejected = -18;
     /// No answer came in time.
     Timeout = -19;
@@ -351,8 +351,13 @@ pub enum SetLeaderError {
         id: PeerId,
     },
     /// The room's rules leave this to the leader, which this node is not.
-    #[error("only the leader may name a leader in this room (authority LeaderOnly)")]
+    #[error("only the leader may name a leader in this room (set_leader_authority)")]
     NotLeader,
+    /// One fixed member leads.
+    #[error(
+        "who leads is fixed in this room (host_mode); open it with host_mode off to name another leader"
+    )]
+    FixedHost,
     /// The peer may not lead.
     #[error("the peer {} may not lead: {reason}; choose another", Quoted(id.as_str()))]
     Rejected {
@@ -383,7 +388,7 @@ impl Coded for SetLeaderError {
         match self {
             Self::PeerNotFound { .. } => Code::PeerNotFound,
             Self::NotLeader => Code::NotLeader,
-            Self::Rejected { .. } => Code::Rejected,
+            Self::Rejected { .. } | Self::FixedHost => Code::Rejected,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
@@ -473,9 +478,14 @@ pub enum SendError {
         PeerNames(peers)
     )]
     QueueFull {
-        /// Whose queues are full; this node's own id stands for its incoming queue.
+        /// Whose queues are full.
         peers: Vec<PeerId>,
     },
+    /// The queue to this node's own callbacks is full.
+    #[error(
+        "the queue of messages to this host itself is full and nothing was queued; its callback has to take what waits there: register one if there is none, let it return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
+    )]
+    OwnQueueFull,
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -488,7 +498,7 @@ impl Coded for SendError {
             Self::TooLarge { .. } => Code::MessageTooLarge,
             Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,
-            Self::QueueFull { .. } => Code::SendQueueFull,
+            Self::QueueFull { .. } | Self::OwnQueueFull => Code::SendQueueFull,
             Self::NotInitialized => Code::NotInitialized,
         }
     }

@@ -85,10 +85,13 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
         return Err(StartError::AlreadyInitialized);
     }
     let dispatch = Arc::new(Room::dispatch_for(&peer, &config)?);
+    // A fixed host leads at once: whoever is told that finds the room.
+    dispatch.wait_to_begin();
     attach_events(&dispatch);
     match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {
         Ok(room) => {
             PROCESS.get().room.store(Some(Arc::new(room)));
+            dispatch.begin();
             // They may have been changed while it was not the room of the process yet.
             pass_on(&process_windows());
             Ok(())

@@ -8,15 +8,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use meta_mystia_network::config::{Config, DispatchMode};
+use meta_mystia_network::config::{Config, DiscoveryMode, DispatchMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
+use meta_mystia_network::core::wire::HostMode;
 use meta_mystia_network::ffi::callbacks::RegisterReceiveCallback;
 use meta_mystia_network::ffi::errors::{GetLastErrorCode, GetLastErrorMessage};
 use meta_mystia_network::ffi::events::*;
+use meta_mystia_network::ffi::leader::IsLeader;
 use meta_mystia_network::ffi::lifecycle::{InitializeNetwork, ShutdownNetwork};
 use meta_mystia_network::ffi::logs::*;
+use meta_mystia_network::ffi::members::SetMaxPeers;
 use meta_mystia_network::ffi::peers::{ConnectToPeer, GetLocalPeerId};
-use meta_mystia_network::ffi::send::SendToPeer;
+use meta_mystia_network::ffi::send::{SendFromLeader, SendToPeer};
 use meta_mystia_network::runtime;
 
 /// Far longer than any step takes.
@@ -189,6 +192,35 @@ fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
     assert_eq!(initialize(), 0);
     assert_eq!(ShutdownNetwork(), 0);
     assert_eq!(host.dropped(), 1);
+}
+
+#[test]
+fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
+    let _alone = alone();
+    for _ in 0..20 {
+        let (host, says) = host();
+        let (answers, answered) = channel();
+        host.inside_next(move || {
+            // SAFETY: no bytes.
+            let sent = unsafe { SendFromLeader(null(), 0, 0x0100, 0) };
+            let _ = answers.send((IsLeader(), sent, SetMaxPeers(3)));
+        });
+        assert_eq!(host.register(), 0);
+        let config = Config {
+            host_mode: HostMode::Host,
+            auto_election_enabled: false,
+            discovery: DiscoveryMode::Off,
+            ..Config::default()
+        };
+        let (me, session) = (PeerId::new("me"), SessionId::new("at once"));
+        runtime::initialize(me.expect("an id"), session.expect("an id"), config).expect("a room");
+        assert_eq!(IsLeader(), 1);
+        assert_eq!(answered.recv_timeout(PATIENCE), Ok((1, 0, 0)));
+        let (_, leader, _) = wait_for(&says, MMN_EVENT_LEADER_CHANGED);
+        assert_eq!(leader, "me");
+        wait_for(&says, MMN_EVENT_LEADERSHIP_GAINED);
+        assert_eq!(ShutdownNetwork(), 0);
+    }
 }
 
 #[test]

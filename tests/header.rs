@@ -47,7 +47,7 @@ AT(reconnect_max_retries, 43);
 
 #define OPTION_AT(field, offset) CHECK(offsetof(NetworkOptions, field) == offset)
 #define POINTER sizeof(void *)
-CHECK(sizeof(NetworkOptions) == 96 + 5 * POINTER);
+CHECK(sizeof(NetworkOptions) == 104 + 5 * POINTER);
 OPTION_AT(struct_size, 0);
 OPTION_AT(config, 4);
 OPTION_AT(bind_address, 48);
@@ -74,6 +74,9 @@ OPTION_AT(quorum_voters, 84 + 5 * POINTER);
 /* Since version 4 of the ABI. */
 OPTION_AT(strategy_flags, 88 + 5 * POINTER);
 OPTION_AT(reserved, 92 + 5 * POINTER);
+/* Since version 5 of the ABI. */
+OPTION_AT(max_peers, 96 + 5 * POINTER);
+OPTION_AT(reserved2, 100 + 5 * POINTER);
 CHECK(sizeof(PeerStats) == 80);
 CHECK(offsetof(PeerStats, rtt_us) == 4 && offsetof(PeerStats, bytes_sent) == 16);
 CHECK(offsetof(PeerStats, queue_messages) == 48 && offsetof(PeerStats, queue_bytes) == 56);
@@ -106,6 +109,7 @@ CHECK(MMN_EVENT_CONNECTION_RESULT == 13);
 CHECK(MMN_LEFT_LEFT == 0 && MMN_LEFT_LOST == 1 && MMN_LEFT_DISCONNECTED == 2);
 CHECK(MMN_LEFT_REPLACED == 3 && MMN_LEFT_KICKED == 4 && MMN_LEFT_VIOLATION == 5);
 CHECK(MMN_LEFT_GAVE_UP == 6 && MMN_END_KICKED == 0 && MMN_END_HOST_LEFT == 1);
+CHECK(MMN_END_HOST_LOST == 2 && MMN_END_DISCONNECTED == 3);
 CHECK(MMN_RECONNECT_RETRYING == 0 && MMN_RECONNECT_RETURNED == 1 && MMN_RECONNECT_GAVE_UP == 2);
 CHECK(MMN_LEADER_UNKNOWN == 0 && MMN_LEADER_ELECTED == 1 && MMN_LEADER_ASSIGNED == 2);
 CHECK(MMN_LEADER_TRANSFERRED == 3 && MMN_LEADER_FOUND == 4 && MMN_LEADER_LOST == 5);
@@ -137,7 +141,7 @@ CHECK(MMN_POLICY_MISMATCH == -20);
 CHECK(MMN_SUPERSEDED == -21);
 CHECK(MMN_INTERNAL_ERROR == -99);
 
-CHECK(MMN_ABI_VERSION == 4);
+CHECK(MMN_ABI_VERSION == 5);
 CHECK(MMN_MIN_MESSAGE_TYPE == 0x0100);
 CHECK(MMN_MAX_PEER_ID_BYTES == 64 && MMN_MAX_SESSION_ID_BYTES == 128);
 CHECK(MMN_PEER_CONNECTED == 0 && MMN_PEER_DISCONNECTED == 1);

@@ -384,8 +384,14 @@ namespace MetaMystia.Network
     /// <summary>Why this member is in the room no more: <see cref="NetworkEvent.Reason"/> of <see cref="EventKind.RoomEnded"/>.</summary>
     public static class EndReason
     {
+        /// <summary>The leader removed this member.</summary>
         public const int Kicked = 0;
+        /// <summary>The room's fixed host left politely.</summary>
         public const int HostLeft = 1;
+        /// <summary>The room's fixed host was lost for good.</summary>
+        public const int HostLost = 2;
+        /// <summary>The room's fixed host disconnected this member, or this member the host.</summary>
+        public const int Disconnected = 3;
     }
 
     /// <summary>How much is logged.</summary>
@@ -524,6 +530,10 @@ namespace MetaMystia.Network
         public uint StrategyFlags;
         /// <summary>0.</summary>
         public uint Reserved;
+        /// <summary>Most other members of any member, while this member leads and <c>SetMaxPeers</c> was not called; 0: no limit.</summary>
+        public uint MaxPeers;
+        /// <summary>0.</summary>
+        public uint Reserved2;
 
         /// <summary>The library's defaults.</summary>
         public static NetworkOptions Default()

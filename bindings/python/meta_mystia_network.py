@@ -103,6 +103,8 @@ LEADER_RESIGNED = 7
 
 END_KICKED = 0
 END_HOST_LEFT = 1
+END_HOST_LOST = 2
+END_DISCONNECTED = 3
 
 DISCOVERY_OFF = 0
 DISCOVERY_REPORT = 1
@@ -281,6 +283,8 @@ class NetworkOptions(ctypes.Structure):
         ("quorum_voters", ctypes.c_uint32),
         ("strategy_flags", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
+        ("max_peers", ctypes.c_uint32),
+        ("reserved2", ctypes.c_uint32),
     ]
 
     def __init__(

@@ -71,6 +71,8 @@ pub struct Node {
 
 impl Node {
     /// A node that starts now, alone. `seed` decides every random choice that it will make.
+    ///
+    /// A fixed host leads already: [`Node::poll_output`] has what follows from that.
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
@@ -81,7 +83,7 @@ impl Node {
         let mut config = config.with_effective_timeouts();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
         let election = elect_by(&me, incarnation, &config, seed, now);
-        Self {
+        let mut node = Self {
             election,
             me,
             incarnation,
@@ -104,7 +106,9 @@ impl Node {
             reason_passed_on: None,
             outputs: VecDeque::new(),
             config,
-        }
+        };
+        node.after(now);
+        node
     }
 
     /// Takes one input.
@@ -651,6 +655,7 @@ fn elect_by(
                 guards: config.guards,
                 merge: config.policy.merge,
                 authority: config.policy.authority,
+                host_mode: config.policy.host_mode,
                 recovery: config.recovery,
                 auto_election: config.auto_election,
                 eligible: config.eligible,
@@ -667,6 +672,7 @@ fn elect_by(
                 },
                 auto_election: config.auto_election,
                 eligible: config.eligible,
+                is_host: config.policy.host_mode == HostMode::Host,
             };
             let gossip = Gossip::new(me.clone(), incarnation, &gossip, now);
             AnyElection::Gossip(Box::new(gossip))

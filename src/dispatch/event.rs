@@ -134,8 +134,12 @@ pub struct JoinRequest {
 pub enum EndReason {
     /// The leader removed this node.
     Kicked = 0,
-    /// The host of a room that lives as long as its host has left.
+    /// The room's fixed host said farewell.
     HostLeft = 1,
+    /// The room's fixed host was lost and is not waited for any more, or broke the protocol.
+    HostLost = 2,
+    /// The room's fixed host disconnected this node, or this application the host.
+    Disconnected = 3,
 }
 
 /// What becomes of a lost peer, with the numbers of the C ABI.

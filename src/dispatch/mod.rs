@@ -41,7 +41,7 @@ pub struct Limits {
     /// Most bytes of payload; an empty queue takes one message of any size.
     pub bytes: usize,
     /// How long messages wait for the first handler that takes messages; after that they are discarded and
-    /// counted while there is none.
+    /// counted while there is none. This host's own wait in the queue, the others' in the network.
     pub hold: Duration,
 }
 
@@ -83,6 +83,18 @@ impl Dispatch {
             mode,
             thread: Mutex::new(thread),
         })
+    }
+
+    /// Tells nobody anything until [`Dispatch::begin`]: what a handler would ask cannot be answered yet.
+    pub(crate) fn wait_to_begin(&self) {
+        self.shared.lock().waits_to_begin = true;
+    }
+
+    /// Handlers run from now on.
+    pub(crate) fn begin(&self) {
+        let mut queue = self.shared.lock();
+        queue.waits_to_begin = false;
+        self.shared.unlock_and_wake(queue);
     }
 
     /// Discards what is queued and ends the thread. When this returns, no handler runs or will run; one that
@@ -165,12 +177,12 @@ impl Dispatch {
         }
     }
 
-    /// Queues a message if there is room for it now.
+    /// Queues a message if there is room for it now. It waits in the queue for the first handler, too.
     ///
     /// Where messages are discarded for want of a handler, this counts and discards it.
     ///
     /// # Errors
-    /// The message back, when there is no room: the queue is full, or the first handler is waited for.
+    /// The message back, when the queue is full.
     pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
         self.shared.offer(message, false)
     }

@@ -73,6 +73,8 @@ pub(super) struct Queue {
     /// What the last call belonged to.
     last_telling: u64,
 
+    /// Messages of this host to itself that wait for the first handler; they count as queued.
+    held: VecDeque<Incoming>,
     messages: usize,
     bytes: usize,
     discarded: u64,
@@ -102,6 +104,8 @@ pub(super) struct Queue {
 
     running: Option<Running>,
     calls: u64,
+    /// Nothing is told yet.
+    pub(super) waits_to_begin: bool,
     stopped: bool,
 
     /// Who polls, in poll mode.
@@ -120,6 +124,7 @@ impl Queue {
             owed: VecDeque::new(),
             tellings: 0,
             last_telling: 0,
+            held: VecDeque::new(),
             messages: 0,
             bytes: 0,
             discarded: 0,
@@ -141,6 +146,7 @@ impl Queue {
             told_joined: BTreeSet::new(),
             running: None,
             calls: 0,
+            waits_to_begin: false,
             stopped: false,
             poller: None,
             consumer_waits: false,
@@ -226,28 +232,53 @@ impl Queue {
     }
 
     /// Takes the message, discards it, or gives it back. With `may_wait`, a message that is given back is
-    /// waited for: [`Queue::take_space_wanted`] says when to offer it again.
+    /// waited for: [`Queue::take_space_wanted`] says when to offer it again. While the first handler is waited for,
+    /// one that may wait does, and one that may not is held here.
     pub(super) fn offer(&mut self, message: Incoming, may_wait: bool) -> Offer {
         if self.stopped {
             return Offer::Discarded(message);
         }
-        if !self.takes_messages() {
-            if self.hold_until.is_some_and(|until| Instant::now() < until) {
-                return Offer::NoRoom(message);
-            }
+        self.end_hold();
+        let takes = self.takes_messages();
+        if !takes && self.hold_until.is_none() {
             self.discarded += 1;
             return Offer::Discarded(message);
         }
-        if !self.has_room(message.payload.len()) {
-            if may_wait {
+        let waits = may_wait && !takes;
+        if waits || !self.has_room(message.payload.len()) {
+            if may_wait && takes {
                 self.space_wanted = Some(message.payload.len());
             }
             return Offer::NoRoom(message);
         }
         self.messages += 1;
         self.bytes += message.payload.len();
-        self.entries.push_back(Entry::Message(message));
+        if takes {
+            self.entries.push_back(Entry::Message(message));
+        } else {
+            self.held.push_back(message);
+        }
         Offer::Queued
+    }
+
+    /// What was held for the first handler is discarded when its time is over.
+    fn end_hold(&mut self) {
+        if self.hold_until.is_some_and(|until| Instant::now() >= until) {
+            self.hold_until = None;
+            for message in std::mem::take(&mut self.held) {
+                self.messages -= 1;
+                self.bytes -= message.payload.len();
+                self.discarded += 1;
+            }
+        }
+    }
+
+    /// The first handler that takes messages is there: what was held is queued.
+    fn release_held(&mut self) {
+        self.end_hold();
+        self.hold_until = None;
+        let held = std::mem::take(&mut self.held);
+        self.entries.extend(held.into_iter().map(Entry::Message));
     }
 
     /// Whether somebody is registered who takes messages.
@@ -297,7 +328,7 @@ impl Queue {
             return handler;
         }
         if handler.is_some() {
-            self.hold_until = None;
+            self.release_held();
         }
         std::mem::replace(&mut self.receive, handler)
     }
@@ -342,7 +373,7 @@ impl Queue {
             }
         }
         if handler.is_some() {
-            self.hold_until = None;
+            self.release_held();
             for notice in self.present() {
                 inherited.push((self.next_telling(), notice));
             }
@@ -443,6 +474,9 @@ impl Queue {
     /// The next call, which counts as running until [`Queue::end_call`]; its event counts as delivered.
     /// Events that nobody handles are passed over.
     pub(super) fn next_call(&mut self, thread: ThreadId) -> Option<Call> {
+        if self.waits_to_begin {
+            return None;
+        }
         loop {
             while let Some((telling, owed)) = self.owed.pop_front() {
                 if let Some(call) = self.call_for(owed) {
@@ -637,6 +671,7 @@ impl Queue {
     /// Forgets everything, and gives it to the caller to drop without the lock.
     pub(super) fn stop(&mut self) -> Leftovers {
         self.stopped = true;
+        self.held.clear();
         self.messages = 0;
         self.bytes = 0;
         self.space_wanted = None;
@@ -663,11 +698,13 @@ impl Queue {
         self.stopped
     }
 
-    pub(super) fn discarded(&self) -> u64 {
+    pub(super) fn discarded(&mut self) -> u64 {
+        self.end_hold();
         self.discarded
     }
 
-    pub(super) fn queued_messages(&self) -> (usize, usize) {
+    pub(super) fn queued_messages(&mut self) -> (usize, usize) {
+        self.end_hold();
         (self.messages, self.bytes)
     }
 

@@ -40,8 +40,8 @@ pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
 /// Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
 /// (unless this is called from inside it) and never runs again; a running one is waited for.
 ///
-/// Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on.
-/// After that, messages that find no callback are discarded.
+/// Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on, and so do
+/// those that this host sends to itself. After that, messages that find no callback are discarded.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]

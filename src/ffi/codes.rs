@@ -10,7 +10,7 @@ pub const MMN_ALREADY_INITIALIZED: i32 = -2;
 pub const MMN_INVALID_ARGUMENT: i32 = -3;
 /// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
 pub const MMN_CONNECTION_FAILED: i32 = -4;
-/// No connected peer has that id.
+/// No connected peer has that id, or no open request that number.
 pub const MMN_PEER_NOT_FOUND: i32 = -5;
 /// Only the leader may do this, or no leader is known.
 pub const MMN_NOT_LEADER: i32 = -6;
@@ -26,17 +26,17 @@ pub const MMN_SESSION_MISMATCH: i32 = -10;
 pub const MMN_DUPLICATE_PEER_ID: i32 = -11;
 /// The peer speaks another version of the protocol.
 pub const MMN_VERSION_MISMATCH: i32 = -12;
-/// No more connections are allowed: see max_connections.
+/// There is no place: max_connections of either end, the room's limit or its voters, or too many attempts at a time.
 pub const MMN_MAX_CONNECTIONS_REACHED: i32 = -13;
 /// The peer is already connected: the connection stands.
 pub const MMN_ALREADY_CONNECTED: i32 = -14;
-/// The call would wait for itself: it is not allowed inside a callback.
+/// The call would wait for itself: it is not allowed inside a callback, and PollEvents only in one thread at a time.
 pub const MMN_WOULD_DEADLOCK: i32 = -15;
 /// This election strategy or this build does not have the function.
 pub const MMN_NOT_SUPPORTED: i32 = -16;
-/// The peer does not know the same room secret.
+/// The peer has another room secret or another session id.
 pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
-/// The request was refused by the leader, its application or the room's rules.
+/// It was refused: by the leader, its application, the room's rules, or because of a DisconnectPeer.
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;
@@ -113,7 +113,7 @@ pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
 
 /// host_mode: no fixed host; the room elects its leader.
 pub const MMN_HOST_MODE_OFF: u8 = 0;
-/// host_mode: this member is the room's host, and leads as long as the room lives.
+/// host_mode: this member is the room's host, and leads from its start on, for as long as the room lives.
 pub const MMN_HOST_MODE_HOST: u8 = 1;
 /// host_mode: another member is the room's host.
 pub const MMN_HOST_MODE_GUEST: u8 = 2;

@@ -83,8 +83,13 @@ pub const MMN_LEFT_GAVE_UP: i32 = 6;
 
 /// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
 pub const MMN_END_KICKED: i32 = 0;
-/// MMN_EVENT_ROOM_ENDED: the room lived as long as its host, who has left.
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host has left it politely (ShutdownNetwork).
 pub const MMN_END_HOST_LEFT: i32 = 1;
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host was lost: not back within member_hold_ms, given up before that, or cut off
+/// because it broke the protocol.
+pub const MMN_END_HOST_LOST: i32 = 2;
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this member for the host.
+pub const MMN_END_DISCONNECTED: i32 = 3;
 
 /// Something that happened. Which fields say something depends on `kind`; the others are 0 or "". The struct and
 /// everything that it points to is valid during the call only.
@@ -508,5 +513,7 @@ mod tests {
         }
         assert_eq!(EndReason::Kicked as i32, MMN_END_KICKED);
         assert_eq!(EndReason::HostLeft as i32, MMN_END_HOST_LEFT);
+        assert_eq!(EndReason::HostLost as i32, MMN_END_HOST_LOST);
+        assert_eq!(EndReason::Disconnected as i32, MMN_END_DISCONNECTED);
     }
 }

@@ -51,7 +51,7 @@ pub unsafe extern "C" fn KickPeer(
 
 /// Limits the room: no member gets more than `max_peers` other members (as GetPeerCount counts them); 0 is no
 /// limit beside each member's own max_connections. Peers that are reconnecting keep their places. Nobody is removed.
-/// Holds under later leaders too. Only the leader may.
+/// Holds under later leaders too, in place of the option max_peers. Only the leader may.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.
 #[unsafe(no_mangle)]

@@ -77,7 +77,7 @@ pub struct NetworkOptions {
     /// for all members.
     pub set_leader_authority: u8,
     /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
-    /// [MMN_HOST_MODE_OFF].
+    /// [MMN_HOST_MODE_OFF]. The host leads when InitializeNetworkWithOptions returns, whatever auto_election_enabled says.
     pub host_mode: u8,
     /// Whether this member may lead: 0 no, it observes; else yes [1].
     pub eligible: u8,
@@ -101,12 +101,20 @@ pub struct NetworkOptions {
     pub strategy_flags: u32,
     /// 0. Since version 4 of the ABI.
     pub reserved: u32,
+    /// Most other members of any member, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0].
+    /// The leader's own value counts until SetMaxPeers is called: give it to all members that may lead. Since version 5
+    /// of the ABI.
+    pub max_peers: u32,
+    /// 0. Since version 5 of the ABI.
+    pub reserved2: u32,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
 const FIRST_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, eligible) + 1;
 /// Bytes of it in version 3 of the ABI. Never changes.
 const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy_flags);
+/// Bytes of it in version 4 of the ABI. Never changes.
+const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
 /// A `struct_size` above this is no size: whoever passed it did not set it.
 const MAX_STRUCT_BYTES: usize = 64 * 1024;
 
@@ -143,6 +151,8 @@ impl Default for NetworkOptions {
             quorum_voters: 0,
             strategy_flags: 0,
             reserved: 0,
+            max_peers: 0,
+            reserved2: 0,
         }
     }
 }
@@ -215,7 +225,12 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
 /// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
 /// version. A size between two versions is that of the earlier one, so that no field is read by half.
 fn known(size: u32) -> usize {
-    [size_of::<NetworkOptions>(), THIRD_VERSION_BYTES]
+    let versions = [
+        size_of::<NetworkOptions>(),
+        FOURTH_VERSION_BYTES,
+        THIRD_VERSION_BYTES,
+    ];
+    versions
         .into_iter()
         .find(|known| *known <= bytes(size))
         .unwrap_or(FIRST_VERSION_BYTES)
@@ -426,12 +441,17 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         }
     };
     let strategy = strategy(options.strategy, options.strategy_flags)?;
-    if options.reserved != 0 {
-        return Err(ConfigError::NotAllowed {
-            field: "reserved",
-            value: options.reserved,
-            allowed: "0 alone",
-        });
+    for (field, value) in [
+        ("reserved", options.reserved),
+        ("reserved2", options.reserved2),
+    ] {
+        if value != 0 {
+            return Err(ConfigError::NotAllowed {
+                field,
+                value,
+                allowed: "0 alone",
+            });
+        }
     }
     Config {
         discovery,
@@ -447,6 +467,7 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         trace_path: pointed.trace_path,
         authority,
         host_mode,
+        max_peers: options.max_peers,
         member_hold: Duration::from_millis(options.member_hold_ms.into()),
         queue_bytes: bytes(options.queue_bytes),
         eligible: options.eligible != 0,
@@ -506,9 +527,10 @@ mod tests {
         let pointers = 3 * size_of::<usize>();
         let second = 2 * size_of::<usize>() + 8;
         let third = 48 + pointers + 32 + second;
-        assert_eq!(size_of::<NetworkOptions>(), third + 8);
+        assert_eq!(size_of::<NetworkOptions>(), third + 16);
         assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
         assert_eq!(THIRD_VERSION_BYTES, third);
+        assert_eq!(FOURTH_VERSION_BYTES, third + 8);
         macro_rules! at {
             ($($field:ident: $offset:expr),* $(,)?) => {
                 $(assert_eq!(
@@ -544,6 +566,8 @@ mod tests {
             quorum_voters: rest + 36 + pointers - size_of::<usize>(),
             strategy_flags: third,
             reserved: third + 4,
+            max_peers: third + 8,
+            reserved2: third + 12,
         );
     }
 
@@ -586,6 +610,17 @@ mod tests {
             (
                 broken(|options| options.set_leader_authority = 2),
                 "set_leader_authority is 2; allowed are 0 (anyone) and 1 (leader only)",
+            ),
+            (
+                broken(|options| {
+                    options.host_mode = MMN_HOST_MODE_HOST;
+                    options.eligible = 0;
+                }),
+                "eligible is 0 while host_mode is 1 (host), and nobody else leads such a room; give eligible 1, or another host_mode",
+            ),
+            (
+                broken(|options| options.reserved2 = 1),
+                "reserved2 is 1; allowed are 0 alone",
             ),
             (
                 broken(|options| options.host_mode = 3),
@@ -689,7 +724,25 @@ mod tests {
     fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
         let first = FIRST_VERSION_BYTES as u32;
         let third = THIRD_VERSION_BYTES as u32;
-        for size in [third, third + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let fourth = FOURTH_VERSION_BYTES as u32;
+        for size in [fourth, fourth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+            let options = NetworkOptions {
+                struct_size: size,
+                strategy_flags: 77,
+                max_peers: 77,
+                reserved2: 77,
+                ..NetworkOptions::default()
+            };
+            // SAFETY: the struct is longer than it says.
+            let read = unsafe { read(&options) }.expect("a size");
+            let expected = NetworkOptions {
+                struct_size: size,
+                strategy_flags: 77,
+                ..NetworkOptions::default()
+            };
+            assert_eq!(read, expected, "{size}");
+        }
+        for size in [third, third + 1, fourth - 1] {
             let options = NetworkOptions {
                 struct_size: size,
                 quorum_voters: 77,
@@ -733,6 +786,7 @@ mod tests {
             member_hold_ms: 1500,
             queue_bytes: 77,
             priority: -4,
+            max_peers: 6,
             bind_port: 4433,
             discovery_mode: MMN_DISCOVERY_CONNECT,
             dispatch_mode: MMN_DISPATCH_POLL,
@@ -754,6 +808,7 @@ mod tests {
             member_hold: Duration::from_millis(1500),
             queue_bytes: 77,
             priority: -4,
+            max_peers: 6,
             bind_port: 4433,
             bind_address: Some(IpAddr::from([127, 0, 0, 1])),
             secret: Secret::new(b"s"),

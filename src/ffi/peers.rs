@@ -31,7 +31,8 @@ pub unsafe extern "C" fn ConnectToPeer(addr: *const c_char) -> i32 {
 }
 
 /// Ends the connection to a peer, politely. Neither side dials the other again until one of them calls
-/// ConnectToPeer. An id that is not known is MMN_OK.
+/// ConnectToPeer. A ConnectToPeer of this node that began before and reaches that peer ends with MMN_REJECTED. An id
+/// that is not known is MMN_OK. In a room with a fixed host the room is over for the guest of the two.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (no id, or this node's own) or MMN_NOT_INITIALIZED.
 ///

@@ -43,14 +43,17 @@ const MAX_READY_BYTES: usize = 8;
 /// A place in the room that is kept for a peer while its admission goes on.
 pub(crate) type Reservation = Arc<()>;
 
+/// Which of the host's own dials it is: they are counted from 1 on.
+pub(crate) type HostDial = u64;
+
 /// What an admission asks the room.
 pub(crate) enum Ask {
     /// We dialled the holder of `key`: what do we say to it?
     Hello {
         /// Its key.
         key: Fingerprint,
-        /// Whether the host asked for this link.
-        by_hand: bool,
+        /// Which dial of the host it is, if the host asked for this link.
+        by_hand: Option<HostDial>,
         /// Our Hello; or the code that ends the dial.
         answer: oneshot::Sender<Result<Hello, Code>>,
     },
@@ -62,8 +65,8 @@ pub(crate) enum Ask {
         key: Fingerprint,
         /// Where it is.
         from: SocketAddr,
-        /// Whether our host asked for this link.
-        by_hand: bool,
+        /// Which dial of our host it is, if that asked for this link.
+        by_hand: Option<HostDial>,
         /// A place for it; or why the dial ends.
         answer: oneshot::Sender<Result<Reservation, Refused>>,
     },
@@ -129,8 +132,8 @@ pub(crate) struct Attach {
     pub(crate) our_losses: u32,
     /// Whether we dialled.
     pub(crate) dialled: bool,
-    /// Whether our host asked for this link.
-    pub(crate) by_hand: bool,
+    /// Which dial of our host it is, if that asked for this link.
+    pub(crate) by_hand: Option<HostDial>,
     /// The place that was kept.
     pub(crate) reservation: Reservation,
 }
@@ -155,7 +158,7 @@ impl Gate {
         &self,
         address: SocketAddr,
         expected: Option<Fingerprint>,
-        by_hand: bool,
+        by_hand: Option<HostDial>,
         limit: Duration,
     ) -> Result<PeerId, Refused> {
         let dial = self.dial_without_limit(address, expected, by_hand);
@@ -169,7 +172,7 @@ impl Gate {
         &self,
         address: SocketAddr,
         expected: Option<Fingerprint>,
-        by_hand: bool,
+        by_hand: Option<HostDial>,
     ) -> Result<PeerId, Refused> {
         let config = client_config(&self.identity, expected, Arc::clone(&self.transport))
             .map_err(|error| log_internal(&error))?;
@@ -226,7 +229,7 @@ impl Gate {
         connection: &Connection,
         hello: &Hello,
         key: Fingerprint,
-        by_hand: bool,
+        by_hand: Option<HostDial>,
     ) -> Result<(SendStream, RecvStream, Hello, Reservation), Refusal> {
         let (mut send, mut recv) = dial_pake(connection, &self.proof).await?;
         write_hello(&mut send, hello).await?;
@@ -396,7 +399,7 @@ impl Gate {
             our_generation: ack.hello.generation,
             our_losses: ack.hello.losses,
             dialled: false,
-            by_hand: false,
+            by_hand: None,
             reservation,
         })
         .await?;

@@ -316,7 +316,7 @@ impl Runner {
                     false => {
                         let limit = gate.handshake_timeout;
                         let result = tokio::select! {
-                            result = gate.dial(dial.address, None, false, limit) => result,
+                            result = gate.dial(dial.address, None, None, limit) => result,
                             () = super::socket::refused(dial.address) => Err(Code::ConnectionFailed.into()),
                         };
                         tracing::debug!(address = %dial.address, ?result, "dialled what was found");

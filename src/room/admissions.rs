@@ -15,9 +15,9 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
 use crate::core::wire::{Candidate, Hello, HelloAck, HostMode, PeerEntry, Verdict};
 use crate::error::Code;
-use crate::net::dial::{Ask, Attach, Refused, Reservation};
+use crate::net::dial::{Ask, Attach, HostDial, Refused, Reservation};
 use crate::net::identity::close_code;
-use crate::net::link::{Link, LinkId};
+use crate::net::link::{Link, LinkId, close};
 use crate::net::socket;
 
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
@@ -109,12 +109,14 @@ impl Driver {
                 by_hand,
                 answer,
             } => {
-                let _ = answer.send(if self.sessions.is_linked(key) {
+                let _ = answer.send(if self.is_severed(by_hand, None, key) {
+                    Err(Code::Rejected)
+                } else if self.sessions.is_linked(key) {
                     Err(Code::AlreadyConnected)
                 } else if self.node.is_over() {
                     Err(Code::Rejected)
                 } else {
-                    Ok(self.hello(key, by_hand))
+                    Ok(self.hello(key, by_hand.is_some()))
                 });
             }
             Ask::Check {
@@ -124,6 +126,11 @@ impl Driver {
                 by_hand,
                 answer,
             } => {
+                if self.is_severed(by_hand, Some(&hello.peer_id), key) {
+                    let _ = answer.send(Err(Code::Rejected.into()));
+                    return;
+                }
+                let by_hand = by_hand.is_some();
                 hello.by_hand = by_hand;
                 // A node that is alone has nobody whom the stranger could disturb.
                 let alone =
@@ -147,6 +154,11 @@ impl Driver {
             }
             Ask::Attach(attach, answer) => self.attach(*attach, answer),
         }
+    }
+
+    /// Whether the host disconnected this peer after it began this dial of its own.
+    fn is_severed(&self, dial: Option<HostDial>, peer: Option<&PeerId>, key: Fingerprint) -> bool {
+        dial.is_some_and(|dial| self.host_dials.is_severed(dial, peer, key))
     }
 
     fn consider(
@@ -375,6 +387,13 @@ impl Driver {
         } = attach;
         let peer = theirs.peer_id.clone();
         let connection = link.connection.clone();
+        if self.is_severed(by_hand, Some(&peer), key) {
+            // The other end may have the link: it hears what the host said.
+            connection.close(close::DISCONNECTED, b"");
+            let _ = answer.send(Err(Code::Rejected));
+            return;
+        }
+        let by_hand = by_hand.is_some();
         let generation = our_generation.max(theirs.generation);
         let losses = our_losses.max(theirs.losses);
         let mut checked = theirs.clone();

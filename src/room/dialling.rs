@@ -1,5 +1,6 @@
 //! Dials: those that the core asks for, and those of the host.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,24 +10,90 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::driver::Driver;
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::{Dial, is_dialable};
 use crate::core::node::Input;
 use crate::dispatch::{ConnectionResult, Event as HostEvent};
 use crate::error::Code;
-use crate::net::dial::{Gate, Refused};
+use crate::net::dial::{Gate, HostDial, Refused};
 use crate::net::socket::{self, Bound};
 use crate::target::{Host, Target};
 
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
 
+/// Disconnected peers that running dials are kept from, at most; the oldest give way.
+const MAX_SEVERED: usize = 1024;
+
+/// The host's own dials that are running, and whom it disconnected since they began.
+///
+/// Whom a dial reaches is known only when it is there: until then it could undo a later DisconnectPeer.
+#[derive(Default)]
+pub(super) struct HostDials {
+    begun: HostDial,
+    running: BTreeSet<HostDial>,
+    /// Oldest first.
+    severed: VecDeque<Severed>,
+}
+
+/// A peer that the host disconnected while dials of its own were running.
+struct Severed {
+    peer: PeerId,
+    key: Option<Fingerprint>,
+    /// The last dial that had begun.
+    by: HostDial,
+}
+
+impl HostDials {
+    fn begin(&mut self) -> HostDial {
+        self.begun += 1;
+        self.running.insert(self.begun);
+        self.begun
+    }
+
+    fn ended(&mut self, dial: HostDial) {
+        self.running.remove(&dial);
+        let oldest = self.running.first().copied();
+        self.severed
+            .retain(|severed| oldest.is_some_and(|oldest| oldest <= severed.by));
+    }
+
+    fn are_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// The host disconnects a peer: no dial that is running reaches it.
+    pub(super) fn sever(&mut self, peer: &PeerId, key: Option<Fingerprint>) {
+        let Some(by) = self.running.last().copied() else {
+            return;
+        };
+        self.severed.retain(|severed| severed.peer != *peer);
+        if self.severed.len() >= MAX_SEVERED {
+            self.severed.pop_front();
+        }
+        let peer = peer.clone();
+        self.severed.push_back(Severed { peer, key, by });
+    }
+
+    /// Whether the host disconnected the peer of that key, and of that name where it is known, after `dial` began.
+    pub(super) fn is_severed(
+        &self,
+        dial: HostDial,
+        peer: Option<&PeerId>,
+        key: Fingerprint,
+    ) -> bool {
+        self.severed.iter().any(|severed| {
+            dial <= severed.by && (Some(&severed.peer) == peer || severed.key == Some(key))
+        })
+    }
+}
+
 /// How a dial ended.
 pub(super) enum DialDone {
     /// One that the core asked for.
     Core(PeerId, Result<PeerId, Refused>),
     /// One that the host asked for.
-    Host(String, Result<PeerId, Refused>),
+    Host(HostDial, String, Result<PeerId, Refused>),
 }
 
 impl Driver {
@@ -44,14 +111,14 @@ impl Driver {
 
     /// The host wants to be linked to whoever is at an address; it is told how that ends.
     pub(super) fn connect(&mut self, text: String, target: Target) {
-        self.host_dials += 1;
+        let number = self.host_dials.begin();
         self.feed(Input::HostDialing(true));
         let gate = Arc::clone(&self.gate);
         let done = self.dial_done.clone();
         let bound = self.bound;
         tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound).await;
-            let _ = done.send(DialDone::Host(text, result));
+            let result = dial_target(&gate, &target, bound, number).await;
+            let _ = done.send(DialDone::Host(number, text, result));
         });
     }
 
@@ -78,9 +145,9 @@ impl Driver {
                     });
                 }
             }
-            DialDone::Host(target, result) => {
-                self.host_dials -= 1;
-                let dialing = self.host_dials > 0;
+            DialDone::Host(number, target, result) => {
+                self.host_dials.ended(number);
+                let dialing = self.host_dials.are_running();
                 self.feed(Input::HostDialing(dialing));
                 let (peer, refused) = match result {
                     Ok(peer) => (Some(peer), Code::Ok.into()),
@@ -111,7 +178,7 @@ async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
             let limit = gate.handshake_timeout;
-            gate.dial(address, Some(dial.key), false, limit).await
+            gate.dial(address, Some(dial.key), None, limit).await
         });
         wait += DIAL_STAGGER;
     }
@@ -131,7 +198,12 @@ async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
 }
 
 /// Resolves and dials, within the handshake's time for all addresses together.
-async fn dial_target(gate: &Gate, target: &Target, bound: Bound) -> Result<PeerId, Refused> {
+async fn dial_target(
+    gate: &Gate,
+    target: &Target,
+    bound: Bound,
+    number: HostDial,
+) -> Result<PeerId, Refused> {
     let limit = Instant::now() + gate.handshake_timeout;
     let addresses: Vec<SocketAddr> = match &target.host {
         Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
@@ -159,7 +231,7 @@ async fn dial_target(gate: &Gate, target: &Target, bound: Bound) -> Result<PeerI
         let left = limit.saturating_duration_since(Instant::now());
         let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         result = tokio::select! {
-            dialled = gate.dial(*address, None, true, left / addresses_left) => dialled,
+            dialled = gate.dial(*address, None, Some(number), left / addresses_left) => dialled,
             () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
         };
         let unreachable =

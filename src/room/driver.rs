@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::admissions::Admissions;
-use super::dialling::DialDone;
+use super::dialling::{DialDone, HostDials};
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::state_file::{StateWriter, new_incarnation, take_state};
@@ -128,7 +128,7 @@ pub(super) struct Driver {
     state: Option<StateWriter>,
     /// Which states are safe on disk.
     persisted: mpsc::UnboundedReceiver<u64>,
-    pub(super) host_dials: usize,
+    pub(super) host_dials: HostDials,
     trace: Trace,
     /// What this application says when it enters a room.
     join_payload: Vec<u8>,
@@ -248,7 +248,7 @@ impl Driver {
             Some((writer, persisted)) => (Some(writer), persisted),
             None => (None, mpsc::unbounded_channel().1),
         };
-        let driver = Self {
+        let mut driver = Self {
             windows: shared.windows.subscribe(),
             shared,
             node,
@@ -272,14 +272,14 @@ impl Driver {
             discovered,
             state,
             persisted,
-            host_dials: 0,
+            host_dials: HostDials::default(),
             trace,
             join_payload: Vec::new(),
             leave_asked: false,
             departed: false,
         };
-        // Queries are answered as soon as the room is open.
-        driver.publish();
+        // Queries are answered as soon as the room is open, and a fixed host leads already.
+        driver.carry_out();
         Ok((driver, bound))
     }
 
@@ -475,6 +475,8 @@ impl Driver {
                     reason: match why {
                         EndReason::Kicked => dispatch::EndReason::Kicked,
                         EndReason::HostLeft => dispatch::EndReason::HostLeft,
+                        EndReason::HostLost => dispatch::EndReason::HostLost,
+                        EndReason::Disconnected => dispatch::EndReason::Disconnected,
                     },
                     code,
                     bytes: bytes.into(),
@@ -560,6 +562,8 @@ impl Driver {
 
     /// Ends a session after the peer has taken what is queued for it, or a second.
     fn disconnect(&mut self, peer: PeerId) -> Result<(), CommandError> {
+        let key = self.sessions.get(&peer).map(|session| session.key);
+        self.host_dials.sever(&peer, key);
         let outboxes = Arc::clone(&self.shared.outboxes);
         if !outboxes.finish(&peer) {
             return self.command(Input::Command(Command::Disconnect(peer)));
@@ -678,6 +682,7 @@ fn node_config(
         election_timeout_min: config.election_timeout_min,
         election_timeout_max: config.election_timeout_max,
         max_connections: config.max_connections,
+        max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
         reconnect: Reconnect {
             initial: config.reconnect_initial,

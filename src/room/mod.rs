@@ -28,6 +28,7 @@ use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
+use crate::core::wire::HostMode;
 use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
@@ -268,6 +269,9 @@ impl Room {
             Some(Ok(())) => Ok(()),
             Some(Err(CommandError::Election(error))) => Err(match error {
                 ElectionError::UnknownTarget(id) => SetLeaderError::PeerNotFound { id },
+                ElectionError::IneligibleTarget(_) if self.has_fixed_host() => {
+                    SetLeaderError::FixedHost
+                }
                 ElectionError::IneligibleTarget(id) => SetLeaderError::Rejected {
                     id,
                     reason: "it is an observer",
@@ -287,6 +291,10 @@ impl Room {
             }),
             None => Err(SetLeaderError::NotInitialized),
         }
+    }
+
+    fn has_fixed_host(&self) -> bool {
+        self.shared.config.host_mode != HostMode::Off
     }
 
     /// Allows or forbids campaigns of this node.
@@ -384,9 +392,7 @@ impl Room {
         self.shared
             .dispatch
             .try_push_message(incoming)
-            .map_err(|_| SendError::QueueFull {
-                peers: vec![self.shared.peer_id.clone()],
-            })
+            .map_err(|_| SendError::OwnQueueFull)
     }
 
     /// Hands a command to the network thread and waits for its answer, which takes no network. `None` when

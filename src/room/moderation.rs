@@ -151,6 +151,9 @@ impl Room {
             | CommandError::Election(ElectionError::UnknownTarget(id)) => {
                 TransferError::PeerNotFound { id }
             }
+            CommandError::Election(ElectionError::IneligibleTarget(_)) if self.has_fixed_host() => {
+                TransferError::FixedHost
+            }
             CommandError::Election(ElectionError::IneligibleTarget(id)) => {
                 TransferError::Rejected {
                     id,

@@ -4,11 +4,11 @@ use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use meta_mystia_network::config::Config;
-use meta_mystia_network::core::wire::{Authority, HostMode};
+use meta_mystia_network::core::wire::{Authority, HostMode, Strategy};
 use meta_mystia_network::dispatch::{EndReason, Event, LeftReason, Notice};
 use meta_mystia_network::error::{Code, Coded};
 
-use crate::harness::{Member, PATIENCE, Told, eventually, id, quick, settled};
+use crate::harness::{Member, PATIENCE, Told, eventually, id, message, quick, settled};
 
 /// Everything that the host of a member is told from now on.
 struct Events(mpsc::Receiver<Event>);
@@ -229,6 +229,50 @@ fn a_room_with_a_fixed_host_has_one_and_ends_with_it() {
     host.room.close();
     for events in told {
         assert_eq!(events.room_ended(), (EndReason::HostLeft, 0, Vec::new()));
+    }
+}
+
+#[test]
+fn a_fixed_host_leads_as_soon_as_its_room_is_open() {
+    for strategy in [
+        Strategy::Raft,
+        Strategy::Gossip {
+            strict_lowest: true,
+        },
+    ] {
+        let config = |host_mode| Config {
+            strategy,
+            auto_election_enabled: false,
+            max_peers: 1,
+            ..with_mode(host_mode)
+        };
+        let host = Member::open_with("h", "at once", config(HostMode::Host));
+        assert!(host.room.snapshot().is_leader);
+        assert_eq!(host.leader().as_deref(), Some("h"));
+        let sent = host.room.send_from_leader(message(b"nobody hears it"));
+        assert_eq!(sent, Ok(()));
+        let refused = host.room.kick(&id("x"), 0, b"").expect_err("not there");
+        assert_eq!(refused.code(), Code::PeerNotFound);
+        // To itself, also before it listens.
+        let deaf = Member::open_deaf("d", "at once", config(HostMode::Host));
+        assert_eq!(deaf.room.send_to_leader(message(b"hello")), Ok(()));
+        deaf.room.set_max_peers(9).expect("it leads");
+        deaf.listen();
+        deaf.wait_for(&Told::Message("d".into(), b"hello".to_vec()));
+        let [guest, late] =
+            ["g", "l"].map(|name| Member::open_with(name, "at once", config(HostMode::Guest)));
+        assert_eq!(dial(&guest, &host), 0);
+        assert_eq!(settled(&[&host, &guest]), "h");
+        // The option's limit.
+        let full = Code::MaxConnectionsReached.value();
+        assert_eq!(dial(&late, &host), full);
+        for member in [&host, &guest] {
+            let told = member.told().into_iter();
+            let leaders: Vec<_> = told
+                .filter(|told| matches!(told, Told::Leader(_)))
+                .collect();
+            assert_eq!(leaders, [Told::Leader("h".into())]);
+        }
     }
 }
 

@@ -270,5 +270,86 @@ def auto_reconnect_off_makes_a_loss_final():
     side_by_side(before_the_loss, during_the_retries, after_the_last_retry)
 
 
+OFF, HOST, GUEST = 0, 1, 2
+HOST_LEFT, HOST_LOST, HOST_DISCONNECTED = 1, 2, 3
+
+
+def fixed_host(room, peer, **options):
+    """The fixed host of a room, which does not campaign by itself; what only a leader may do, it may at once."""
+    host = room.puppet(peer, config={"auto_election_enabled": 0}, options={"host_mode": HOST, **options})
+    assert host.call("IsLeader") == 1 and host.call("GetCurrentLeader") == peer
+    host.ok("SetMaxPeers", 8)
+    host.ok("SendFromLeader", "nobody is here yet", TEXT, 0)
+    return host
+
+
+def hosted(room, *peers):
+    """A fixed host and its guests, linked to each other."""
+    host, *guests = members = [
+        fixed_host(room, peer) if peer == peers[0] else room.puppet(peer, options={"host_mode": GUEST}) for peer in peers
+    ]
+    for guest in guests:
+        guest.dial(host)
+    room.meshed(*members)
+    room.agreed(*members)
+    return members
+
+
+def a_fixed_host_that_is_killed_and_started_anew_leads_on():
+    """No guest is told of another leader: at once, when nobody missed the old process yet, and when it is waited for."""
+    with Room() as room:
+        host, ann, bob = hosted(room, "max", "ann", "bob")
+        for guest, missed in [(ann, False), (bob, True), (ann, True)]:
+            host.kill()
+            if missed:
+                room.wait("the loss", lambda: ann.leader == bob.leader == "")
+            before = [len(ann.leaders()), len(bob.leaders())]
+            host = fixed_host(room, "max")
+            host.dial(guest)
+            room.meshed(host, ann, bob)
+            room.agreed(host, ann, bob)
+            assert host.leaders() == ["max"], host.leaders()
+            if missed:
+                assert [ann.leaders()[before[0] :], bob.leaders()[before[1] :]] == [["max"]] * 2
+        for guest in (ann, bob):
+            told = guest.leaders()
+            assert told == ["max"] + ["", "max"] * 3, told
+            terms = [term for who, _, term, _, _ in guest.told("Leader") if who]
+            assert terms == sorted(terms), terms
+            assert not guest.told("Ended")
+        host.ok("SendFromLeader", "still here", TEXT, 0)
+        for guest in (ann, bob):
+            room.wait("a message", lambda: ("max", "still here") in guest.received())
+
+
+def a_guest_is_told_how_its_room_ended():
+    def by_farewell():
+        with Room() as room:
+            host, ann = hosted(room, "max", "ann")
+            host.leave()
+            room.wait("the end", lambda: ann.told("Ended") == [[HOST_LEFT]])
+
+    def by_disconnect_peer():
+        with Room() as room:
+            host, ann, bob, cid = hosted(room, "max", "ann", "bob", "cid")
+            host.ok("DisconnectPeer", "ann")
+            bob.ok("DisconnectPeer", "max")
+            for guest in (ann, bob):
+                room.wait("the end", lambda: guest.told("Ended") == [[HOST_DISCONNECTED]])
+            assert not cid.told("Ended") and cid.leader == "max"
+
+    def by_loss():
+        with Room() as room:
+            host = fixed_host(room, "max")
+            ann = room.puppet("ann", options={"host_mode": GUEST, "member_hold_ms": 2500})
+            ann.dial(host)
+            room.agreed(host, ann)
+            host.kill()
+            room.wait("the end", lambda: ann.told("Ended") == [[HOST_LOST]])
+            assert ann.leaders() == ["max", ""]
+
+    side_by_side(by_farewell, by_disconnect_peer, by_loss)
+
+
 if __name__ == "__main__":
     main(globals(), sys.argv[1:])

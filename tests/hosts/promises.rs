@@ -68,6 +68,8 @@ stories! { "life.py":
     a_killed_process_enters_again_under_its_id
     who_was_disconnected_stays_away_until_somebody_dials
     auto_reconnect_off_makes_a_loss_final
+    a_fixed_host_that_is_killed_and_started_anew_leads_on
+    a_guest_is_told_how_its_room_ended
 }
 
 stories! { "stability.py":

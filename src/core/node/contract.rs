@@ -28,6 +28,8 @@ pub struct NodeConfig {
     pub election_timeout_max: Duration,
     /// Other members, at most.
     pub max_connections: usize,
+    /// The room's limit where this node decides who enters and nobody has set one ([`Command::SetMaxPeers`]); 0 is none.
+    pub max_peers: u32,
     /// Whether a lost peer keeps its place and is dialled again; else it has left at once.
     pub auto_reconnect: bool,
     /// How a lost peer is dialled again.
@@ -337,8 +339,12 @@ pub enum Event {
 pub enum EndReason {
     /// The leader removed this node.
     Kicked,
-    /// The fixed host has left.
+    /// The fixed host said farewell.
     HostLeft,
+    /// The fixed host was lost and is not waited for any more, or broke the protocol.
+    HostLost,
+    /// The fixed host disconnected this node, or this node's application the host.
+    Disconnected,
 }
 
 /// Why a session is over.
@@ -444,6 +450,7 @@ impl NodeConfig {
             election_timeout_min: ms(1500),
             election_timeout_max: ms(3000),
             max_connections: 64,
+            max_peers: 0,
             auto_reconnect: true,
             reconnect: Reconnect::default(),
             member_hold: ms(60_000),

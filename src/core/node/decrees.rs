@@ -7,9 +7,15 @@ use crate::core::wire::{Authority, Decrees, MAX_KICKED, MAX_REASON_BYTES};
 const MAX_JUMP: u64 = 1 << 20;
 
 impl Node {
-    /// Most other members, as the leader set it; 0 is no limit.
+    /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
+    /// is no limit.
     pub fn max_peers(&self) -> u32 {
-        self.decrees.max_peers
+        let was_set = self.decrees.version != Decrees::default().version;
+        if was_set {
+            self.decrees.max_peers
+        } else {
+            self.config.max_peers
+        }
     }
 
     pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
@@ -215,6 +221,8 @@ impl Node {
         let (end, reason) = match why {
             EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
             EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
+            EndReason::HostLost => (LinkEnd::Closed, LeftReason::Lost),
+            EndReason::Disconnected => (LinkEnd::Closed, LeftReason::Disconnected),
         };
         let mut peers = self.membership.ids();
         peers.extend(self.absent.keys().cloned());

@@ -227,7 +227,7 @@ impl Node {
         if eligible && self.no_vote_is_left_for(peer) {
             return true;
         }
-        let max_peers = usize::try_from(self.decrees.max_peers).unwrap_or(usize::MAX);
+        let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
         linked >= self.config.max_connections
             || (max_peers > 0 && linked + granted + lost >= max_peers)
     }

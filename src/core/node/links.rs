@@ -219,8 +219,17 @@ impl Node {
         if was_linked {
             self.elect_without(now, peer, incarnation, gone);
         }
-        if is_host && why != LeftReason::Replaced {
-            self.end_room(now, EndReason::HostLeft, 0, Vec::new());
+        // Without its host the room is over. One that was started anew goes on with it.
+        let end = match why {
+            LeftReason::Replaced => None,
+            LeftReason::Left | LeftReason::Kicked => Some(EndReason::HostLeft),
+            LeftReason::Disconnected => Some(EndReason::Disconnected),
+            LeftReason::Lost | LeftReason::GaveUp | LeftReason::Violation => {
+                Some(EndReason::HostLost)
+            }
+        };
+        if let Some(end) = end.filter(|_| is_host) {
+            self.end_room(now, end, 0, Vec::new());
         }
     }
 

@@ -361,6 +361,8 @@ fn told(event: &Event) -> What {
             why: match why {
                 EndReason::Kicked => "kicked",
                 EndReason::HostLeft => "host_left",
+                EndReason::HostLost => "host_lost",
+                EndReason::Disconnected => "disconnected",
             }
             .into(),
         },

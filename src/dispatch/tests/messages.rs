@@ -34,7 +34,6 @@ fn messages_wait_for_the_first_handler() {
     let dispatch = started(wide());
     let (sender, seen) = channel();
     runtime().block_on(async {
-        assert!(dispatch.try_push_message(message(1, 4)).is_err());
         dispatch.register_receive(None);
         let push = dispatch.push_message(message(1, 4));
         let register = async {
@@ -45,6 +44,56 @@ fn messages_wait_for_the_first_handler() {
     });
     assert_eq!(next(&seen), "message 1");
     assert_eq!(dispatch.discarded_messages(), 0);
+}
+
+/// What a host says to itself before it has a handler.
+#[test]
+fn own_messages_wait_for_the_first_handler_within_the_queue_s_bounds() {
+    for events in [false, true] {
+        let dispatch = started(limits(3, 100, FOREVER));
+        dispatch.push(led_by("me"));
+        for n in 0..3 {
+            dispatch.try_push_message(message(n, 4)).expect("room");
+        }
+        assert_eq!(dispatch.queued_messages(), (3, 12));
+        assert!(dispatch.try_push_message(message(3, 4)).is_err(), "full");
+        let (sender, seen) = channel();
+        if events {
+            dispatch.register_event_handler(Some(Arc::new(move |notice: &Notice| {
+                if let Notice::Message(message) = notice {
+                    let _ = sender.send(format!("message {}", number(message)));
+                }
+            })));
+        } else {
+            dispatch.register_receive(Some(receive(&sender, "")));
+        }
+        for n in 0..3 {
+            assert_eq!(next(&seen), format!("message {n}"));
+        }
+        assert_eq!(dispatch.discarded_messages(), 0);
+    }
+    // In bytes, too; an empty queue takes one of any size.
+    let dispatch = started(limits(10, 100, FOREVER));
+    dispatch.try_push_message(message(0, 1000)).expect("room");
+    assert!(dispatch.try_push_message(message(1, 4)).is_err());
+    dispatch.stop();
+    assert_eq!(dispatch.queued_messages(), (0, 0));
+}
+
+/// Waits for 50 ms of real time: the hold.
+#[test]
+fn own_messages_that_waited_for_the_whole_hold_are_discarded_and_counted() {
+    let hold = Duration::from_millis(50);
+    let dispatch = started(limits(10, 100, hold));
+    dispatch.try_push_message(message(1, 4)).expect("room");
+    // This one waits for the same hold.
+    runtime().block_on(dispatch.push_message(message(2, 4)));
+    assert_eq!(dispatch.discarded_messages(), 2);
+    assert_eq!(dispatch.queued_messages(), (0, 0));
+    let (sender, seen) = channel();
+    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.try_push_message(message(3, 4)).expect("room");
+    assert_eq!(next(&seen), "message 3");
 }
 
 /// Waits for 50 ms of real time: the hold.

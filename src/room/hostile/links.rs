@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::cut::{cut, heal};
 use super::*;
 use crate::dispatch::{EndReason, Event, Notice};
+use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 
 /// Sends `count` numbered messages from one host to the other as soon as they are linked.
 async fn send_numbered(from: &Host, to: &Host, count: u32) {
@@ -243,6 +244,75 @@ async fn whom_a_host_disconnects_stays_away_until_one_of_both_connects() {
     a.send("b", b"again").await;
     b.wait_for(Told::Message("a".into(), b"again".to_vec()), 1)
         .await;
+}
+
+/// Takes the next dial of somebody else, as a member that answers slowly does. `None`: the dialler gave it up.
+async fn take_dial(puppet: &Attacker) -> Option<Hello> {
+    let connection = puppet.process.accept().await.ok()?;
+    let (mut send, mut recv) = accept_pake(&connection, &puppet.proof).await.ok()?;
+    let hello = read_hello(&mut recv).await.ok()?;
+    let ack = HelloAck {
+        code: 0,
+        kicked: false,
+        reason: 0,
+        bytes: Vec::new(),
+        hello: Hello {
+            generation: hello.generation,
+            ..puppet.hello()
+        },
+    };
+    write_hello_ack(&mut send, &ack).await.ok()?;
+    let mut buffer = BytesMut::new();
+    put_value(&mut buffer, &ControlFrame::Ready).expect("encodes");
+    send.write_all(&buffer).await.ok()?;
+    read_frame(&mut recv, 8).await.ok()?;
+    // It stays linked for as long as the other end wants.
+    connection.closed().await;
+    Some(hello)
+}
+
+#[tokio::test]
+async fn a_dial_that_began_before_disconnect_peer_does_not_lift_it() {
+    for linked_meanwhile in [true, false] {
+        let host = Host::open("h", "severed");
+        let puppet = Attacker::new("p", "severed");
+        // The puppet does not answer yet: the dial goes on.
+        host.connect_to(puppet.process.address());
+        if linked_meanwhile {
+            let _member = puppet.join(&host).await;
+            host.room.disconnect(&id("p")).expect("open");
+            host.wait_for(left("p"), 1).await;
+        } else {
+            host.room.disconnect(&id("p")).expect("open");
+        }
+        let joins = host.times(&joined("p"));
+        let result = host.wait("a connection result", |told| {
+            told.iter().find_map(|told| match told {
+                Told::Connection(success, code) => Some((*success, *code)),
+                _ => None,
+            })
+        });
+        let answer = async {
+            take_dial(&puppet).await;
+            std::future::pending().await
+        };
+        let result = tokio::select! {
+            result = result => result,
+            result = answer => result,
+        };
+        assert_eq!(result, (false, -18), "linked meanwhile: {linked_meanwhile}");
+        assert_eq!(host.times(&joined("p")), joins);
+        assert!(!host.has("p"));
+        // A later dial lifts it.
+        host.connect_to(puppet.process.address());
+        let back = host.wait_for(joined("p"), joins + 1);
+        tokio::select! {
+            () = back => {}
+            taken = take_dial(&puppet) => panic!("the dial was given up: {taken:?}"),
+        }
+        host.wait_for(Told::Connection(true, 0), 1).await;
+        assert_eq!(host.times(&Told::Connection(false, -18)), 1);
+    }
 }
 
 #[tokio::test]

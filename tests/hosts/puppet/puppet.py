@@ -64,6 +64,7 @@ FUNCTIONS = {
     "IsAutoReconnectEnabled": (FLAG, ()),
     "EnableLogging": (INT, (FLAG,)),
     "KickPeer": (INT, (TEXT, INT, BYTES)),
+    "SetMaxPeers": (INT, (UINT,)),
     "TransferLeadership": (INT, (TEXT,)),
     "YieldLeadership": (INT, ()),
     "SetElectionPriority": (INT, (INT,)),
@@ -124,7 +125,7 @@ class Config(ctypes.Structure):
 
 
 class Options(ctypes.Structure):
-    """NetworkOptions of version 4 of the ABI."""
+    """NetworkOptions of version 5 of the ABI."""
 
     _fields_ = [
         ("struct_size", ctypes.c_uint32),
@@ -151,6 +152,8 @@ class Options(ctypes.Structure):
         ("quorum_voters", ctypes.c_uint32),
         ("strategy_flags", ctypes.c_uint32),
         ("reserved", ctypes.c_uint32),
+        ("max_peers", ctypes.c_uint32),
+        ("reserved2", ctypes.c_uint32),
     ]
 
 
@@ -173,7 +176,7 @@ class Event(ctypes.Structure):
     ]
 
 
-EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 8, 13
+EVENT_ROOM_ENDED, EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 7, 8, 13
 EVENT_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
 
 
@@ -320,8 +323,8 @@ class Puppet:
 
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
-        leader as the event Leader: who, who before, term, epoch, reason; and each result of a dial as the event Result: code, what
-        came with it."""
+        leader as the event Leader: who, who before, term, epoch, reason; each result of a dial as the event Result: code, what
+        came with it; and the end of the room as the event Ended: reason."""
         if options is not None:
             said = self.open_with(peer, session, config, options)
         elif config is None:
@@ -360,6 +363,8 @@ class Puppet:
         if event.kind == EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
+        elif event.kind == EVENT_ROOM_ENDED:
+            self.event("Ended", event.reason)
         elif event.kind == EVENT_CONNECTION_RESULT:
             why = ctypes.string_at(event.data, event.length) if event.length else b""
             self.event("Result", event.code, why.decode())

@@ -459,7 +459,7 @@ impl World {
             generation: 0,
             losses: 0,
             by_hand,
-            policy: self.policy(),
+            policy: self.policy(slot),
             listen_port: place.address.port(),
             max_message_size: 262_144,
             eligible: process.eligible,
@@ -584,7 +584,7 @@ impl World {
             addresses: vec![self.slots[other].address],
             eligible: hello.eligible,
             priority: hello.priority,
-            is_host: false,
+            is_host: self.settings.host == Some(other),
             ours,
             theirs,
         };

@@ -25,7 +25,7 @@ use meta_mystia_network::core::node::{
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{
-    Authority, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
+    Authority, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
 };
 
 use crate::checks::{Checker, Seen, Violation};
@@ -172,6 +172,8 @@ pub struct Settings {
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
+    /// The place of the room's fixed host, if it has one. It does not campaign by itself.
+    pub host: Option<usize>,
 }
 
 impl Default for Settings {
@@ -192,6 +194,7 @@ impl Default for Settings {
             guards: Guards::ALL,
             strategy: Strategy::Raft,
             windows: Windows::default(),
+            host: None,
         }
     }
 }
@@ -416,6 +419,10 @@ impl World {
         if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
             recorder.start(slot, self.now, &process.node);
         }
+        if self.settings.host == Some(slot) {
+            // What it does and says at its start, before anything happens.
+            let _ = self.feed(slot, Input::HostDialing(false));
+        }
         self.schedule_wake(slot);
     }
 
@@ -445,26 +452,33 @@ impl World {
             election_timeout_min: self.settings.election_timeout_min,
             election_timeout_max: self.settings.election_timeout_max,
             max_connections: 127,
+            max_peers: 0,
             auto_reconnect: true,
             reconnect: Reconnect::default(),
             member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
             ask_host: false,
-            auto_election: true,
+            auto_election: self.settings.host.is_none(),
             windows: self.settings.windows,
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
             saved: self.slots[slot].saved.clone(),
             guards: self.settings.guards,
-            policy: self.policy(),
+            policy: self.policy(slot),
             key,
             addresses: vec![self.slots[slot].address],
         }
     }
 
-    pub fn policy(&self) -> RoomPolicy {
+    /// The rules by which the processes of a place play.
+    pub fn policy(&self, slot: usize) -> RoomPolicy {
         RoomPolicy {
+            host_mode: match self.settings.host {
+                None => HostMode::Off,
+                Some(host) if host == slot => HostMode::Host,
+                Some(_) => HostMode::Guest,
+            },
             quorum: self.settings.quorum,
             merge: self.settings.merge,
             authority: self.settings.authority,

@@ -229,6 +229,15 @@ impl<Id: Ord + Clone> Machine<Id> {
         }
     }
 
+    /// Leads from now on, without an election: for the one peer of a membership that may lead at all.
+    pub fn lead(&mut self, now: Time) {
+        if self.leads || !self.eligible || self.is_stopped() {
+            return;
+        }
+        self.gain();
+        self.carry_on(now);
+    }
+
     /// When to call [`Machine::tick`] next.
     pub fn next_deadline(&self) -> Option<Time> {
         let phase = match self.phase {
@@ -361,12 +370,16 @@ impl<Id: Ord + Clone> Machine<Id> {
     /// The collection of proposals is over: by its time, or because somebody leads.
     fn decide(&mut self, now: Time) {
         if !self.leader_exists && self.may_propose() && !self.outbid {
-            self.leader_exists = true;
-            self.leads = true;
-            self.answers = MAX_ANSWERS;
-            self.acts.push_back(Act::Gained);
+            self.gain();
         }
         self.carry_on(now);
+    }
+
+    fn gain(&mut self) {
+        self.leader_exists = true;
+        self.leads = true;
+        self.answers = MAX_ANSWERS;
+        self.acts.push_back(Act::Gained);
     }
 
     /// The second half of a turn: leads, or begins a follower's window.

@@ -235,6 +235,11 @@ impl<Id: Ord + Clone> Peer<Id> {
         }
     }
 
+    /// Leads from now on, without an election: for the one peer of a membership that may lead at all.
+    pub fn lead(&mut self, now: Time) {
+        self.machine.lead(now);
+    }
+
     /// Stops leading and stays away from it until another peer leads, or for the yield duration. Does nothing
     /// in a peer that does not lead.
     pub fn yield_leadership(&mut self, now: Time) {

@@ -31,6 +31,8 @@ pub struct GossipConfig {
     pub auto_election: bool,
     /// Whether this node may lead.
     pub eligible: bool,
+    /// Whether it is the room's fixed host, which leads from its start on.
+    pub is_host: bool,
 }
 
 /// See the text of [`gossip`](super).
@@ -57,14 +59,19 @@ impl Gossip {
         let mut peer = Peer::new(me.clone(), incarnation, config.settings, now, &nobody);
         peer.enable(config.auto_election);
         peer.set_eligible(config.eligible);
-        Self {
+        let mut gossip = Self {
             me,
             peer,
             record: Record::default(),
             reason: LeaderReason::None,
             proposed: BTreeSet::new(),
             outputs: VecDeque::new(),
+        };
+        if config.is_host && config.eligible {
+            gossip.peer.lead(now);
+            gossip.settle(&nobody, LeaderReason::Elected);
         }
+        gossip
     }
 
     /// The election itself, for questions.

@@ -9,7 +9,7 @@ use crate::core::election::record::Record;
 use crate::core::election::rules::Role;
 use crate::core::id::PeerId;
 use crate::core::time::Time;
-use crate::core::wire::{Authority, ElectionMessage};
+use crate::core::wire::{Authority, ElectionMessage, HostMode};
 
 /// The host sets the leader (C4).
 impl Raft {
@@ -20,6 +20,9 @@ impl Raft {
         target: &PeerId,
     ) -> Result<(), ElectionError> {
         self.check_target(view, target)?;
+        if self.is_fixed() {
+            return Ok(()); // that one leads, or will when it is back
+        }
         if self.config.authority == Authority::LeaderOnly && self.rules.role() != Role::Leader {
             return Err(ElectionError::NotLeader);
         }
@@ -32,6 +35,11 @@ impl Raft {
         }
         self.assign(now, view, target, 0);
         Ok(())
+    }
+
+    /// Whether the room has a fixed host: nobody names another leader.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.config.host_mode != HostMode::Off
     }
 
     /// Whether `target` is here and may lead.
@@ -127,7 +135,7 @@ impl Raft {
         let led = self.rules.record().leader.as_ref() == Some(from);
         let allowed =
             self.config.authority == Authority::Anyone || led || self.leader() == Some(from);
-        if allowed {
+        if allowed && !self.is_fixed() {
             self.go_by_assignment(now, view, record);
         }
         let answer = ElectionMessage::LeaderAssignAck {

@@ -21,6 +21,10 @@ impl Raft {
         theirs: &Side,
     ) {
         let leads = self.rules.role() == Role::Leader;
+        if leads && self.is_host() {
+            self.stay_above(now, view, &theirs.record);
+            return;
+        }
         let their_live = match self.weigh_live(now, theirs.live.clone()) {
             Word::Alive(live) => Some(live),
             Word::Dead | Word::None => None,
@@ -69,6 +73,13 @@ impl Raft {
                     self.challenged(now, view, theirs, true);
                 }
             }
+        }
+    }
+
+    /// A fixed host goes above whatever its guests know: the record of an earlier life of it, mostly.
+    pub(super) fn stay_above(&mut self, now: Time, view: &View, record: &Record) {
+        if *record > *self.rules.record() {
+            self.reterm(now, view, &record.stamp.clone());
         }
     }
 

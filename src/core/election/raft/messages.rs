@@ -571,6 +571,10 @@ impl Raft {
             // each finds itself the heavier one and they depose each other for ever.
             reign.acks.remove(from);
         }
+        if self.is_host() {
+            self.stay_above(now, view, record);
+            return;
+        }
         let word = self.weigh_live(now, live);
         let Some(reign) = &self.reign else {
             // A candidate goes by what it is told.

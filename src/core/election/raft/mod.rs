@@ -27,7 +27,7 @@ mod transfer;
 
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{Authority, MergePolicy, Pulse, QuorumPolicy, Side};
+use crate::core::wire::{Authority, HostMode, MergePolicy, Pulse, QuorumPolicy, Side};
 use campaign::mean_rtt;
 use durable::Disk;
 use quorum::Window;
@@ -86,6 +86,8 @@ pub struct RaftConfig {
     pub merge: MergePolicy,
     /// Who may call `SetLeader`.
     pub authority: Authority,
+    /// Whether one fixed member leads, and which: it does from its start on, and gives way to nobody.
+    pub host_mode: HostMode,
     /// What happens when an assigned leader is lost.
     pub recovery: Recovery,
     /// Whether this node campaigns by itself.
@@ -307,7 +309,18 @@ impl Raft {
             config,
         };
         raft.arm_election(now, &View::default());
+        if raft.is_host() {
+            // The only voter there will ever be.
+            raft.begin_input(now);
+            raft.campaign(now, &View::default(), None);
+            raft.note_leader(now);
+        }
         raft
+    }
+
+    /// Whether this node is the room's fixed host.
+    fn is_host(&self) -> bool {
+        self.config.host_mode == HostMode::Host && self.config.eligible
     }
 
     /// The record under which this node leads, on disk or not; for checks.
@@ -448,7 +461,7 @@ impl Election for Raft {
     ) -> Result<(), ElectionError> {
         self.check_stamp(&record.stamp)?;
         let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
-        if names_me && self.config.authority == Authority::Anyone {
+        if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
             self.begin_input(now);
             self.go_by_assignment(now, view, record);
             self.note_leader(now);

@@ -197,6 +197,40 @@ fn where_members_may_not_name_leaders_they_may_not_decree_either() {
 }
 
 #[test]
+fn the_leaders_own_limit_counts_until_one_is_set() {
+    let mut net = Net::new();
+    net.config.max_peers = 1;
+    net.start("a");
+    net.wait("a leads", |net| net.leads("a"));
+    // What a newcomer has set for itself limits nobody's room, though it led alone.
+    net.config.max_peers = 9;
+    net.start("b");
+    net.wait("b leads alone", |net| net.leads("b"));
+    net.enter("b", "a");
+    net.wait("a leads both", |net| net.is_settled() && net.leads("a"));
+    for contact in ["a", "b"] {
+        let ticket = net.ask("c", contact);
+        assert_eq!(
+            net.verdict_after(ms(50), contact, ticket),
+            Some(Verdict::Full),
+            "{contact}"
+        );
+    }
+    // None at all is a limit, too.
+    net.order("a", Command::SetMaxPeers(0));
+    net.start("c");
+    net.enter("c", "b");
+    net.wait("a mesh", Net::is_settled);
+    // Another leader goes by what was set, and not by its own.
+    net.order("a", Command::SetMaxPeers(2));
+    net.order("a", Command::SetLeader(id("b")));
+    net.wait("b leads", |net| net.is_settled() && net.leads("b"));
+    net.run(ms(100));
+    let ticket = net.ask("d", "b");
+    assert_eq!(net.verdict_after(ms(50), "b", ticket), Some(Verdict::Full));
+}
+
+#[test]
 fn of_two_limits_the_newer_holds_in_whatever_order_they_come() {
     let stamp = |term| Stamp {
         term,

@@ -357,8 +357,10 @@ fn other_windows_hold_from_the_next_one_on() {
 fn f18_a_fixed_host_leads_and_does_not_yield() {
     let mut net = gossiping(false);
     net.config.policy.host_mode = HostMode::Host;
+    net.config.auto_election = false;
     net.start("z");
-    net.wait("it leads", |net| net.leads("z"));
+    assert!(net.leads("z") && net.node("z").leader_stamp().is_some());
+    net.order("z", Command::SetMaxPeers(7));
     net.config.policy.host_mode = HostMode::Guest;
     net.start("a");
     net.enter("a", "z");
@@ -368,6 +370,17 @@ fn f18_a_fixed_host_leads_and_does_not_yield() {
         net.try_order("z", Command::YieldLeadership),
         Err(CommandError::FixedHost)
     );
+    let leaders = |net: &Net, name| {
+        let events = net.events(name).into_iter();
+        let leaders = events.filter_map(|event| match event {
+            Event::LeaderChanged { leader, .. } => Some(leader),
+            _ => None,
+        });
+        leaders.collect::<Vec<_>>()
+    };
+    for name in ["z", "a"] {
+        assert_eq!(leaders(&net, name), [Some(id("z"))]);
+    }
 }
 
 #[test]

@@ -197,6 +197,7 @@ impl Net {
             said: Vec::new(),
         };
         self.places.insert(id(name), place);
+        self.drain(&id(name));
     }
 
     /// The process is gone; `told` its peers' transports or not.
@@ -452,11 +453,18 @@ impl Net {
             return Ok(());
         };
         let result = place.node.handle(now, input);
+        self.drain(name);
+        result
+    }
+
+    fn drain(&mut self, name: &PeerId) {
+        let Some(place) = self.places.get_mut(name) else {
+            return;
+        };
         let outputs: Vec<_> = std::iter::from_fn(|| place.node.poll_output()).collect();
         for output in outputs {
             self.carry_out(name, output);
         }
-        result
     }
 
     fn carry_out(&mut self, name: &PeerId, output: Output) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::election::ElectionError;
+use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy};
 
 fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
     let mut config = config.clone();
@@ -29,9 +30,9 @@ fn hosted(guests: &[&str]) -> Net {
     net
 }
 
-fn room_ended() -> Event {
+fn room_ended(why: EndReason) -> Event {
     Event::RoomEnded {
-        why: EndReason::HostLeft,
+        why,
         code: 0,
         bytes: Vec::new(),
     }
@@ -75,12 +76,12 @@ fn guests_never_campaign_and_wait_for_their_host() {
     for guest in ["a", "b"] {
         assert_eq!(net.node(guest).leader(), None);
         assert_eq!(net.node(guest).record().leader, Some(id("h")));
-        assert_eq!(net.times(guest, &room_ended()), 0);
+        assert_eq!(ends_told(&net, guest), [""; 0]);
     }
     net.run(ms(1100));
     for guest in ["a", "b"] {
         assert_eq!(net.times(guest, &left("h", LeftReason::Lost)), 1);
-        assert_eq!(net.times(guest, &room_ended()), 1);
+        assert_eq!(net.times(guest, &room_ended(EndReason::HostLost)), 1);
         assert!(net.node(guest).is_over() && net.node(guest).membership().is_empty());
     }
 }
@@ -97,7 +98,7 @@ fn a_host_that_returns_leads_on() {
     net.wait("the host is back", |net| net.is_settled() && net.leads("h"));
     net.run(ms(60_000));
     for guest in ["a", "b"] {
-        assert_eq!(net.times(guest, &room_ended()), 0);
+        assert_eq!(ends_told(&net, guest), [""; 0]);
         assert_eq!(net.times(guest, &Event::Returned(id("h"))), 1);
     }
 }
@@ -109,10 +110,264 @@ fn the_room_ends_at_once_when_the_host_says_farewell() {
     net.run(ms(50));
     for guest in ["a", "b"] {
         assert_eq!(net.times(guest, &left("h", LeftReason::Left)), 1);
-        assert_eq!(net.times(guest, &room_ended()), 1);
+        assert_eq!(net.times(guest, &room_ended(EndReason::HostLeft)), 1);
         assert_eq!(net.node(guest).leader(), None);
         assert_eq!(net.check("b", "a"), Err(AdmissionRefusal::Ended));
     }
+}
+
+/// Every leader that a host was told of, in order; "" is none.
+fn leaders_told(net: &Net, name: &str) -> Vec<String> {
+    let events = net.events(name).into_iter();
+    events
+        .filter_map(|event| match event {
+            Event::LeaderChanged { leader, .. } => {
+                Some(leader.map_or_else(String::new, |leader| leader.to_string()))
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_fixed_host_leads_from_its_start() {
+    for auto_election in [true, false] {
+        let mut net = Net::new();
+        net.config.auto_election = auto_election;
+        net.start_with("h", life(b'h', 1), with_mode(&net.config, HostMode::Host));
+        assert!(net.leads("h"));
+        assert!(net.node("h").leader_stamp().is_some());
+        net.order("h", Command::SetMaxPeers(3));
+        net.run(ms(10_000));
+        assert_eq!(leaders_told(&net, "h"), ["h"]);
+        assert_eq!(net.node("h").record().term(), 1);
+    }
+}
+
+/// Gives `guest` the record of a term that its host led in.
+fn led_in(net: &mut Net, guest: &str, term: u64) {
+    let mut record = net.node(guest).record().clone();
+    assert_eq!(record.leader, Some(id("h")));
+    record.stamp.term = term;
+    let now = net.now;
+    let node = &mut net.place_mut(guest).node;
+    assert!(node.accept_leader_message(now, &id("h"), &record));
+}
+
+#[test]
+fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
+    for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
+        for told in [true, false] {
+            let mut net = hosted(&["a", "b", "c"]);
+            led_in(&mut net, "a", 700);
+            led_in(&mut net, "b", 900);
+            for name in ["h", "a", "b", "c"] {
+                net.place_mut(name).node.config.policy.merge = merge;
+            }
+            // One of them was away the whole time and is back after the others.
+            net.unlink("h", "c", LinkEnd::Silent);
+            net.unlink("a", "c", LinkEnd::Silent);
+            net.unlink("b", "c", LinkEnd::Silent);
+            net.mute("c", true);
+            net.kill("h", told);
+            net.run(ms(200));
+            let mut host = with_mode(&net.config, HostMode::Host);
+            host.auto_election = false;
+            host.policy.merge = merge;
+            net.start_with("h", life(b'i', 9_999_999), host);
+            // It dials one of them; the other hears of it.
+            if net.has("a", "h") {
+                net.unlink("h", "a", LinkEnd::Silent);
+            }
+            let peer = id("h");
+            let why = LeftReason::Replaced;
+            let _ = net.feed(&id("a"), Input::SessionOver { peer, why });
+            net.enter("a", "h");
+            net.run(ms(2000));
+            net.mute("c", false);
+            net.wait("everybody is back", |net| net.is_settled());
+            net.run(ms(5000));
+            assert!(net.node("h").record().term() > 900);
+            assert_eq!(leaders_told(&net, "h"), ["h"], "{merge:?}, told {told}");
+            for guest in ["a", "b", "c"] {
+                assert_eq!(
+                    leaders_told(&net, guest),
+                    ["", "h"],
+                    "{guest}, {merge:?}, told {told}"
+                );
+                assert_eq!(ends_told(&net, guest), [""; 0]);
+                assert_eq!(net.node(guest).record(), net.node("h").record());
+            }
+        }
+    }
+}
+
+/// A guest that keeps to no rule names itself, or a friend, in every message that speaks of leaders.
+#[test]
+fn no_word_of_a_guest_moves_a_fixed_host() {
+    for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
+        let mut net = Net::new();
+        net.config.policy.merge = merge;
+        let host = with_mode(&net.config, HostMode::Host);
+        net.start_with("h", life(b'h', 1), host);
+        net.config = with_mode(&net.config, HostMode::Guest);
+        for guest in ["a", "x"] {
+            net.start(guest);
+            net.enter(guest, "h");
+        }
+        net.wait("a mesh", |net| net.is_settled());
+        net.run(ms(1000));
+        let claim = |term, override_seq, leader: &str| Record {
+            stamp: Stamp {
+                term,
+                epoch: crate::core::election::record::Epoch {
+                    override_seq,
+                    assigner: (override_seq > 0).then(|| id("x")),
+                },
+            },
+            leader: Some(id(leader)),
+            assigned: override_seq > 0,
+        };
+        let live = |leader: &str| LiveLeader {
+            id: id(leader),
+            incarnation: net.place("x").life.incarnation,
+            weight: 99,
+            led_ms: 1 << 40,
+            rest_ms: 60_000,
+        };
+        let side = |record: &Record, leader: &str| Side {
+            record: record.clone(),
+            live: Some(live(leader)),
+            lone: false,
+        };
+        let messages: Vec<_> = [
+            (50, 0, "x"),
+            (60, 0, "y"),
+            (70, 5, "x"),
+            (80, 6, "y"),
+            (90, 7, "h"),
+        ]
+        .into_iter()
+        .flat_map(|(term, seq, leader)| {
+            let record = claim(term, seq, leader);
+            [
+                ElectionMessage::Nack {
+                    record: record.clone(),
+                    live: Some(live(leader)),
+                },
+                ElectionMessage::Nack {
+                    record: record.clone(),
+                    live: None,
+                },
+                ElectionMessage::LeaderAssign {
+                    record: record.clone(),
+                    seq: term,
+                },
+                ElectionMessage::ForeignSide {
+                    peer: id("a"),
+                    ours: side(&claim(1, 0, "h"), "h"),
+                    theirs: side(&record, leader),
+                },
+                ElectionMessage::TimeoutNow { target: id("x") },
+                ElectionMessage::VoteRequest {
+                    round: term,
+                    candidate: id("x"),
+                    asked_by: Some(id("h")),
+                },
+            ]
+        })
+        .collect();
+        for name in ["h", "a", "x"] {
+            net.place_mut(name).events.clear();
+        }
+        for message in messages {
+            let what = format!("{message:?}");
+            net.forge("x", "h", Message::Election(message));
+            if !net.has("h", "x") {
+                break; // an offence: its word counts no more
+            }
+            net.run(DELAY * 2);
+            assert!(net.leads("h"), "{merge:?}: {what}");
+            assert!(net.node("h").leader_stamp().is_some(), "{what}");
+        }
+        net.run(ms(4000));
+        assert!(net.leads("h"));
+        assert_eq!(leaders_told(&net, "h"), [""; 0]);
+        assert_eq!(leaders_told(&net, "a"), [""; 0]);
+        assert_eq!(net.node("a").leader(), Some(&id("h")));
+    }
+}
+
+/// What ended the room for a member.
+fn ends_told(net: &Net, name: &str) -> Vec<String> {
+    let events = net.events(name).into_iter();
+    events
+        .filter_map(|event| match event {
+            Event::RoomEnded { why, .. } => Some(format!("{why:?}")),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_guest_hears_how_its_room_ended() {
+    let mut net = hosted(&["a", "b"]);
+    net.order("h", Command::Disconnect(id("a")));
+    net.run(ms(100));
+    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+    assert_eq!(net.times("a", &left("h", LeftReason::Disconnected)), 1);
+    assert_eq!(net.times("h", &left("a", LeftReason::Disconnected)), 1);
+    assert_eq!(ends_told(&net, "b"), [""; 0]);
+    assert_eq!(net.node("b").leader(), Some(&id("h")));
+
+    // The guest's own wish.
+    let mut net = hosted(&["a", "b"]);
+    net.order("a", Command::Disconnect(id("h")));
+    net.run(ms(100));
+    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+    assert_eq!(net.times("h", &left("a", LeftReason::Disconnected)), 1);
+    assert_eq!(ends_told(&net, "b"), [""; 0]);
+
+    let mut net = hosted(&["a", "b"]);
+    net.order("h", Command::Leave);
+    net.run(ms(100));
+    for guest in ["a", "b"] {
+        assert_eq!(ends_told(&net, guest), ["HostLeft"]);
+    }
+
+    let kick = Command::Kick {
+        peer: id("a"),
+        code: 4,
+        bytes: b"out".to_vec(),
+    };
+    let mut net = hosted(&["a", "b"]);
+    net.order("h", kick);
+    net.run(ms(100));
+    assert_eq!(ends_told(&net, "a"), ["Kicked"]);
+    assert_eq!(ends_told(&net, "b"), [""; 0]);
+
+    // Lost for good: after the hold, or at once where nobody is waited for.
+    for auto_reconnect in [true, false] {
+        let mut net = hosted(&["a", "b"]);
+        net.dials_work = false;
+        for guest in ["a", "b"] {
+            net.order(guest, Command::SetAutoReconnect(auto_reconnect));
+        }
+        net.kill("h", true);
+        net.run(if auto_reconnect { ms(60_200) } else { ms(200) });
+        for guest in ["a", "b"] {
+            assert_eq!(ends_told(&net, guest), ["HostLost"]);
+            assert_eq!(net.times(guest, &left("h", LeftReason::Lost)), 1);
+        }
+    }
+
+    // A guest that gives up waiting.
+    let mut net = hosted(&["a", "b"]);
+    net.dials_work = false;
+    net.kill("h", true);
+    net.run(ms(2000));
+    net.order("a", Command::SetAutoReconnect(false));
+    assert_eq!(ends_told(&net, "a"), ["HostLost"]);
 }
 
 #[test]

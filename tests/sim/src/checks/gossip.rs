@@ -22,6 +22,8 @@ pub struct GossipSeen<'a> {
     pub may_lead: bool,
     /// Whether it may propose itself.
     pub may_propose: bool,
+    /// Whether it is the room's fixed host, which needs no election.
+    pub is_host: bool,
     /// Whether the leader that is shown said last that it may lead.
     pub leader_may_lead: bool,
     /// Whether the node is out of its room, or on its way.
@@ -113,7 +115,7 @@ impl Life {
         })
     }
 
-    /// Only time makes a leader, at the end of an election; only a lower one, or its host, ends its leadership.
+    /// Only time makes a leader, at the end of an election, unless it is a fixed host that starts; only a lower one, or its host, ends its leadership.
     fn leads_by_election(&self, cause: &Cause, seen: &GossipSeen<'_>) -> Checked {
         let id = &self.id;
         ensure(
@@ -123,7 +125,8 @@ impl Life {
         )?;
         let gained = seen.leads && !self.gossip.leads;
         let elected = *cause == Cause::Tick && self.gossip.electing;
-        ensure(!gained || elected, "elected", || {
+        let starts = seen.is_host && self.gossip.sequence == 0;
+        ensure(!gained || elected || starts, "elected", || {
             format!("{id} leads after {cause:?}, and no election was over")
         })?;
         let ends = match cause {

@@ -7,6 +7,7 @@ mod found;
 mod gossip;
 mod guards;
 mod guards_explored;
+mod hosted;
 mod laboratory;
 mod rooms;
 mod rows;

@@ -38,6 +38,7 @@ impl World {
             electing: machine.is_electing(),
             may_lead: process.eligible,
             may_propose: process.auto,
+            is_host: self.settings.host == Some(slot),
             leader_may_lead: leader.and_then(|leader| process.may_lead.get(leader)) == Some(&true),
             over: node.is_over() || machine.is_stopped(),
             remembered: gossip.peer().remembered(),

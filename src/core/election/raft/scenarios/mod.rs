@@ -13,7 +13,7 @@ mod votes;
 
 use super::*;
 use crate::core::election::record::Stamp;
-use crate::core::wire::ElectionMessage;
+use crate::core::wire::{ElectionMessage, HostMode};
 
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);
@@ -73,6 +73,7 @@ fn config() -> RaftConfig {
         guards: Guards::ALL,
         merge: MergePolicy::LargestSide,
         authority: Authority::Anyone,
+        host_mode: HostMode::Off,
         recovery: Recovery::Hold,
         auto_election: true,
         eligible: true,

@@ -6,7 +6,7 @@ mod rounds;
 
 use super::*;
 use crate::core::election::record::Stamp;
-use crate::core::wire::ElectionMessage;
+use crate::core::wire::{ElectionMessage, HostMode};
 
 const MIN: Duration = Duration::from_millis(1500);
 
@@ -53,6 +53,7 @@ impl Voting {
             guards: Guards::ALL,
             merge: MergePolicy::LargestSide,
             authority: Authority::Anyone,
+            host_mode: HostMode::Off,
             recovery: Recovery::Hold,
             auto_election: true,
             eligible: true,

@@ -1,0 +1,164 @@
+//! Rooms with a fixed host that is killed and started anew.
+
+use rand::Rng;
+
+use meta_mystia_network::core::election::gossip::Windows;
+use meta_mystia_network::core::id::Fingerprint;
+use meta_mystia_network::core::node::Event;
+use meta_mystia_network::core::wire::{MergePolicy, Strategy};
+
+use super::rooms::*;
+use crate::world::{Settings, World};
+
+/// The place of the host.
+const HOST: usize = 0;
+
+fn settings(seed: u64, strategy: Strategy) -> Settings {
+    Settings {
+        host: Some(HOST),
+        merge: if seed.is_multiple_of(2) {
+            MergePolicy::LargestSide
+        } else {
+            MergePolicy::HighestTerm
+        },
+        strategy,
+        windows: Windows {
+            startup_grace: ms(1500),
+            sample_interval: ms(100),
+            alive_threshold: ms(1000),
+            election_duration: ms(500),
+        },
+        ..Settings::default()
+    }
+}
+
+/// A room of a host and guests that may not lead.
+fn hosted(seed: u64, guests: usize, settings: Settings) -> World {
+    let mut world = empty(seed, guests + 1, settings);
+    for slot in 1..=guests {
+        world.slots[slot].eligible = false;
+    }
+    world.start(HOST);
+    let at_once = world.leaders() == [HOST];
+    expect(&world, at_once, "the host does not lead from its start");
+    for slot in 1..=guests {
+        world.start(slot);
+        world.connect(slot, HOST);
+    }
+    wait(&mut world, ms(15_000), "no mesh", |world| {
+        world.agreed() == Some(HOST) && world.is_mesh()
+    });
+    world.run_for(ms(2_000));
+    world
+}
+
+/// Nobody was told of another leader than the host, and no two tellings in turn say the same.
+fn only_the_host_was_told(world: &World) {
+    let host = world.slots[HOST].id.as_str();
+    for slot in 0..world.slots.len() {
+        let told = told(world, slot);
+        let other = told.iter().flatten().any(|leader| *leader != host);
+        expect(world, !other, "another leader was told");
+        let twice = told.windows(2).any(|pair| pair[0] == pair[1]);
+        expect(world, !twice, "one leader was told twice");
+    }
+    expect(
+        world,
+        world.led.iter().all(|slot| *slot == HOST),
+        "a guest led",
+    );
+}
+
+fn is_room_ended(event: &Event) -> bool {
+    matches!(event, Event::RoomEnded { .. })
+}
+
+fn strategies() -> [Strategy; 2] {
+    [
+        Strategy::Raft,
+        Strategy::Gossip {
+            strict_lowest: false,
+        },
+    ]
+}
+
+#[test]
+fn a_fixed_host_that_is_started_anew_is_the_only_leader_that_anybody_is_told_of() {
+    for (seed, strategy) in (0..40).flat_map(|seed| strategies().map(|each| (seed, each))) {
+        let mut world = hosted(seed, 3, settings(seed, strategy));
+        for round in 0..4u32 {
+            let before = world.term(1);
+            forget_told(&mut world);
+            if seed.is_multiple_of(3) {
+                world.slots[HOST].key = Some(Fingerprint([7; 32]));
+            }
+            world.crash(HOST);
+            let away = ms(world.rng.random_range(0..6_000));
+            world.run_for(away);
+            world.start(HOST);
+            let contact = 1 + round as usize % 3;
+            world.connect(contact, HOST);
+            wait(&mut world, ms(20_000), "the host is not back", |world| {
+                world.agreed() == Some(HOST) && world.is_mesh()
+            });
+            world.run_for(ms(3_000));
+            only_the_host_was_told(&world);
+            let host = world.slots[HOST].id.to_string();
+            expect(
+                &world,
+                told(&world, HOST) == [Some(host.as_str())],
+                "the host was told of more than its own start",
+            );
+            for slot in 1..=3 {
+                expect(
+                    &world,
+                    told(&world, slot) == [None, Some(host.as_str())],
+                    "a guest was told of more than the loss and the return",
+                );
+                let ended = world.slots[slot].events.iter();
+                let ended = ended.filter(|(_, event)| is_room_ended(event)).count();
+                expect(&world, ended == 0, "the room ended");
+            }
+            if strategy == Strategy::Raft {
+                expect(
+                    &world,
+                    world.term(1) > before,
+                    "it did not go above its guests",
+                );
+            }
+        }
+    }
+}
+
+/// The same where packets are lost, and where a guest is cut off while the host is anew.
+#[test]
+fn a_fixed_host_that_is_started_anew_over_a_bad_line_is_the_only_leader() {
+    for (seed, strategy) in (0..30).flat_map(|seed| strategies().map(|each| (seed, each))) {
+        let mut settings = settings(seed, strategy);
+        settings.delay = (ms(20), ms(120));
+        let mut world = hosted(seed, 4, settings);
+        world.stream_loss = 0.15;
+        world.datagram_loss = 0.15;
+        for _ in 0..3 {
+            let cut = world.rng.random_range(1..=4);
+            isolate(&mut world, cut);
+            let away = ms(world.rng.random_range(0..3_000));
+            world.run_for(away);
+            world.crash(HOST);
+            let away = ms(world.rng.random_range(0..4_000));
+            world.run_for(away);
+            world.start(HOST);
+            let contact = 1 + cut % 4;
+            world.connect(contact, HOST);
+            let alone = ms(world.rng.random_range(0..8_000));
+            world.run_for(alone);
+            rejoin(&mut world, cut);
+            wait(&mut world, ms(60_000), "the host is not back", |world| {
+                world.agreed() == Some(HOST) && world.is_mesh()
+            });
+            world.run_for(ms(2_000));
+            only_the_host_was_told(&world);
+            expect(&world, world.leaders() == [HOST], "it does not lead");
+        }
+    }
+}
