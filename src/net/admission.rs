@@ -178,6 +178,22 @@ pub(crate) async fn accept_pake(
     accept_stranger(connection, room, async || Ok(None)).await
 }
 
+/// Reads what a dialler shows, up to its confirmation, and then says nothing.
+#[cfg(test)]
+pub(crate) async fn accept_without_answer(
+    connection: &Connection,
+    room: &RoomProof,
+) -> Result<(SendStream, RecvStream), AdmissionError> {
+    let (mut send, mut recv) = connection.accept_bi().await.map_err(DialError::from)?;
+    let link = Link::of(connection)?;
+    let (id_dialler, id_acceptor) = identities(&link.peer_key, &room.own_key);
+    read_opening(&mut recv).await?;
+    let (_, message) = Spake2::<Ed25519Group>::start_b(&room.password(), &id_dialler, &id_acceptor);
+    write_opening(&mut send, room.has_secret(), &message).await?;
+    read_frame(&mut recv, CONFIRMATION_BYTES).await?;
+    Ok((send, recv))
+}
+
 /// Sends our Hello.
 pub(crate) async fn write_hello(
     send: &mut SendStream,

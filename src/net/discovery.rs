@@ -416,7 +416,11 @@ fn outcome_of(result: Result<PeerId, Code>) -> Outcome {
     }
 }
 
-fn announcement(instance: &str, tag: &str, bound: Bound) -> Result<ServiceInfo, mdns_sd::Error> {
+pub(crate) fn announcement(
+    instance: &str,
+    tag: &str,
+    bound: Bound,
+) -> Result<ServiceInfo, mdns_sd::Error> {
     let host = format!("{instance}.local.");
     let properties = [(VERSION_KEY, VERSION), (TAG_KEY, tag)];
     let service = |addresses: &[IpAddr]| {
@@ -446,7 +450,7 @@ fn announcement(instance: &str, tag: &str, bound: Bound) -> Result<ServiceInfo, 
 
 /// By what members of one room pick each other out: it says next to nothing about the room's name, and less
 /// about its secret.
-fn tag(session: &SessionId) -> String {
+pub(crate) fn tag(session: &SessionId) -> String {
     // HMAC takes keys of any length.
     let Ok(mac) = Hmac::<Sha256>::new_from_slice(session.as_str().as_bytes()) else {
         return String::new();
