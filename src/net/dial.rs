@@ -634,3 +634,24 @@ fn log_internal(error: &dyn std::fmt::Display) -> Code {
     tracing::error!(%error, "a link could not be set up");
     Code::InternalError
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_its_share_waits_of_one_address() {
+        let room = WaitingRoom::new();
+        let [guesser, other] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let in_line: Vec<_> = (0..MAX_WAITING_OF_ONE)
+            .map(|_| room.of(guesser).expect("its line has room"))
+            .collect();
+        assert!(room.of(guesser).is_none());
+        assert!(room.of(other).is_some());
+        drop(in_line);
+        assert!(room.of(guesser).is_some());
+        // Nothing is left of who is gone.
+        let lines = room.lines.lock().expect("not poisoned");
+        assert_eq!(lines.len(), 1);
+    }
+}

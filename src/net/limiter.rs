@@ -62,7 +62,7 @@ pub(crate) enum Answer {
 pub(crate) struct Consequence {
     /// It was the last that its address had, until then.
     pub(crate) closed_until: Option<Instant>,
-    /// It was the last before strangers are slowed down in all.
+    /// Strangers are slowed down in all; told once in a [`WINDOW`].
     pub(crate) too_many_in_all: bool,
 }
 
@@ -85,6 +85,9 @@ pub(crate) struct Limiter {
     /// Who had a try while strangers were slowed down, the longest ago first.
     turns: VecDeque<Source>,
     next_paced: Option<Instant>,
+    /// When it was last told that there are too many failures in all: they hover about the limit for as long as somebody
+    /// guesses.
+    told_of_all: Option<Instant>,
     asked: u64,
 }
 
@@ -164,9 +167,15 @@ impl Limiter {
         }
         let at = now;
         self.failures.push_back(Failure { at, source, key });
+        let is_old = |told: Instant| now.saturating_duration_since(told) >= WINDOW;
+        let too_many_in_all =
+            self.failures.len() >= MAX_FAILURES_IN_ALL && self.told_of_all.is_none_or(is_old);
+        if too_many_in_all {
+            self.told_of_all = Some(now);
+        }
         Some(Consequence {
             closed_until: self.closed(source),
-            too_many_in_all: self.failures.len() == MAX_FAILURES_IN_ALL,
+            too_many_in_all,
         })
     }
 
@@ -460,12 +469,13 @@ mod tests {
     #[test]
     fn however_many_fail_no_more_than_the_limit_is_remembered() {
         let mut world = World::new();
-        let mut failed = 0;
+        let (mut failed, mut told) = (0, 0);
         for n in 0..200_000_u32 {
             let ms = u64::from(n);
             if world.begin(ms, numbered(n)) == Answer::Go {
-                world.end(ms, numbered(n), true);
+                let consequence = world.end(ms, numbered(n), true).expect("it failed");
                 failed += 1;
+                told += usize::from(consequence.too_many_in_all);
             }
             assert!(world.limiter.failures.len() <= MAX_REMEMBERED / 2);
             assert!(world.limiter.turns.len() <= MAX_REMEMBERED);
@@ -473,6 +483,7 @@ mod tests {
         assert!(world.limiter.held.is_empty() && world.limiter.waiting.is_empty());
         // Sixty at once, then one a second.
         assert!((200..=300).contains(&failed), "{failed}");
+        assert_eq!(told, 4, "once a minute");
     }
 
     #[test]
