@@ -409,7 +409,8 @@
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
  * ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
  * the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
- * sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing.
+ * sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing,
+ * with MMN_CONNECTION_FAILED one that says for how long the address is not dialled, or nothing.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
@@ -1100,8 +1101,9 @@ int32_t PollEvents(int32_t max);
  * Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
  * in each queue. Does not wait for other members.
  *
- * `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no blank at either end.
- * `session_id` names the room: 1 to 128 bytes of the same kind. Members of one room give the same.
+ * `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no bidirectional overrides (U+202A to
+ * U+202E, U+2066 to U+2069), no blank at either end. `session_id` names the room: 1 to 128 bytes of the same kind.
+ * Members of one room give the same.
  *
  * A call during a ShutdownNetwork on another thread waits for it. Inside a callback it is refused with
  * MMN_ALREADY_INITIALIZED.
@@ -1112,7 +1114,8 @@ int32_t PollEvents(int32_t max);
  * # Safety
  * Both strings are NULL or end with a NUL.
  */
-int32_t InitializeNetwork(const char *peer_id, const char *session_id);
+int32_t InitializeNetwork(const char *peer_id,
+                          const char *session_id);
 
 /**
  * Opens the process's room as InitializeNetwork does, with the given settings.
@@ -1182,7 +1185,9 @@ const char *DescribeError(int32_t code);
  * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without blanks.
  *
  * After MMN_OK exactly one ConnectionResultCallback follows, with `addr` as given here, within
- * handshake_timeout_ms.
+ * handshake_timeout_ms. An address where five dials within a minute ended as with somebody who guesses the session id
+ * or the secret is not dialled for a while: MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT says for
+ * how many seconds.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED or
  * MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).

@@ -16,7 +16,7 @@ fi
 
 failed=0
 run --lib --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports \
-    --test ffi_before_init --test ffi_options --test gossip_example --example simulate || failed=1
+    --test ffi_before_init --test ffi_options --test wiped --test gossip_example --example simulate || failed=1
 # Optimized: it is arithmetic over many seeds.
 run --release -p room_simulator || failed=1
 # shellcheck disable=SC2086 # two words

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::wire::{
@@ -138,14 +139,14 @@ pub enum DiscoveryMode {
     Connect,
 }
 
-/// Bytes that no log and no message shows. Never empty.
+/// Bytes that no log and no message shows, and that are wiped when they are dropped. Never empty.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Vec<u8>);
+pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
     /// `None` where there are no bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
-        (!bytes.is_empty()).then(|| Self(bytes.to_vec()))
+        (!bytes.is_empty()).then(|| Self(Zeroizing::new(bytes.to_vec())))
     }
 
     /// The bytes.

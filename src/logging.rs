@@ -17,6 +17,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Event, Level, Metadata, Subscriber};
 
+use crate::core::id::is_bidi_override;
 use crate::dispatch::as_callback;
 use crate::fork::{self, Inherit, PerProcess};
 
@@ -369,22 +370,33 @@ impl Line {
     }
 
     fn into_c(self) -> CString {
-        CString::new(self.text.replace('\0', "?")).unwrap_or_default()
+        // There is no NUL among what is shown.
+        CString::new(self.text).unwrap_or_default()
     }
 }
 
 impl fmt::Write for Line {
     fn write_str(&mut self, part: &str) -> fmt::Result {
         for character in part.chars() {
+            let character = shown(character);
             if self.text.len() + character.len_utf8() > MAX_LINE_BYTES {
                 return Err(fmt::Error);
             }
-            self.text.push(match character {
-                '\n' | '\r' => ' ',
-                other => other,
-            });
+            self.text.push(character);
         }
         Ok(())
+    }
+}
+
+/// Text from others must not command a terminal, forge a line, or turn the order of what is read: what would is
+/// shown as the sign that Unicode has for it, else as a replacement character.
+fn shown(character: char) -> char {
+    match u32::from(character) {
+        code @ 0..=0x1f => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        0x80..=0x9f | 0x2028 | 0x2029 => char::REPLACEMENT_CHARACTER,
+        _ if is_bidi_override(character) => char::REPLACEMENT_CHARACTER,
+        _ => character,
     }
 }
 
@@ -472,13 +484,44 @@ mod tests {
             (
                 3,
                 format!(
-                    "{}: two lines? of mark 1 peer=琪露诺 count=3",
+                    "{}: two␊lines␀ of mark 1 peer=琪露诺 count=3",
                     module_path!()
                 )
             )
         );
         assert_eq!(seen[1], (2, "quinn::endpoint: mark 1 of others".to_owned()));
         assert_eq!((seen[2].0, seen[2].1.len()), (1, MAX_LINE_BYTES));
+    }
+
+    #[test]
+    fn what_others_say_cannot_command_a_terminal_forge_a_line_or_turn_the_order() {
+        let _alone = lock(&ONE_AT_A_TIME);
+        let seen = listen(Verbosity::Info, "mark 4");
+        let controls = (0..0x20).chain(0x7f..0xa0);
+        let breaks_and_overrides = [0x2028, 0x2029]
+            .into_iter()
+            .chain(0x202a..=0x202e)
+            .chain(0x2066..=0x2069);
+        let bad: String = controls
+            .chain(breaks_and_overrides)
+            .filter_map(char::from_u32)
+            .collect();
+        // By display, by debug, in the message and in its middle.
+        tracing::info!(peer = %bad, "mark 4");
+        tracing::info!(peer = ?bad, "mark 4");
+        tracing::info!("mark 4 {bad} end");
+        tracing::info!(peer = bad.as_str(), "mark 4");
+        register(None);
+        let seen: Vec<_> = seen.try_iter().collect();
+        assert_eq!(seen.len(), 4);
+        for (_, line) in &seen {
+            assert!(!line.contains(|c: char| bad.contains(c)), "{line:?}");
+        }
+        // Nothing is swallowed, and what is known by a sign shows it.
+        let shown = seen[2].1.chars().filter(|c| *c != ' ').count();
+        assert!(shown > bad.chars().count(), "{}", seen[2].1);
+        assert!(seen[2].1.contains("␛") && seen[2].1.contains("␡"));
+        assert!(seen[2].1.ends_with(" end"), "{}", seen[2].1);
     }
 
     #[test]

@@ -36,6 +36,12 @@ pub enum IdError {
         /// The code point found.
         code: u32,
     },
+    /// A character that turns the direction of the text around it: the id would show as another.
+    #[error("it contains the bidirectional override U+{code:04X}; remove it")]
+    BidiOverride {
+        /// The code point found.
+        code: u32,
+    },
     /// White space at the beginning or the end.
     #[error("it begins or ends with a blank; remove it")]
     Blank,
@@ -54,10 +60,19 @@ fn check(text: &str, max: usize) -> Result<(), IdError> {
     if let Some(c) = text.chars().find(|c| c.is_control()) {
         return Err(IdError::ControlCharacter { code: c.into() });
     }
+    if let Some(c) = text.chars().find(|c| is_bidi_override(*c)) {
+        return Err(IdError::BidiOverride { code: c.into() });
+    }
     if text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace) {
         return Err(IdError::Blank);
     }
     Ok(())
+}
+
+/// Whether a character turns the direction of the text that follows it (Unicode's embeddings, overrides and
+/// isolates).
+pub(crate) fn is_bidi_override(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 macro_rules! text_id {
@@ -70,7 +85,8 @@ macro_rules! text_id {
             /// Checks `text` and takes it as an id.
             ///
             /// # Errors
-            /// [`IdError`] when `text` is empty, too long, has a control character, or a blank at either end.
+            /// [`IdError`] when `text` is empty, too long, has a control character, a bidirectional override, or a
+            /// blank at either end.
             pub fn new(text: &str) -> Result<Self, IdError> {
                 check(text, $max)?;
                 Ok(Self(text.into()))
@@ -110,14 +126,16 @@ macro_rules! text_id {
 }
 
 text_id!(
-    /// The name of a member: 1 to 64 bytes of UTF-8, no control characters, no blank at either end.
+    /// The name of a member: 1 to 64 bytes of UTF-8, no control characters, no bidirectional overrides, no blank at
+    /// either end.
     ///
     /// Compared and sorted as bytes; nothing is normalised.
     PeerId,
     MAX_PEER_ID_BYTES
 );
 text_id!(
-    /// The name of a room: 1 to 128 bytes of UTF-8, no control characters, no blank at either end.
+    /// The name of a room: 1 to 128 bytes of UTF-8, no control characters, no bidirectional overrides, no blank at
+    /// either end.
     SessionId,
     MAX_SESSION_ID_BYTES
 );
@@ -179,6 +197,23 @@ mod tests {
                 Err(IdError::ControlCharacter { .. })
             ));
         }
+        for turns in ["a\u{202e}b", "\u{202a}a", "a\u{2066}", "\u{2069}"] {
+            let error = PeerId::new(turns).expect_err("an override");
+            assert!(matches!(error, IdError::BidiOverride { .. }));
+            assert!(SessionId::new(turns).is_err());
+        }
+        let error = PeerId::new("a\u{202e}b").expect_err("an override");
+        let sentence = "it contains the bidirectional override U+202E; remove it";
+        assert_eq!(error.to_string(), sentence);
+        // Marks, joiners and the scripts themselves are part of names.
+        for name in [
+            "\u{200f}שלום",
+            "مرحبا",
+            "a\u{200d}b",
+            "\u{202f}a\u{202f}b".trim(),
+        ] {
+            assert!(PeerId::new(name).is_ok(), "{name:?}");
+        }
         for blank in [" a", "a ", "\u{3000}a", "a\u{a0}"] {
             assert_eq!(PeerId::new(blank), Err(IdError::Blank));
         }
@@ -189,6 +224,8 @@ mod tests {
     #[test]
     fn a_bad_id_does_not_come_off_the_wire() {
         let bytes = postcard::to_allocvec(" padded").expect("a string");
+        assert!(postcard::from_bytes::<PeerId>(&bytes).is_err());
+        let bytes = postcard::to_allocvec("ana\u{202e}lem").expect("a string");
         assert!(postcard::from_bytes::<PeerId>(&bytes).is_err());
         let bytes = postcard::to_allocvec("plain").expect("a string");
         assert_eq!(

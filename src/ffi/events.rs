@@ -45,7 +45,8 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
 /// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
 /// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
-/// sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing.
+/// sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing,
+/// with MMN_CONNECTION_FAILED one that says for how long the address is not dialled, or nothing.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 
 /// MMN_EVENT_LEADER_CHANGED: the reason is not known.

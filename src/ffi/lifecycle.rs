@@ -13,8 +13,9 @@ use crate::runtime;
 /// Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
 /// in each queue. Does not wait for other members.
 ///
-/// `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no blank at either end.
-/// `session_id` names the room: 1 to 128 bytes of the same kind. Members of one room give the same.
+/// `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no bidirectional overrides (U+202A to
+/// U+202E, U+2066 to U+2069), no blank at either end. `session_id` names the room: 1 to 128 bytes of the same kind.
+/// Members of one room give the same.
 ///
 /// A call during a ShutdownNetwork on another thread waits for it. Inside a callback it is refused with
 /// MMN_ALREADY_INITIALIZED.

@@ -13,7 +13,9 @@ use crate::target::parse_target;
 /// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without blanks.
 ///
 /// After MMN_OK exactly one ConnectionResultCallback follows, with `addr` as given here, within
-/// handshake_timeout_ms.
+/// handshake_timeout_ms. An address where five dials within a minute ended as with somebody who guesses the session id
+/// or the secret is not dialled for a while: MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT says for
+/// how many seconds.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED or
 /// MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).

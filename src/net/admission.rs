@@ -14,9 +14,12 @@ use serde::de::DeserializeOwned;
 use sha2::Sha256;
 use spake2::{Ed25519Group, Password, Spake2};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use super::frame::{FrameError, read_frame, write_frame};
 use super::identity::{DialError, abi, close_code, open_windows, peer_fingerprint};
+use super::tries::Try;
+use crate::config::Secret;
 use crate::core::id::{Fingerprint, SessionId};
 use crate::core::wire::{Hello, HelloAck, MAX_HELLO_BYTES, MAX_JOIN_PAYLOAD_BYTES};
 
@@ -36,29 +39,30 @@ const EXPORTER_BYTES: usize = 32;
 pub(crate) struct RoomProof {
     /// The room's name.
     pub(crate) session: SessionId,
-    /// The room's secret, if it has one. An empty one counts as none.
-    pub(crate) secret: Option<Vec<u8>>,
+    /// The room's secret, if it has one.
+    pub(crate) secret: Option<Secret>,
     /// The key that this process shows in TLS.
     pub(crate) own_key: Fingerprint,
 }
 
 impl RoomProof {
     fn has_secret(&self) -> bool {
-        self.secret
-            .as_ref()
-            .is_some_and(|secret| !secret.is_empty())
+        self.secret.is_some()
     }
 
     fn password(&self) -> Password {
-        let secret = self.secret.as_deref().unwrap_or_default();
-        let mut password = Vec::new();
-        for part in [self.session.as_str().as_bytes(), secret] {
+        let secret = self.secret.as_ref().map(Secret::bytes).unwrap_or_default();
+        let parts = [self.session.as_str().as_bytes(), secret];
+        // As long as it gets: growing would leave copies behind.
+        let len = parts.iter().map(|part| size_of::<u32>() + part.len()).sum();
+        let mut password = Zeroizing::new(Vec::with_capacity(len));
+        for part in parts {
             // A secret comes from an FFI call with a 32-bit length; a longer one would only weaken itself.
             let len = u32::try_from(part.len()).unwrap_or(u32::MAX);
             password.extend_from_slice(&len.to_le_bytes());
             password.extend_from_slice(part);
         }
-        Password::new(password)
+        Password::new(&*password)
     }
 }
 
@@ -71,6 +75,9 @@ pub(crate) enum AdmissionError {
     /// The confirmation was wrong, and at least one side has a secret.
     #[error("the other end is in another room or has another secret")]
     AuthenticationFailed,
+    /// Others guessed wrong at that address before, and nothing shows that this is a member.
+    #[error("too many wrong guesses from there lately")]
+    TooManyGuesses,
     /// A frame that is not what it should be.
     #[error("the other end sent a malformed {what}")]
     Malformed {
@@ -106,46 +113,85 @@ impl AdmissionError {
             Self::SessionMismatch => abi::SESSION_MISMATCH,
             Self::AuthenticationFailed => abi::AUTHENTICATION_FAILED,
             Self::Malformed { .. } | Self::JoinPayloadTooLong { .. } => abi::SERIALIZATION_ERROR,
-            Self::NoTls { .. } => abi::CONNECTION_FAILED,
+            Self::TooManyGuesses | Self::NoTls { .. } => abi::CONNECTION_FAILED,
             Self::Frame(error) => error.code(),
             Self::Connection(error) => error.code(),
         }
     }
 
-    /// Whether the other end has tried a guess and failed: what [`super::limiter`] counts.
+    /// Whether the other end has tried a guess and failed.
     pub(crate) fn is_failed_confirmation(&self) -> bool {
         matches!(self, Self::SessionMismatch | Self::AuthenticationFailed)
     }
 }
 
-/// Shows the acceptor that we know the room and demands the same of it, as the one that dialled.
+/// Shows the acceptor that we know the room and demands the same of it, as the one that dialled. `guess` is the try
+/// that this is for whoever was dialled, unless it is known.
 ///
 /// Opens the control stream and returns it. On an error the connection is closed, with the error's code
 /// for the other end.
-pub(crate) async fn dial_pake(
+pub(crate) async fn dial_stranger(
     connection: &Connection,
     room: &RoomProof,
+    guess: Option<Try>,
 ) -> Result<(SendStream, RecvStream), AdmissionError> {
     let opened = connection.open_bi().await;
     admit_on(connection, opened, async |send, recv| {
-        dial_exchange(connection, room, send, recv).await
+        dial_exchange(connection, room, guess, send, recv).await
     })
     .await
 }
 
-/// Demands of the dialler that it knows the room, then shows it the same, as the one that was dialled.
+/// Demands of the dialler that it knows the room, then shows it the same, as the one that was dialled. `begin` waits
+/// for the dialler's try, unless it is known; only once it has opened the exchange, so that no try is held for
+/// who waits itself.
 ///
 /// Waits for the control stream and returns it. On an error the connection is closed, with the error's
 /// code for the other end.
+pub(crate) async fn accept_stranger(
+    connection: &Connection,
+    room: &RoomProof,
+    begin: impl AsyncFnOnce() -> Result<Option<Try>, AdmissionError>,
+) -> Result<(SendStream, RecvStream), AdmissionError> {
+    let opened = connection.accept_bi().await;
+    admit_on(connection, opened, async |send, recv| {
+        accept_exchange(connection, room, begin, send, recv).await
+    })
+    .await
+}
+
+/// [`dial_stranger`] that counts nothing.
+#[cfg(test)]
+pub(crate) async fn dial_pake(
+    connection: &Connection,
+    room: &RoomProof,
+) -> Result<(SendStream, RecvStream), AdmissionError> {
+    dial_stranger(connection, room, None).await
+}
+
+/// [`accept_stranger`] that counts nothing.
+#[cfg(test)]
 pub(crate) async fn accept_pake(
     connection: &Connection,
     room: &RoomProof,
 ) -> Result<(SendStream, RecvStream), AdmissionError> {
-    let opened = connection.accept_bi().await;
-    admit_on(connection, opened, async |send, recv| {
-        accept_exchange(connection, room, send, recv).await
-    })
-    .await
+    accept_stranger(connection, room, async || Ok(None)).await
+}
+
+/// Reads what a dialler shows, up to its confirmation, and then says nothing.
+#[cfg(test)]
+pub(crate) async fn accept_without_answer(
+    connection: &Connection,
+    room: &RoomProof,
+) -> Result<(SendStream, RecvStream), AdmissionError> {
+    let (mut send, mut recv) = connection.accept_bi().await.map_err(DialError::from)?;
+    let link = Link::of(connection)?;
+    let (id_dialler, id_acceptor) = identities(&link.peer_key, &room.own_key);
+    read_opening(&mut recv).await?;
+    let (_, message) = Spake2::<Ed25519Group>::start_b(&room.password(), &id_dialler, &id_acceptor);
+    write_opening(&mut send, room.has_secret(), &message).await?;
+    read_frame(&mut recv, CONFIRMATION_BYTES).await?;
+    Ok((send, recv))
 }
 
 /// Sends our Hello.
@@ -222,6 +268,7 @@ fn with_reason(connection: &Connection, error: AdmissionError) -> AdmissionError
 async fn dial_exchange(
     connection: &Connection,
     room: &RoomProof,
+    guess: Option<Try>,
     send: &mut SendStream,
     recv: &mut RecvStream,
 ) -> Result<(), AdmissionError> {
@@ -233,21 +280,32 @@ async fn dial_exchange(
     let theirs = read_opening(recv).await?;
     let key = finish(state, &theirs)?;
 
+    // Our confirmation tells whoever reads it whether it has guessed the room. Whatever happens until it has shown
+    // that it need not guess counts against it: a close, silence, our own lack of time.
+    if let Some(guess) = &guess {
+        guess.stake();
+    }
     let ours = Role::Dialler.confirmation(&key, &link);
     write_frame(send, &ours.finalize().into_bytes(), CONFIRMATION_BYTES).await?;
     let expected = Role::Acceptor.confirmation(&key, &link);
-    read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await
+    read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await?;
+    if let Some(guess) = guess {
+        guess.succeed();
+    }
+    Ok(())
 }
 
 async fn accept_exchange(
     connection: &Connection,
     room: &RoomProof,
+    begin: impl AsyncFnOnce() -> Result<Option<Try>, AdmissionError>,
     send: &mut SendStream,
     recv: &mut RecvStream,
 ) -> Result<(), AdmissionError> {
     let link = Link::of(connection)?;
     let (id_dialler, id_acceptor) = identities(&link.peer_key, &room.own_key);
     let theirs = read_opening(recv).await?;
+    let guess = begin().await?;
     let (state, message) =
         Spake2::<Ed25519Group>::start_b(&room.password(), &id_dialler, &id_acceptor);
     let key = finish(state, &theirs)?;
@@ -255,7 +313,15 @@ async fn accept_exchange(
 
     // The dialler confirms first: whoever dials to guess learns nothing without being counted.
     let expected = Role::Dialler.confirmation(&key, &link);
-    read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await?;
+    let confirmed = read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await;
+    if let (Err(error), Some(guess)) = (&confirmed, &guess)
+        && error.is_failed_confirmation()
+    {
+        guess.stake();
+    }
+    // The guess has its outcome, and what follows takes longer.
+    drop(guess);
+    confirmed?;
     let ours = Role::Acceptor.confirmation(&key, &link);
     write_frame(send, &ours.finalize().into_bytes(), CONFIRMATION_BYTES).await?;
     Ok(())
@@ -264,7 +330,7 @@ async fn accept_exchange(
 /// What ties the PAKE to this one TLS connection, so that it cannot be relayed over two.
 struct Link {
     peer_key: Fingerprint,
-    exporter: [u8; EXPORTER_BYTES],
+    exporter: Zeroizing<[u8; EXPORTER_BYTES]>,
 }
 
 impl Link {
@@ -272,9 +338,9 @@ impl Link {
         let peer_key = peer_fingerprint(connection).ok_or(AdmissionError::NoTls {
             what: "key of the other end",
         })?;
-        let mut exporter = [0; EXPORTER_BYTES];
+        let mut exporter = Zeroizing::new([0; EXPORTER_BYTES]);
         connection
-            .export_keying_material(&mut exporter, EXPORTER_LABEL, b"")
+            .export_keying_material(exporter.as_mut_slice(), EXPORTER_LABEL, b"")
             .map_err(|_| AdmissionError::NoTls { what: "exporter" })?;
         Ok(Self { peer_key, exporter })
     }
@@ -301,7 +367,10 @@ impl Role {
             Self::Dialler => b"mmn confirm dialler",
             Self::Acceptor => b"mmn confirm acceptor",
         };
-        key.0.clone().chain_update(text).chain_update(link.exporter)
+        key.0
+            .clone()
+            .chain_update(text)
+            .chain_update(link.exporter.as_slice())
     }
 }
 
@@ -325,7 +394,7 @@ fn finish(state: Spake2<Ed25519Group>, theirs: &Opening) -> Result<SharedKey, Ad
     let Ok(key) = state.finish(&theirs.message) else {
         return Err(malformed);
     };
-    match Hmac::new_from_slice(&key) {
+    match Hmac::new_from_slice(&Zeroizing::new(key)) {
         Ok(mac) => Ok(SharedKey(mac)),
         Err(_) => Err(malformed),
     }

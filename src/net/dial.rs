@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -16,27 +16,36 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use super::admission::{
-    AdmissionError, RoomProof, accept_pake, close_after_flush, dial_pake, read_hello,
+    AdmissionError, RoomProof, accept_stranger, close_after_flush, dial_stranger, read_hello,
     read_hello_ack, write_hello, write_hello_ack,
 };
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
     DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
 };
-use super::limiter::FailedAdmissions;
+use super::limiter::{MAX_FAILURES_OF_ONE, Source};
 use super::link::{Admitted, close};
+use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Hello, HelloAck, Side};
 use crate::error::Code;
 
 /// Links in admission at a time; those beyond wait unaccepted.
 pub(crate) const MAX_ADMISSIONS: usize = 16;
+/// Places that links from one address may take: somebody elsewhere always finds one.
+pub(crate) const MAX_ADMISSIONS_OF_ONE: usize = 12;
+/// Places that links may take from addresses where too many guesses were wrong. Past TLS only known keys get.
+const MAX_ADMISSIONS_OF_CLOSED: usize = 4;
+/// Links from one address that wait for a place; those beyond are not heard yet.
+const MAX_WAITING_OF_ONE: usize = 256;
 /// While fewer places are free, whoever dials first shows that it gets packets at its address (RFC 9000
 /// section 8.1.2), so that forged addresses cannot take the last places.
 const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
 /// A failed admission keeps its place for so long, so that strangers who fail quickly cost no more than
 /// `MAX_ADMISSIONS` handshakes in that time.
 const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
+/// The same for addresses where too many guesses were wrong: a member there must not wait long behind strangers.
+const CLOSED_ADMISSION_HOLD: Duration = Duration::from_millis(50);
 /// Longest encoded [`ControlFrame::Ready`].
 const MAX_READY_BYTES: usize = 8;
 
@@ -80,6 +89,13 @@ pub(crate) enum Ask {
         from: SocketAddr,
         /// What we say, and a place for it unless that is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
+    },
+    /// Whether the holder of `key` knows the room: a member, a lost one, or one that members let in.
+    Known {
+        /// Its key.
+        key: Fingerprint,
+        /// Whether it does.
+        answer: oneshot::Sender<bool>,
     },
     /// Whether a member is linked that takes links at one of these addresses.
     Linked {
@@ -147,13 +163,21 @@ pub(crate) struct Gate {
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) handshake_timeout: Duration,
     pub(crate) dials: DialLocks,
+    /// Guesses that those who dial us could test.
+    pub(crate) tries_in: Arc<Tries>,
+    /// Guesses that those whom we dial could test.
+    pub(crate) tries_out: Arc<Tries>,
 }
 
 impl Gate {
     /// Dials `address` and enters the link into the room, within the handshake's time.
     ///
+    /// Whom we dial learns whether it has guessed our room, as does who dials us. So without an `expected` key the
+    /// dial takes a try of its address, unless whoever answers is known.
+    ///
     /// # Errors
-    /// What the host is told: `AlreadyConnected` where there is a link to that peer.
+    /// What the host is told: `AlreadyConnected` where there is a link to that peer; `ConnectionFailed` with a
+    /// sentence where the address has no try left.
     pub(crate) async fn dial(
         &self,
         address: SocketAddr,
@@ -174,6 +198,12 @@ impl Gate {
         expected: Option<Fingerprint>,
         by_hand: Option<HostDial>,
     ) -> Result<PeerId, Refused> {
+        let ip = address.ip();
+        if expected.is_none()
+            && let Some(closed) = self.tries_out.closed(ip)
+        {
+            return Err(no_dials_to(ip, closed));
+        }
         let config = client_config(&self.identity, expected, Arc::clone(&self.transport))
             .map_err(|error| log_internal(&error))?;
         let connecting = self
@@ -188,6 +218,16 @@ impl Gate {
         if key == self.identity.fingerprint() {
             return Err(Code::InvalidArgument.into()); // our own socket, by another name
         }
+        let guess = if expected.is_some() || self.knows(key).await? {
+            None
+        } else if by_hand.is_none() && self.tries_out.has_failed(key) {
+            // Found once more under another name. It gets no second try, so that who makes up names for the
+            // members of another room cannot use up the tries of their address.
+            return Err(Code::ConnectionFailed.into());
+        } else {
+            let begun = self.tries_out.begin(ip, key).await;
+            Some(begun.map_err(|closed| no_dials_to(ip, closed))?)
+        };
         // One dial at a time decides about a peer: the second finds the link of the first.
         let lock = self.dials.of(key);
         let _turn = lock.lock().await;
@@ -198,8 +238,8 @@ impl Gate {
                 answer,
             })
             .await??;
-        let exchange = self.dial_exchange(&connection, &hello, key, by_hand).await;
-        let (send, recv, theirs, reservation) = match exchange {
+        let exchange = self.dial_exchange(&connection, &hello, key, by_hand, guess);
+        let (send, recv, theirs, reservation) = match exchange.await {
             Ok(admitted) => admitted,
             Err(error) => return Err(self.explain(&connection, error)),
         };
@@ -230,8 +270,9 @@ impl Gate {
         hello: &Hello,
         key: Fingerprint,
         by_hand: Option<HostDial>,
+        guess: Option<Try>,
     ) -> Result<(SendStream, RecvStream, Hello, Reservation), Refusal> {
-        let (mut send, mut recv) = dial_pake(connection, &self.proof).await?;
+        let (mut send, mut recv) = dial_stranger(connection, &self.proof, guess).await?;
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
         let rules = [Code::PolicyMismatch, Code::MaxConnectionsReached];
@@ -298,10 +339,7 @@ impl Gate {
 
     /// Accepts until the endpoint is closed.
     pub(crate) async fn accept_all(self: Arc<Self>) {
-        let waiting_room = Arc::new(WaitingRoom {
-            places: Semaphore::new(MAX_ADMISSIONS),
-            failures: Mutex::default(),
-        });
+        let waiting_room = Arc::new(WaitingRoom::new());
         // quinn bounds how many there are at a time.
         while let Some(incoming) = self.endpoint.accept().await {
             let gate = Arc::clone(&self);
@@ -315,30 +353,43 @@ impl Gate {
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
         let until = Instant::now() + self.handshake_timeout;
         let from = incoming.remote_address().ip();
-        if !waiting_room.allows(from) {
-            return incoming.refuse();
-        }
-        if waiting_room.places.available_permits() < PLACES_FOR_ALL && incoming.may_retry() {
+        let closed = || self.tries_in.closed(from).is_some();
+        let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
+        if (few_are_free || closed()) && incoming.may_retry() {
             // It fails only where it may not be asked.
             let _ = incoming.retry();
             return;
         }
-        let Ok(Ok(_place)) = timeout_at(until, waiting_room.places.acquire()).await else {
+        let Some(of_address) = waiting_room.of(from) else {
+            // It dials on for as long as it has patience.
             return incoming.ignore();
         };
-        if !waiting_room.allows(from) {
-            return incoming.refuse(); // those before it have failed
-        }
-        let hold = Instant::now() + FAILED_ADMISSION_HOLD;
+        let places = async {
+            let mine = of_address.acquire().await.ok()?;
+            // Those before it may have failed.
+            let of_closed = match closed() {
+                true => Some(waiting_room.of_closed.acquire().await.ok()?),
+                false => None,
+            };
+            Some((mine, of_closed, waiting_room.places.acquire().await.ok()?))
+        };
+        let Ok(Some(_places)) = timeout_at(until, places).await else {
+            return incoming.ignore();
+        };
+        let began = Instant::now();
         // An admission that takes too long closes its connection when it is dropped.
-        let admission = timeout_at(until, self.accept(incoming, waiting_room)).await;
+        let admission = timeout_at(until, self.accept(incoming)).await;
         if admission != Ok(true) {
-            sleep_until(hold).await;
+            let hold = match closed() {
+                true => CLOSED_ADMISSION_HOLD,
+                false => FAILED_ADMISSION_HOLD,
+            };
+            sleep_until(began + hold).await;
         }
     }
 
     /// Tells whether the link is part of the room.
-    async fn accept(&self, incoming: Incoming, waiting_room: &WaitingRoom) -> bool {
+    async fn accept(&self, incoming: Incoming) -> bool {
         let from = incoming.remote_address();
         let Ok(connecting) = incoming.accept() else {
             return false;
@@ -354,9 +405,6 @@ impl Gate {
             }
             Err(Refusal::Admission(error)) => {
                 tracing::debug!(%from, %error, "a link was not admitted");
-                if error.is_failed_confirmation() {
-                    waiting_room.record(from.ip());
-                }
                 connection.close(close_code(error.code()), b"");
             }
             Err(Refusal::Ours(Refused { code, .. }) | Refusal::Said(Refused { code, .. })) => {
@@ -369,7 +417,19 @@ impl Gate {
 
     async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {
         let key = peer_fingerprint(connection).ok_or(Refusal::from(Code::ConnectionFailed))?;
-        let (mut send, mut recv) = accept_pake(connection, &self.proof).await?;
+        let from = connection.remote_address().ip();
+        let known = self.knows(key).await?;
+        if !known && self.tries_in.closed(from).is_some() {
+            return Err(AdmissionError::TooManyGuesses.into());
+        }
+        let (mut send, mut recv) = accept_stranger(connection, &self.proof, async || match known {
+            true => Ok(None),
+            false => match self.tries_in.begin(from, key).await {
+                Ok(begun) => Ok(Some(begun)),
+                Err(ClosedFor(_)) => Err(AdmissionError::TooManyGuesses),
+            },
+        })
+        .await?;
         let theirs = read_hello(&mut recv).await?;
         let hello = theirs.clone();
         let (ack, reservation) = self
@@ -404,6 +464,10 @@ impl Gate {
         })
         .await?;
         Ok(())
+    }
+
+    async fn knows(&self, key: Fingerprint) -> Result<bool, Code> {
+        self.ask(|answer| Ask::Known { key, answer }).await
     }
 
     async fn attach(&self, attach: Attach) -> Result<(), Code> {
@@ -513,22 +577,50 @@ impl DialLocks {
 
 /// What all admissions of an endpoint share.
 struct WaitingRoom {
-    /// First come, first served.
+    /// First come, first served; but each address has its own line before it.
     places: Semaphore,
-    failures: Mutex<FailedAdmissions>,
+    /// Those that addresses share where too many guesses were wrong.
+    of_closed: Semaphore,
+    lines: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
 }
 
 impl WaitingRoom {
-    fn allows(&self, from: IpAddr) -> bool {
-        self.failures().allows(Instant::now().into_std(), from)
+    fn new() -> Self {
+        Self {
+            places: Semaphore::new(MAX_ADMISSIONS),
+            of_closed: Semaphore::new(MAX_ADMISSIONS_OF_CLOSED),
+            lines: Mutex::default(),
+        }
     }
 
-    fn record(&self, from: IpAddr) {
-        self.failures().record(Instant::now().into_std(), from);
+    /// The line of an address, unless that is full. quinn bounds how many there are.
+    fn of(&self, from: IpAddr) -> Option<Arc<Semaphore>> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.retain(|_, line| line.strong_count() > 0);
+        let source = Source::from(from);
+        if let Some(line) = lines.get(&source).and_then(Weak::upgrade) {
+            // Whoever is in line, or has a place, holds one; so does this.
+            let in_line = Arc::strong_count(&line) - 1;
+            return (in_line < MAX_WAITING_OF_ONE).then_some(line);
+        }
+        let line = Arc::new(Semaphore::new(MAX_ADMISSIONS_OF_ONE));
+        lines.insert(source, Arc::downgrade(&line));
+        Some(line)
     }
+}
 
-    fn failures(&self) -> MutexGuard<'_, FailedAdmissions> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
+/// Why an address is not dialled.
+fn no_dials_to(ip: IpAddr, ClosedFor(rest): ClosedFor) -> Refused {
+    let address = ip.to_canonical();
+    let seconds = rest.as_secs() + 1;
+    let why = format!(
+        "{address} is not dialled for another {seconds} s: {MAX_FAILURES_OF_ONE} dials to it within a minute \
+         ended as they do with somebody who guesses the room's name or secret; try again then"
+    );
+    tracing::debug!(%address, seconds, "not dialled: too many failed there");
+    Refused {
+        bytes: Bytes::from(why),
+        ..Code::ConnectionFailed.into()
     }
 }
 
@@ -544,4 +636,25 @@ fn said(value: i32) -> Code {
 fn log_internal(error: &dyn std::fmt::Display) -> Code {
     tracing::error!(%error, "a link could not be set up");
     Code::InternalError
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_than_its_share_waits_of_one_address() {
+        let room = WaitingRoom::new();
+        let [guesser, other] = [1, 2].map(|host| IpAddr::from([192, 0, 2, host]));
+        let in_line: Vec<_> = (0..MAX_WAITING_OF_ONE)
+            .map(|_| room.of(guesser).expect("its line has room"))
+            .collect();
+        assert!(room.of(guesser).is_none());
+        assert!(room.of(other).is_some());
+        drop(in_line);
+        assert!(room.of(guesser).is_some());
+        // Nothing is left of who is gone.
+        let lines = room.lines.lock().expect("not poisoned");
+        assert_eq!(lines.len(), 1);
+    }
 }

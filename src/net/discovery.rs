@@ -8,6 +8,7 @@
 
 mod ending;
 mod finds;
+mod neighbours;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, tim
 
 use super::dial::{Ask, Gate};
 use super::socket::Bound;
+use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;
 use crate::core::id::PeerId;
 use crate::core::id::SessionId;
@@ -33,6 +35,7 @@ use crate::core::introductions::is_dialable;
 use crate::error::Code;
 pub(crate) use ending::Ending;
 use finds::{Dial, Finds, Outcome};
+use neighbours::Prefixes;
 
 /// What is announced and looked for.
 const SERVICE: &str = "_meta-mystia._udp.local.";
@@ -44,10 +47,19 @@ const VERSION: &str = "2";
 const TAG_KEY: &str = "t";
 /// What the tag is the hash of, keyed with the room's name.
 const TAG_TEXT: &[u8] = b"mmn mdns";
-/// Records of others that the responder may remember. One who fills it floods the network: discovery ends.
+/// Records of others that the responder may remember. One who fills it floods the network: the responder begins
+/// anew, after a pause.
 const MAX_CACHED_RECORDS: i64 = 8192;
 /// How often that is looked at.
-const CACHE_CHECK: Duration = Duration::from_secs(10);
+const CACHE_CHECK: Duration = Duration::from_secs(1);
+/// Looks without an answer after which the responder counts as flooded, too.
+const MAX_UNANSWERED_CHECKS: u32 = 5;
+/// The first pause; doubles from there.
+const FIRST_FLOOD_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause.
+const LONGEST_FLOOD_PAUSE: Duration = Duration::from_secs(300);
+/// A responder that has lasted for so long was not flooded: the next pause is the first again.
+const CALM: Duration = Duration::from_secs(600);
 /// Wait before looking anew, when the responder has given up telling what it finds because it was too much.
 const BROWSE_PAUSE: Duration = Duration::from_secs(10);
 
@@ -81,7 +93,7 @@ pub(crate) struct DiscoveryConfig<'a> {
 /// Discovery that runs. To be ended with [`Discovery::say_goodbye`].
 pub(crate) struct Discovery {
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Ending>,
+    task: JoinHandle<Option<Ending>>,
 }
 
 impl Discovery {
@@ -99,23 +111,11 @@ impl Discovery {
         let tag = tag(config.session);
         let service = announcement(&instance, &tag, config.bound)?;
         let own_name = service.get_fullname().to_owned();
-        let daemon = ServiceDaemon::new_with_port(config.mdns_port)?;
-        let begun = (|| {
-            let monitor = daemon.monitor()?;
-            let events = daemon.browse(SERVICE)?;
-            daemon.register(service)?;
-            Ok::<_, mdns_sd::Error>((monitor, events))
-        })();
-        let (monitor, events) = match begun {
-            Ok(begun) => begun,
-            Err(error) => {
-                Ending::of(daemon, None).wait();
-                return Err(error.into());
-            }
-        };
+        let responder = Responder::start(config.mdns_port, service.clone())?;
         let (stop, stopped) = oneshot::channel();
         let runner = Runner {
-            daemon,
+            service,
+            mdns_port: config.mdns_port,
             gate,
             tag,
             bound: config.bound,
@@ -125,7 +125,7 @@ impl Discovery {
             finds: Finds::new(own_name),
             dials: JoinSet::new(),
         };
-        let task = tokio::spawn(runner.run(monitor, events, stopped));
+        let task = tokio::spawn(runner.run(responder, stopped));
         Ok(Self { stop, task })
     }
 
@@ -133,13 +133,56 @@ impl Discovery {
     pub(crate) async fn say_goodbye(self) -> Option<Ending> {
         // It may have ended already.
         let _ = self.stop.send(());
-        self.task.await.ok()
+        self.task.await.ok().flatten()
     }
+}
+
+/// The responder, with what it tells.
+struct Responder {
+    daemon: ServiceDaemon,
+    monitor: Receiver<DaemonEvent>,
+    events: Receiver<ServiceEvent>,
+}
+
+impl Responder {
+    /// Announces and looks. On an error nothing is left running.
+    fn start(mdns_port: u16, service: ServiceInfo) -> Result<Self, mdns_sd::Error> {
+        let daemon = ServiceDaemon::new_with_port(mdns_port)?;
+        let begun = (|| {
+            let monitor = daemon.monitor()?;
+            let events = daemon.browse(SERVICE)?;
+            daemon.register(service)?;
+            Ok((monitor, events))
+        })();
+        match begun {
+            Ok((monitor, events)) => Ok(Self {
+                daemon,
+                monitor,
+                events,
+            }),
+            Err(error) => {
+                Ending::of(daemon, None).wait();
+                Err(error)
+            }
+        }
+    }
+
+    fn end(self) -> Ending {
+        Ending::of(self.daemon, Some(self.events))
+    }
+}
+
+/// Why a responder is not followed any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Stopped,
+    Flooded,
 }
 
 /// The task.
 struct Runner {
-    daemon: ServiceDaemon,
+    service: ServiceInfo,
+    mdns_port: u16,
     gate: Arc<Gate>,
     tag: String,
     bound: Bound,
@@ -151,30 +194,71 @@ struct Runner {
 }
 
 impl Runner {
+    /// Follows one responder after the other until the room closes; gives the end of the last.
     async fn run(
         mut self,
-        monitor: Receiver<DaemonEvent>,
-        mut events: Receiver<ServiceEvent>,
+        mut responder: Responder,
         mut stopped: oneshot::Receiver<()>,
-    ) -> Ending {
+    ) -> Option<Ending> {
+        let mut pause = FIRST_FLOOD_PAUSE;
+        loop {
+            let began = Instant::now();
+            let over = self.follow(&mut responder, &mut stopped).await;
+            self.announced.store(false, Ordering::Relaxed);
+            if over == Over::Stopped {
+                return Some(responder.end());
+            }
+            if began.elapsed() > CALM {
+                pause = FIRST_FLOOD_PAUSE;
+            }
+            tracing::warn!(
+                limit = MAX_CACHED_RECORDS,
+                seconds = pause.as_secs(),
+                "discovery pauses: the local network floods it with records"
+            );
+            // What it found may be forged. It takes a moment to its end, in which this thread must not wait.
+            self.finds.forget();
+            let ended = tokio::task::spawn_blocking(move || responder.end().wait());
+            responder = loop {
+                tokio::select! {
+                    _ = &mut stopped => {
+                        // It was told to end; it fails only where the runtime ends, which waits for it, too.
+                        let _ = ended.await;
+                        return None;
+                    }
+                    () = sleep(pause) => {}
+                }
+                pause = (pause * 2).min(LONGEST_FLOOD_PAUSE);
+                match Responder::start(self.mdns_port, self.service.clone()) {
+                    Ok(responder) => break responder,
+                    Err(error) => tracing::warn!(%error, "discovery does not begin anew yet"),
+                }
+            };
+        }
+    }
+
+    async fn follow(
+        &mut self,
+        responder: &mut Responder,
+        stopped: &mut oneshot::Receiver<()>,
+    ) -> Over {
+        let mut unanswered = 0;
+        let mut browse_at = None;
         let mut check = interval(CACHE_CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let dial_at = self.finds.next_dial();
             let far = || Instant::now() + Duration::from_secs(3600);
             tokio::select! {
-                _ = &mut stopped => break,
-                event = events.recv_async() => match event {
+                _ = &mut *stopped => return Over::Stopped,
+                event = responder.events.recv_async(), if browse_at.is_none() => match event {
                     Ok(event) => self.heard(event).await,
                     Err(_) => {
                         tracing::warn!("discovery has found more than it could follow");
-                        let Some(again) = self.browse_again(&mut stopped).await else {
-                            break;
-                        };
-                        events = again;
+                        browse_at = Some(Instant::now() + BROWSE_PAUSE);
                     }
                 },
-                Ok(event) = monitor.recv_async() => {
+                Ok(event) = responder.monitor.recv_async() => {
                     if matches!(event, DaemonEvent::Announce(..))
                         && !self.announced.swap(true, Ordering::Relaxed)
                     {
@@ -187,45 +271,26 @@ impl Runner {
                     }
                 }
                 () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
+                () = sleep_until(browse_at.unwrap_or_else(far)), if browse_at.is_some() => {
+                    browse_at = None;
+                    // What was told of before is told again.
+                    match responder.daemon.browse(SERVICE) {
+                        Ok(events) => responder.events = events,
+                        Err(_) => return Over::Flooded,
+                    }
+                }
                 _ = check.tick() => {
-                    if self.is_flooded().await {
-                        tracing::warn!(
-                            limit = MAX_CACHED_RECORDS,
-                            "discovery ends: the local network floods it with records"
-                        );
-                        break;
+                    match cached_records(&responder.daemon).await {
+                        Some(cached) if cached > MAX_CACHED_RECORDS => return Over::Flooded,
+                        Some(_) => unanswered = 0,
+                        None => unanswered += 1,
+                    }
+                    if unanswered >= MAX_UNANSWERED_CHECKS {
+                        return Over::Flooded;
                     }
                 }
             }
         }
-        self.announced.store(false, Ordering::Relaxed);
-        Ending::of(self.daemon, Some(events))
-    }
-
-    /// `None` when the end came meanwhile.
-    async fn browse_again(
-        &self,
-        stopped: &mut oneshot::Receiver<()>,
-    ) -> Option<Receiver<ServiceEvent>> {
-        tokio::select! {
-            _ = stopped => None,
-            () = sleep(BROWSE_PAUSE) => self.daemon.browse(SERVICE).ok(),
-        }
-    }
-
-    async fn is_flooded(&self) -> bool {
-        let Ok(answer) = self.daemon.get_metrics() else {
-            return false;
-        };
-        let Ok(Ok(metrics)) = timeout(Duration::from_secs(1), answer.recv_async()).await else {
-            return false;
-        };
-        let cached = metrics
-            .iter()
-            .filter(|(name, _)| name.starts_with("cached-"))
-            .map(|(_, count)| count)
-            .sum::<i64>();
-        cached > MAX_CACHED_RECORDS
     }
 
     async fn heard(&mut self, event: ServiceEvent) {
@@ -257,49 +322,27 @@ impl Runner {
         says(VERSION_KEY) == Some(VERSION) && says(TAG_KEY) == Some(&self.tag)
     }
 
-    /// Where the service may be dialled, the best first.
+    /// Where the service may be dialled, the best first. Anybody may announce any address: only neighbours on the
+    /// link from which it came are dialled.
     fn addresses(&self, service: &ResolvedService) -> Vec<SocketAddr> {
-        let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
-        let is_loopback = |index: u32| {
-            interfaces
-                .iter()
-                .any(|own| own.index == Some(index) && own.is_loopback())
-        };
+        let prefixes = Prefixes::of_this_machine();
         let mut addresses: Vec<_> = service
             .addresses
             .iter()
-            .filter(|scoped| {
-                // A neighbour must not send us to services of this machine.
-                !scoped.is_loopback()
-                    || match scoped {
-                        ScopedIp::V4(v4) => {
-                            v4.interface_ids().iter().any(|id| is_loopback(id.index))
-                        }
-                        ScopedIp::V6(v6) => is_loopback(v6.scope_id().index),
-                        _ => false,
-                    }
+            .filter(|scoped| match scoped {
+                ScopedIp::V4(v4) => v4
+                    .interface_ids()
+                    .iter()
+                    .any(|id| prefixes.have(id.index, (*v4.addr()).into())),
+                ScopedIp::V6(v6) => prefixes.have(v6.scope_id().index, (*v6.addr()).into()),
+                _ => false,
             })
             .map(|scoped| SocketAddr::new(scoped.to_ip_addr(), service.port))
             .filter(|address| is_dialable(*address) && self.bound.reaches(*address))
-            // It would need the interface's number on its further way.
-            .filter(|address| !matches!(address.ip(), IpAddr::V6(v6) if v6.is_unicast_link_local()))
             .collect();
-        let is_on_link = |ip: IpAddr| {
-            interfaces.iter().any(|own| match (&own.addr, ip) {
-                (if_addrs::IfAddr::V4(own), IpAddr::V4(ip)) => {
-                    let mask = u32::from(own.netmask);
-                    u32::from(own.ip) & mask == u32::from(ip) & mask
-                }
-                (if_addrs::IfAddr::V6(own), IpAddr::V6(ip)) => {
-                    let mask = u128::from(own.netmask);
-                    u128::from(own.ip) & mask == u128::from(ip) & mask
-                }
-                _ => false,
-            })
-        };
         addresses.sort_by_key(|address| {
             let ip = address.ip();
-            (!is_on_link(ip), ip.is_loopback(), ip.is_ipv6(), *address)
+            (ip.is_loopback(), ip.is_ipv6(), *address)
         });
         addresses
     }
@@ -308,7 +351,14 @@ impl Runner {
         if self.mode != DiscoveryMode::Connect {
             return self.finds.dial_nobody();
         }
-        for dial in self.finds.due(Instant::now()) {
+        let now = Instant::now();
+        let tries = Arc::clone(&self.gate.tries_out);
+        let slow = tries.slow();
+        let closed = |ip| {
+            let closed = tries.closed(ip).into_iter().chain(slow);
+            closed.map(|ClosedFor(rest)| now + rest).max()
+        };
+        for dial in self.finds.due(now, closed) {
             let gate = Arc::clone(&self.gate);
             self.dials.spawn(async move {
                 let outcome = match is_linked(&gate, &dial).await {
@@ -327,6 +377,15 @@ impl Runner {
             });
         }
     }
+}
+
+/// Records that the responder remembers, unless it does not answer.
+async fn cached_records(daemon: &ServiceDaemon) -> Option<i64> {
+    let answer = daemon.get_metrics().ok()?;
+    let metrics = timeout(CACHE_CHECK, answer.recv_async()).await.ok()?.ok()?;
+    let of_cache = |name: &str| name.starts_with("cached-");
+    let cached = metrics.iter().filter(|(name, _)| of_cache(name));
+    Some(cached.map(|(_, count)| count).sum())
 }
 
 /// Whether a member is linked that takes links at one of these addresses.
@@ -357,7 +416,11 @@ fn outcome_of(result: Result<PeerId, Code>) -> Outcome {
     }
 }
 
-fn announcement(instance: &str, tag: &str, bound: Bound) -> Result<ServiceInfo, mdns_sd::Error> {
+pub(crate) fn announcement(
+    instance: &str,
+    tag: &str,
+    bound: Bound,
+) -> Result<ServiceInfo, mdns_sd::Error> {
     let host = format!("{instance}.local.");
     let properties = [(VERSION_KEY, VERSION), (TAG_KEY, tag)];
     let service = |addresses: &[IpAddr]| {
@@ -387,7 +450,7 @@ fn announcement(instance: &str, tag: &str, bound: Bound) -> Result<ServiceInfo, 
 
 /// By what members of one room pick each other out: it says next to nothing about the room's name, and less
 /// about its secret.
-fn tag(session: &SessionId) -> String {
+pub(crate) fn tag(session: &SessionId) -> String {
     // HMAC takes keys of any length.
     let Ok(mac) = Hmac::<Sha256>::new_from_slice(session.as_str().as_bytes()) else {
         return String::new();

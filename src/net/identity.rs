@@ -10,6 +10,7 @@ use std::time::Duration;
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, ConnectError, Connection, ConnectionError, ServerConfig};
 use quinn::{IdleTimeout, NoneTokenStore, TransportConfig, TransportErrorCode, VarInt};
+use ring::rand::SecureRandom;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{AlwaysResolvesClientRawPublicKeys, Resumption};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature_with_raw_key};
@@ -23,6 +24,7 @@ use rustls::{AlertDescription, CertificateError, DigitallySignedStruct, Distingu
 use rustls::{PeerMisbehaved, SignatureScheme};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::core::id::Fingerprint;
 
@@ -92,10 +94,14 @@ pub(crate) struct Identity {
 impl Identity {
     /// A new key pair from the system's random generator.
     pub(crate) fn generate() -> Result<Self, IdentityError> {
-        let random = ring::rand::SystemRandom::new();
-        let pkcs8 = ring::signature::Ed25519KeyPair::generate_pkcs8(&random)
+        // Any 32 random bytes are a key (RFC 8032 section 5.1.5). Not by ring's own means: its document is not wiped.
+        let mut pkcs8 = Zeroizing::new([0; ED25519_PKCS8_PREFIX.len() + ED25519_KEY_BYTES]);
+        let (prefix, seed) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
+        prefix.copy_from_slice(&ED25519_PKCS8_PREFIX);
+        ring::rand::SystemRandom::new()
+            .fill(seed)
             .map_err(|_| IdentityError::NoRandomness)?;
-        Self::from_pkcs8(pkcs8.as_ref())
+        Self::from_pkcs8(pkcs8.as_slice())
     }
 
     /// The key pair in `pkcs8` (DER, version 1 or 2).
@@ -352,6 +358,10 @@ const ED25519_SPKI_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 const ED25519_KEY_BYTES: usize = 32;
+/// An Ed25519 private key in PKCS#8, version 1, up to the key's 32 bytes (RFC 8410 section 7).
+const ED25519_PKCS8_PREFIX: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
 /// The alert that rustls sends for [`CertificateError::ApplicationVerificationFailure`].
 const WRONG_KEY_ALERT: AlertDescription = AlertDescription::AccessDenied;
 

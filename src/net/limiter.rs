@@ -1,68 +1,37 @@
-//! Slows down who guesses a room's secret: counts failed confirmations, by address and in all.
+//! Slows down who guesses a room's name or secret, in whichever direction the link was dialled.
+//!
+//! Each exchange with a stranger lets one end test one guess, so it takes one of the address's tries. A try that
+//! is in flight is held: what comes after it waits for its outcome, else as many guesses as there are ports
+//! could be tested at once. Success gives the try back; a failure counts for [`WINDOW`].
+//!
+//! Knows no clock and no sockets; [`super::tries`] waits.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-/// Failures from one address within [`WINDOW`] after which it is refused.
+use crate::core::id::Fingerprint;
+
+/// Failures of one address within [`WINDOW`] after which no stranger there gets another try.
 pub(crate) const MAX_FAILURES_OF_ONE: usize = 5;
-/// Failures from everywhere within [`WINDOW`] after which everyone is refused. Also the most that is
-/// remembered, so that no remote can make the list grow.
+/// Failures in all within [`WINDOW`] after which strangers get one try per [`PACE`].
 pub(crate) const MAX_FAILURES_IN_ALL: usize = 60;
 /// How long a failure counts.
 pub(crate) const WINDOW: Duration = Duration::from_secs(60);
-
-/// The failed confirmations of the last minute.
-///
-/// Only the newest [`MAX_FAILURES_IN_ALL`] are kept. That loses nothing: while an older one would still
-/// count, the kept ones count too, and everyone is refused.
-#[derive(Debug, Default)]
-pub(crate) struct FailedAdmissions {
-    /// Oldest first.
-    failures: VecDeque<(Instant, Source)>,
-}
-
-impl FailedAdmissions {
-    /// Notes a failed confirmation of `address`. An address that is refused cannot get here, but links
-    /// that were in admission already can.
-    pub(crate) fn record(&mut self, now: Instant, address: IpAddr) {
-        self.forget_before(now);
-        if self.failures.len() == MAX_FAILURES_IN_ALL {
-            self.failures.pop_front();
-        }
-        self.failures.push_back((now, Source::of(address)));
-    }
-
-    /// Whether a new link from `address` may start its admission.
-    pub(crate) fn allows(&mut self, now: Instant, address: IpAddr) -> bool {
-        self.forget_before(now);
-        if self.failures.len() >= MAX_FAILURES_IN_ALL {
-            return false;
-        }
-        let source = Source::of(address);
-        let failures = self.failures.iter().filter(|(_, from)| *from == source);
-        failures.count() < MAX_FAILURES_OF_ONE
-    }
-
-    fn forget_before(&mut self, now: Instant) {
-        while let Some((at, _)) = self.failures.front() {
-            if now.saturating_duration_since(*at) < WINDOW {
-                return;
-            }
-            self.failures.pop_front();
-        }
-    }
-}
+/// Time between two tries of strangers after too many failures in all.
+pub(crate) const PACE: Duration = Duration::from_secs(1);
+/// Failures that are remembered, at most: twice what the tries of a minute can bring about.
+const MAX_REMEMBERED: usize = 256;
 
 /// What counts as one address: one host may use every address of its IPv6 /64.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
     V4(Ipv4Addr),
     V6Prefix([u16; 4]),
 }
 
-impl Source {
-    fn of(address: IpAddr) -> Self {
+impl From<IpAddr> for Source {
+    fn from(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self::V4(v4),
             IpAddr::V6(v6) => {
@@ -73,90 +42,468 @@ impl Source {
     }
 }
 
+/// Names a try from [`Limiter::ask`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Ticket(u64);
+
+/// Whether a try may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Now. To be followed by [`Limiter::end`].
+    Go,
+    /// Not yet: ask again after any change, and at that time.
+    Wait(Option<Instant>),
+    /// The address has failed too often, until then. The ticket is void.
+    Closed(Instant),
+}
+
+/// What a failure has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Consequence {
+    /// It was the last that its address had, until then.
+    pub(crate) closed_until: Option<Instant>,
+    /// Strangers are slowed down in all; told once in a [`WINDOW`].
+    pub(crate) too_many_in_all: bool,
+}
+
+#[derive(Debug)]
+struct Failure {
+    at: Instant,
+    source: Source,
+    key: Fingerprint,
+}
+
+/// The tries of one direction.
+#[derive(Debug, Default)]
+pub(crate) struct Limiter {
+    /// Oldest first.
+    failures: VecDeque<Failure>,
+    /// Tries in flight.
+    held: BTreeMap<Source, usize>,
+    /// In the order in which they came.
+    waiting: BTreeMap<Ticket, Source>,
+    /// Who had a try while strangers were slowed down, the longest ago first.
+    turns: VecDeque<Source>,
+    next_paced: Option<Instant>,
+    /// When it was last told that there are too many failures in all: they hover about the limit for as long as somebody
+    /// guesses.
+    told_of_all: Option<Instant>,
+    asked: u64,
+}
+
+impl Limiter {
+    /// Gets in line for a try with `address`. To be followed by [`Limiter::poll`], or [`Limiter::leave`].
+    pub(crate) fn ask(&mut self, address: IpAddr) -> Ticket {
+        self.asked += 1;
+        let ticket = Ticket(self.asked);
+        self.waiting.insert(ticket, address.into());
+        ticket
+    }
+
+    /// Whether the try may begin.
+    pub(crate) fn poll(&mut self, now: Instant, ticket: Ticket) -> Answer {
+        self.forget_before(now);
+        let Some(source) = self.waiting.get(&ticket).copied() else {
+            return Answer::Wait(None);
+        };
+        if let Some(until) = self.closed(source) {
+            self.waiting.remove(&ticket);
+            return Answer::Closed(until);
+        }
+        if !self.has_a_try(source) {
+            return Answer::Wait(self.next_expiry(source));
+        }
+        let is_of_it = |(other, of): (&Ticket, &Source)| *other < ticket && *of == source;
+        if self.waiting.iter().any(is_of_it) {
+            return Answer::Wait(None);
+        }
+        let in_flight: usize = self.held.values().sum();
+        if self.failures.len() + in_flight >= MAX_FAILURES_IN_ALL {
+            match self.next_paced {
+                Some(at) if now < at => return Answer::Wait(Some(at)),
+                _ => {}
+            }
+            if self.next_in_turn() != Some(ticket) {
+                return Answer::Wait(None);
+            }
+            self.next_paced = Some(now + PACE);
+            self.turns.retain(|served| *served != source);
+            if self.turns.len() >= MAX_REMEMBERED {
+                self.turns.pop_front();
+            }
+            self.turns.push_back(source);
+        }
+        self.waiting.remove(&ticket);
+        *self.held.entry(source).or_default() += 1;
+        Answer::Go
+    }
+
+    /// Nobody waits for that try any more.
+    pub(crate) fn leave(&mut self, ticket: Ticket) {
+        self.waiting.remove(&ticket);
+    }
+
+    /// A try with the holder of `key` is over. Where it `failed`, tells what that changes.
+    pub(crate) fn end(
+        &mut self,
+        now: Instant,
+        address: IpAddr,
+        key: Fingerprint,
+        failed: bool,
+    ) -> Option<Consequence> {
+        let source = address.into();
+        if let Some(held) = self.held.get_mut(&source) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&source);
+            }
+        }
+        if !failed {
+            return None;
+        }
+        self.forget_before(now);
+        if self.failures.len() >= MAX_REMEMBERED {
+            self.failures.pop_front();
+        }
+        let at = now;
+        self.failures.push_back(Failure { at, source, key });
+        let is_old = |told: Instant| now.saturating_duration_since(told) >= WINDOW;
+        let too_many_in_all =
+            self.failures.len() >= MAX_FAILURES_IN_ALL && self.told_of_all.is_none_or(is_old);
+        if too_many_in_all {
+            self.told_of_all = Some(now);
+        }
+        Some(Consequence {
+            closed_until: self.closed(source),
+            too_many_in_all,
+        })
+    }
+
+    /// Until when strangers at `address` get no try.
+    pub(crate) fn closed_until(&mut self, now: Instant, address: IpAddr) -> Option<Instant> {
+        self.forget_before(now);
+        self.closed(address.into())
+    }
+
+    /// Until when there were too many failures in all.
+    pub(crate) fn slow_until(&mut self, now: Instant) -> Option<Instant> {
+        self.forget_before(now);
+        let last = self.failures.len().checked_sub(MAX_FAILURES_IN_ALL)?;
+        self.failures.get(last).map(|failure| failure.at + WINDOW)
+    }
+
+    /// Whether a try with the holder of `key` has failed within the last minute.
+    pub(crate) fn has_failed(&mut self, now: Instant, key: Fingerprint) -> bool {
+        self.forget_before(now);
+        self.failures.iter().any(|failure| failure.key == key)
+    }
+
+    fn of(&self, source: Source) -> impl DoubleEndedIterator<Item = &Failure> {
+        let is_of_it = move |failure: &&Failure| failure.source == source;
+        self.failures.iter().filter(is_of_it)
+    }
+
+    fn closed(&self, source: Source) -> Option<Instant> {
+        let last = self.of(source).rev().nth(MAX_FAILURES_OF_ONE - 1)?;
+        Some(last.at + WINDOW)
+    }
+
+    fn has_a_try(&self, source: Source) -> bool {
+        let held = self.held.get(&source).copied().unwrap_or_default();
+        self.of(source).count() + held < MAX_FAILURES_OF_ONE
+    }
+
+    fn next_expiry(&self, source: Source) -> Option<Instant> {
+        self.of(source).next().map(|failure| failure.at + WINDOW)
+    }
+
+    /// Of the first in line of each address that has a try, the one whose address was served the longest ago;
+    /// never is longest.
+    fn next_in_turn(&self) -> Option<Ticket> {
+        let turn = |source: &Source| self.turns.iter().position(|served| served == source);
+        self.waiting
+            .iter()
+            .filter(|(_, source)| self.has_a_try(**source))
+            .min_by_key(|(ticket, source)| (turn(source), **ticket))
+            .map(|(ticket, _)| *ticket)
+    }
+
+    fn forget_before(&mut self, now: Instant) {
+        while let Some(oldest) = self.failures.front() {
+            if now.saturating_duration_since(oldest.at) < WINDOW {
+                return;
+            }
+            self.failures.pop_front();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const KEY: Fingerprint = Fingerprint([1; 32]);
 
     fn ip(text: &str) -> IpAddr {
         text.parse().expect("an address")
     }
 
-    fn after(start: Instant, seconds: u64) -> Instant {
-        start + Duration::from_secs(seconds)
+    fn numbered(n: u32) -> IpAddr {
+        IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + n))
+    }
+
+    struct World {
+        limiter: Limiter,
+        start: Instant,
+    }
+
+    impl World {
+        fn new() -> Self {
+            Self {
+                limiter: Limiter::default(),
+                start: Instant::now(),
+            }
+        }
+
+        fn at(&self, ms: u64) -> Instant {
+            self.start + Duration::from_millis(ms)
+        }
+
+        fn poll(&mut self, ms: u64, ticket: Ticket) -> Answer {
+            let at = self.at(ms);
+            self.limiter.poll(at, ticket)
+        }
+
+        /// Asks and polls once; one that has to wait goes away.
+        fn begin(&mut self, ms: u64, address: IpAddr) -> Answer {
+            let ticket = self.limiter.ask(address);
+            let answer = self.poll(ms, ticket);
+            self.limiter.leave(ticket);
+            answer
+        }
+
+        fn end(&mut self, ms: u64, address: IpAddr, failed: bool) -> Option<Consequence> {
+            let at = self.at(ms);
+            self.limiter.end(at, address, KEY, failed)
+        }
+
+        /// One try that fails at once.
+        fn fail(&mut self, ms: u64, address: IpAddr) -> Option<Consequence> {
+            assert_eq!(self.begin(ms, address), Answer::Go, "{address} at {ms} ms");
+            self.end(ms, address, true)
+        }
     }
 
     #[test]
     fn the_sixth_try_of_an_address_waits_until_the_first_failure_is_a_minute_old() {
-        let start = Instant::now();
-        let mut failed = FailedAdmissions::default();
-        for second in 0..5 {
-            assert!(failed.allows(after(start, second), ip("192.0.2.1")));
-            failed.record(after(start, second), ip("192.0.2.1"));
+        let mut world = World::new();
+        let guesser = ip("192.0.2.1");
+        for second in 0..4 {
+            let consequence = world.fail(second * 1000, guesser).expect("it failed");
+            assert_eq!(consequence.closed_until, None);
         }
-        assert!(!failed.allows(after(start, 5), ip("192.0.2.1")));
-        assert!(!failed.allows(after(start, 59), ip("192.0.2.1")));
-        assert!(failed.allows(after(start, 59), ip("192.0.2.2")));
-        assert!(failed.allows(after(start, 60), ip("192.0.2.1")));
-        failed.record(after(start, 60), ip("192.0.2.1"));
-        assert!(!failed.allows(after(start, 60), ip("192.0.2.1")));
+        let until = world.at(60_000);
+        let consequence = world.fail(4000, guesser).expect("it failed");
+        assert_eq!(consequence.closed_until, Some(until));
+        assert_eq!(world.begin(5000, guesser), Answer::Closed(until));
+        assert_eq!(world.begin(59_999, guesser), Answer::Closed(until));
+        assert_eq!(world.begin(59_999, ip("192.0.2.2")), Answer::Go);
+        world.fail(60_000, guesser);
+        let until = world.at(61_000);
+        assert_eq!(world.begin(60_000, guesser), Answer::Closed(until));
+        let at = world.at(60_500);
+        assert_eq!(world.limiter.closed_until(at, guesser), Some(until));
+        let at = world.at(61_000);
+        assert_eq!(world.limiter.closed_until(at, guesser), None);
+    }
+
+    #[test]
+    fn of_250_tries_at_once_five_go_and_the_others_wait_for_an_outcome() {
+        let mut world = World::new();
+        let guesser = ip("192.0.2.1");
+        let tickets: Vec<_> = (0..250).map(|_| world.limiter.ask(guesser)).collect();
+        let answers: Vec<_> = tickets.iter().map(|t| world.poll(0, *t)).collect();
+        let (go, wait) = answers.split_at(5);
+        assert!(go.iter().all(|answer| *answer == Answer::Go));
+        assert!(wait.iter().all(|answer| *answer == Answer::Wait(None)));
+        // Success gives the try back to the next in line; failures close the address for the rest.
+        world.end(10, guesser, false);
+        assert_eq!(world.poll(10, tickets[6]), Answer::Wait(None));
+        assert_eq!(world.poll(10, tickets[5]), Answer::Go);
+        for _ in 0..5 {
+            world.end(20, guesser, true);
+        }
+        let until = world.at(60_020);
+        for ticket in &tickets[6..] {
+            assert_eq!(world.poll(30, *ticket), Answer::Closed(until));
+        }
+        assert!(world.limiter.waiting.is_empty() && world.limiter.held.is_empty());
+    }
+
+    #[test]
+    fn failures_and_tries_in_flight_share_the_five() {
+        let mut world = World::new();
+        let address = ip("192.0.2.1");
+        for ms in 0..3 {
+            world.fail(ms, address);
+        }
+        assert_eq!(world.begin(3, address), Answer::Go);
+        assert_eq!(world.begin(3, address), Answer::Go);
+        let ticket = world.limiter.ask(address);
+        // The oldest failure gives its try back before the others do.
+        let expiry = world.at(60_000);
+        assert_eq!(world.poll(3, ticket), Answer::Wait(Some(expiry)));
+        assert_eq!(world.poll(60_000, ticket), Answer::Go);
+    }
+
+    #[test]
+    fn five_hundred_honest_tries_through_one_address_all_go() {
+        let mut world = World::new();
+        let address = ip("192.0.2.1");
+        for n in 0..500 {
+            assert_eq!(world.begin(n, address), Answer::Go);
+            assert_eq!(world.end(n, address, false), None);
+        }
+    }
+
+    #[test]
+    fn who_waits_and_goes_away_holds_up_nobody() {
+        let mut world = World::new();
+        let address = ip("192.0.2.1");
+        for _ in 0..5 {
+            assert_eq!(world.begin(0, address), Answer::Go);
+        }
+        let (first, second) = (world.limiter.ask(address), world.limiter.ask(address));
+        world.end(1, address, false);
+        assert_eq!(world.poll(1, second), Answer::Wait(None));
+        world.limiter.leave(first);
+        assert_eq!(world.poll(1, second), Answer::Go);
     }
 
     #[test]
     fn a_v6_host_gains_nothing_by_changing_its_address_within_its_64() {
-        let now = Instant::now();
-        let mut failed = FailedAdmissions::default();
+        let mut world = World::new();
         for host in 1..=5 {
-            failed.record(now, ip(&format!("2001:db8:0:1::{host}")));
+            world.fail(0, ip(&format!("2001:db8:0:1::{host}")));
         }
-        assert!(!failed.allows(now, ip("2001:db8:0:1:ffff::9")));
-        assert!(failed.allows(now, ip("2001:db8:0:2::1")));
+        let answer = world.begin(0, ip("2001:db8:0:1:ffff::9"));
+        assert!(matches!(answer, Answer::Closed(_)));
+        assert_eq!(world.begin(0, ip("2001:db8:0:2::1")), Answer::Go);
     }
 
     #[test]
     fn a_v4_mapped_address_is_the_v4_address() {
-        let now = Instant::now();
-        let mut failed = FailedAdmissions::default();
+        let mut world = World::new();
         for _ in 0..5 {
-            failed.record(now, ip("::ffff:192.0.2.1"));
+            world.fail(0, ip("::ffff:192.0.2.1"));
         }
-        assert!(!failed.allows(now, ip("192.0.2.1")));
-        assert!(failed.allows(now, ip("::ffff:192.0.2.2")));
+        let answer = world.begin(0, ip("192.0.2.1"));
+        assert!(matches!(answer, Answer::Closed(_)));
+        assert_eq!(world.begin(0, ip("::ffff:192.0.2.2")), Answer::Go);
     }
 
     #[test]
-    fn sixty_failures_in_all_refuse_everyone_for_the_rest_of_the_minute() {
-        let start = Instant::now();
-        let mut failed = FailedAdmissions::default();
-        for n in 0..60u8 {
-            assert!(failed.allows(start, ip("198.51.100.1")));
-            failed.record(after(start, u64::from(n / 6)), ip(&format!("192.0.2.{n}")));
+    fn after_sixty_failures_in_all_strangers_get_one_try_a_second() {
+        let mut world = World::new();
+        for n in 0..60 {
+            let consequence = world.fail(0, numbered(n)).expect("it failed");
+            assert_eq!(consequence.too_many_in_all, n == 59);
         }
-        assert!(!failed.allows(after(start, 10), ip("198.51.100.1")));
-        assert!(!failed.allows(after(start, 59), ip("2001:db8::1")));
-        assert!(failed.allows(after(start, 60), ip("198.51.100.1")));
+        let mut now = world.at(0);
+        assert_eq!(world.limiter.slow_until(now), Some(world.at(60_000)));
+        assert_eq!(world.begin(0, numbered(100)), Answer::Go);
+        world.end(0, numbered(100), false);
+        let next = world.at(1000);
+        assert_eq!(world.begin(1, numbered(101)), Answer::Wait(Some(next)));
+        assert_eq!(world.begin(1000, numbered(101)), Answer::Go);
+        world.end(1000, numbered(101), false);
+        now = world.at(60_000);
+        assert_eq!(world.limiter.slow_until(now), None);
+        for n in 0..30 {
+            assert_eq!(world.begin(60_000, numbered(200 + n)), Answer::Go);
+        }
     }
 
     #[test]
-    fn however_many_fail_no_more_than_the_limit_is_remembered_and_everyone_stays_refused() {
-        let start = Instant::now();
-        let mut failed = FailedAdmissions::default();
-        for n in 0..10_000u32 {
-            let now = start + Duration::from_millis(u64::from(n));
-            failed.record(now, IpAddr::V4(Ipv4Addr::from(n)));
-            assert!(failed.failures.len() <= MAX_FAILURES_IN_ALL);
+    fn addresses_take_turns_when_tries_are_few() {
+        let mut world = World::new();
+        for n in 0..60 {
+            world.fail(0, numbered(n));
         }
-        assert!(failed.failures.capacity() < 2 * MAX_FAILURES_IN_ALL + 16);
-        assert!(!failed.allows(after(start, 69), ip("198.51.100.1")));
-        assert!(failed.allows(after(start, 71), ip("198.51.100.1")));
+        let greedy: Vec<_> = (0..100)
+            .map(|_| world.limiter.ask(ip("192.0.2.1")))
+            .collect();
+        assert_eq!(world.poll(0, greedy[0]), Answer::Go);
+        world.end(0, ip("192.0.2.1"), false);
+        let honest = world.limiter.ask(ip("192.0.2.2"));
+        let late = world.limiter.ask(ip("192.0.2.3"));
+        let next = world.at(1000);
+        assert_eq!(world.poll(999, honest), Answer::Wait(Some(next)));
+        // The greedy one came first, but had its turn.
+        assert_eq!(world.poll(1000, greedy[1]), Answer::Wait(None));
+        assert_eq!(world.poll(1000, late), Answer::Wait(None));
+        assert_eq!(world.poll(1000, honest), Answer::Go);
+        world.end(1000, ip("192.0.2.2"), false);
+        assert_eq!(world.poll(2000, greedy[1]), Answer::Wait(None));
+        assert_eq!(world.poll(2000, late), Answer::Go);
+        world.end(2000, ip("192.0.2.3"), false);
+        assert_eq!(world.poll(3000, greedy[1]), Answer::Go);
+    }
+
+    #[test]
+    fn an_address_that_has_no_try_left_keeps_no_turn_from_others() {
+        let mut world = World::new();
+        for n in 0..60 {
+            world.fail(0, numbered(n));
+        }
+        let slow = ip("192.0.2.1");
+        // Five tries in flight that come to no end.
+        for second in 0..5 {
+            assert_eq!(world.begin(second * 1000, slow), Answer::Go);
+        }
+        let _stuck = world.limiter.ask(slow);
+        let honest = world.limiter.ask(ip("192.0.2.2"));
+        assert_eq!(world.poll(5000, honest), Answer::Go);
+    }
+
+    #[test]
+    fn however_many_fail_no_more_than_the_limit_is_remembered() {
+        let mut world = World::new();
+        let (mut failed, mut told) = (0, 0);
+        for n in 0..200_000_u32 {
+            let ms = u64::from(n);
+            if world.begin(ms, numbered(n)) == Answer::Go {
+                let consequence = world.end(ms, numbered(n), true).expect("it failed");
+                failed += 1;
+                told += usize::from(consequence.too_many_in_all);
+            }
+            assert!(world.limiter.failures.len() <= MAX_REMEMBERED / 2);
+            assert!(world.limiter.turns.len() <= MAX_REMEMBERED);
+        }
+        assert!(world.limiter.held.is_empty() && world.limiter.waiting.is_empty());
+        // Sixty at once, then one a second.
+        assert!((200..=300).contains(&failed), "{failed}");
+        assert_eq!(told, 4, "once a minute");
+    }
+
+    #[test]
+    fn a_key_is_remembered_as_long_as_its_failure() {
+        let mut world = World::new();
+        let address = ip("192.0.2.1");
+        world.fail(0, address);
+        let (soon, late) = (world.at(59_999), world.at(60_000));
+        assert!(!world.limiter.has_failed(soon, Fingerprint([2; 32])));
+        assert!(world.limiter.has_failed(soon, KEY));
+        assert!(!world.limiter.has_failed(late, KEY));
     }
 
     #[test]
     fn a_clock_that_steps_back_forgets_nothing() {
-        let start = Instant::now();
-        let mut failed = FailedAdmissions::default();
+        let mut world = World::new();
         for _ in 0..5 {
-            failed.record(after(start, 100), ip("192.0.2.1"));
+            world.fail(100_000, ip("192.0.2.1"));
         }
-        assert!(!failed.allows(start, ip("192.0.2.1")));
+        let answer = world.begin(0, ip("192.0.2.1"));
+        assert!(matches!(answer, Answer::Closed(_)));
     }
 }

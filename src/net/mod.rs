@@ -12,3 +12,4 @@ pub(crate) mod outbox;
 pub(crate) mod packing;
 pub(crate) mod relay;
 pub(crate) mod socket;
+pub(crate) mod tries;

@@ -144,6 +144,9 @@ impl Driver {
                 from,
                 answer,
             } => self.consider(hello, key, from, false, Asker::Acceptor(answer)),
+            Ask::Known { key, answer } => {
+                let _ = answer.send(self.node.knows(self.now(), key));
+            }
             Ask::Linked { addresses, answer } => {
                 let mut known = self
                     .node

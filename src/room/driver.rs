@@ -37,6 +37,7 @@ use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket::{self, Bound};
+use crate::net::tries::{Direction, Tries};
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 #[cfg(test)]
@@ -224,7 +225,7 @@ impl Driver {
             endpoint,
             proof: RoomProof {
                 session: shared.session_id.clone(),
-                secret: config.secret.as_ref().map(|secret| secret.bytes().to_vec()),
+                secret: config.secret.clone(),
                 own_key: identity.fingerprint(),
             },
             identity,
@@ -232,6 +233,8 @@ impl Driver {
             asks: asks_in,
             handshake_timeout: shared.config.handshake_timeout,
             dials: DialLocks::default(),
+            tries_in: Tries::new(Direction::In),
+            tries_out: Tries::new(Direction::Out),
         });
         tokio::spawn(Arc::clone(&gate).accept_all());
         let (found, discovered) = mpsc::channel(FOUND_QUEUE);

@@ -505,6 +505,18 @@ impl Node {
         }
     }
 
+    /// Whether the holder of `key` has shown that it knows the room: to this node, as a member, linked or lost; or to
+    /// a member, who vouches for it.
+    pub fn knows(&self, now: Time, key: Fingerprint) -> bool {
+        self.membership.iter().any(|(_, member)| member.key == key)
+            || self.absent.values().any(|absent| absent.key == key)
+            || self
+                .joins
+                .vouched
+                .values()
+                .any(|(of, until)| *of == key && now < *until)
+    }
+
     fn is_vouched(&self, entry: &PeerEntry) -> bool {
         self.joins
             .vouched

@@ -11,7 +11,7 @@ use crate::net::identity::{ADMISSION_CODE_BASE, MAX_INCOMING_UNI_STREAMS};
 fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
     RoomProof {
         session: SessionId::new(session).expect("valid"),
-        secret: secret.map(<[u8]>::to_vec),
+        secret: secret.and_then(Secret::new),
         own_key: process.identity.fingerprint(),
     }
 }
@@ -357,7 +357,7 @@ fn ends_that_see_other_keys_share_no_confirmation() {
     };
     let link = Link {
         peer_key: Fingerprint([2; 32]),
-        exporter: [0; EXPORTER_BYTES],
+        exporter: Zeroizing::new([0; EXPORTER_BYTES]),
     };
     let opening = |message: Vec<u8>| Opening {
         has_secret: false,

@@ -5,7 +5,7 @@
 //! in the network can make up, bring no more packets to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -16,8 +16,14 @@ const MAX_FINDS: usize = 256;
 const MAX_ADDRESSES: usize = 4;
 /// Addresses of which it is remembered when they may be dialled again, at most.
 const MAX_WAITS: usize = 1024;
+/// Ports of one address among these, at most: one process may use all of them.
+const MAX_WAITS_OF_ONE: usize = 256;
 /// Dials at a time.
 const MAX_DIALS: usize = 8;
+/// Dials at a time to one address: who answers none of them leaves room for others.
+const MAX_DIALS_OF_ONE: usize = 5;
+/// When a dial is looked at again for which there was no room.
+const NO_ROOM_WAIT: Duration = Duration::from_millis(100);
 /// How long the larger name leaves the dial to the smaller.
 const YIELD: Duration = Duration::from_secs(2);
 /// Wait after the first dial of an address that failed; doubles from there.
@@ -58,6 +64,14 @@ struct Find {
     hopeless: bool,
 }
 
+impl Find {
+    /// The best of its addresses; there is always one.
+    fn ip(&self) -> IpAddr {
+        let best = self.addresses.first();
+        best.map_or(IpAddr::from([0; 4]), SocketAddr::ip)
+    }
+}
+
 struct Wait {
     until: Instant,
     length: Duration,
@@ -68,7 +82,8 @@ pub(super) struct Finds {
     own_name: String,
     finds: BTreeMap<String, Find>,
     waits: BTreeMap<SocketAddr, Wait>,
-    dials_running: usize,
+    /// By the address that is dialled.
+    dials_running: BTreeMap<IpAddr, usize>,
 }
 
 impl Finds {
@@ -78,7 +93,7 @@ impl Finds {
             own_name,
             finds: BTreeMap::new(),
             waits: BTreeMap::new(),
-            dials_running: 0,
+            dials_running: BTreeMap::new(),
         }
     }
 
@@ -107,7 +122,7 @@ impl Finds {
             }
             return new;
         }
-        if self.finds.len() >= MAX_FINDS && !self.make_room() {
+        if self.finds.len() >= MAX_FINDS && !self.make_room(addresses[0].ip()) {
             tracing::debug!(name, limit = MAX_FINDS, "too many members are announced");
             return Vec::new();
         }
@@ -126,6 +141,11 @@ impl Finds {
         addresses
     }
 
+    /// Whatever was found is to be found again. Waits go on.
+    pub(super) fn forget(&mut self) {
+        self.finds.clear();
+    }
+
     /// A member says that it goes, or has not been heard of for long.
     pub(super) fn gone(&mut self, name: &str) {
         self.finds.remove(name);
@@ -133,7 +153,7 @@ impl Finds {
 
     /// When somebody is to be dialled.
     pub(super) fn next_dial(&self) -> Option<Instant> {
-        if self.dials_running >= MAX_DIALS {
+        if self.running() >= MAX_DIALS {
             return None;
         }
         self.waiting().map(|(_, find)| find.dial_at).min()
@@ -146,40 +166,59 @@ impl Finds {
         }
     }
 
-    /// Whom to dial now; each of these is followed by [`Finds::dialled`].
-    pub(super) fn due(&mut self, now: Instant) -> Vec<Dial> {
+    /// Whom to dial now; each of these is followed by [`Finds::dialled`]. `closed` says until when an address is not
+    /// to be dialled at all.
+    pub(super) fn due(
+        &mut self,
+        now: Instant,
+        closed: impl Fn(IpAddr) -> Option<Instant>,
+    ) -> Vec<Dial> {
         let mut busy: BTreeSet<SocketAddr> = BTreeSet::new();
-        let names: Vec<_> = self
+        let mut names: Vec<_> = self
             .waiting()
             .filter(|(_, find)| find.dial_at <= now)
-            .map(|(name, _)| name.clone())
+            .map(|(name, find)| (find.dial_at, name.clone()))
             .collect();
+        // Who has waited longest comes first, and no name gains by its spelling.
+        names.sort();
         let mut dials = Vec::new();
-        for name in names {
-            if self.dials_running >= MAX_DIALS {
+        for (_, name) in names {
+            if self.running() >= MAX_DIALS {
                 break;
             }
             let Some(find) = self.finds.get_mut(&name) else {
                 continue;
             };
             let waits = &self.waits;
-            let until = |address: &SocketAddr| waits.get(address).map_or(now, |wait| wait.until);
-            let address = find
-                .addresses
-                .iter()
-                .find(|address| until(address) <= now && !busy.contains(*address));
-            let Some(address) = address.copied() else {
+            let until = |address: &SocketAddr| {
+                let waits = waits.get(address).map_or(now, |wait| wait.until);
+                closed(address.ip()).map_or(waits, |until| until.max(waits))
+            };
+            let open = |address: &&SocketAddr| until(address) <= now && !busy.contains(*address);
+            let mut open = find.addresses.iter().filter(open).peekable();
+            if open.peek().is_none() {
                 let soonest = find.addresses.iter().map(until).min().unwrap_or(now);
                 find.dial_at = soonest.max(now + FIRST_WAIT);
                 continue;
+            }
+            let running = &self.dials_running;
+            let has_room = |address: &&SocketAddr| {
+                running.get(&address.ip()).copied().unwrap_or_default() < MAX_DIALS_OF_ONE
+            };
+            let Some(address) = open.find(has_room).copied() else {
+                find.dial_at = now + NO_ROOM_WAIT;
+                continue;
             };
             if !self.begin_wait(now, address) {
-                break;
+                if let Some(find) = self.finds.get_mut(&name) {
+                    find.dial_at = now + LONGEST_WAIT;
+                }
+                continue;
             }
             busy.insert(address);
             if let Some(find) = self.finds.get_mut(&name) {
                 find.dialling = true;
-                self.dials_running += 1;
+                *self.dials_running.entry(address.ip()).or_default() += 1;
                 dials.push(Dial {
                     address,
                     all_addresses: find.addresses.clone(),
@@ -192,7 +231,12 @@ impl Finds {
 
     /// A dial has ended.
     pub(super) fn dialled(&mut self, now: Instant, dial: &Dial, outcome: Outcome) {
-        self.dials_running = self.dials_running.saturating_sub(1);
+        if let Some(running) = self.dials_running.get_mut(&dial.address.ip()) {
+            *running -= 1;
+            if *running == 0 {
+                self.dials_running.remove(&dial.address.ip());
+            }
+        }
         if outcome == Outcome::Linked {
             self.waits.remove(&dial.address);
         }
@@ -213,6 +257,10 @@ impl Finds {
         }
     }
 
+    fn running(&self) -> usize {
+        self.dials_running.values().sum()
+    }
+
     fn waiting(&self) -> impl Iterator<Item = (&String, &Find)> {
         self.finds
             .iter()
@@ -221,10 +269,14 @@ impl Finds {
 
     /// From now on `address` has to wait; twice as long as the last time. Refused when too many wait.
     fn begin_wait(&mut self, now: Instant, address: SocketAddr) -> bool {
-        if !self.waits.contains_key(&address) && self.waits.len() >= MAX_WAITS {
+        let is_full = |waits: &BTreeMap<SocketAddr, Wait>| {
+            let of_it = waits.keys().filter(|other| other.ip() == address.ip());
+            waits.len() >= MAX_WAITS || of_it.count() >= MAX_WAITS_OF_ONE
+        };
+        if !self.waits.contains_key(&address) && is_full(&self.waits) {
             // An address that was not dialled for so long begins anew.
             self.waits.retain(|_, wait| wait.until + LONGEST_WAIT > now);
-            if self.waits.len() >= MAX_WAITS {
+            if is_full(&self.waits) {
                 return false;
             }
         }
@@ -237,14 +289,27 @@ impl Finds {
         true
     }
 
-    /// Forgets one that is of no use, if there is one.
-    fn make_room(&mut self) -> bool {
-        let useless = self
-            .finds
-            .iter()
-            .find(|(_, find)| find.hopeless && !find.dialling)
-            .map(|(name, _)| name.clone());
-        useless.is_some_and(|name| self.finds.remove(&name).is_some())
+    /// Forgets one that is of no use, if there is one; else one of the address that has the most, if that has more
+    /// than `newcomer` would have: names for one address must not keep the others out.
+    fn make_room(&mut self, newcomer: IpAddr) -> bool {
+        let mut of_address: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for find in self.finds.values() {
+            *of_address.entry(find.ip()).or_default() += 1;
+        }
+        let most = of_address.iter().max_by_key(|(_, count)| **count);
+        let most = most.map(|(ip, count)| (*ip, *count));
+        let mine = of_address.get(&newcomer).copied().unwrap_or_default();
+        let crowded = most.filter(|(_, count)| *count > mine + 1);
+        let idle = || self.finds.iter().filter(|(_, find)| !find.dialling);
+        let useless = idle().find(|(_, find)| find.hopeless);
+        let one_of_many = || {
+            let (ip, _) = crowded?;
+            idle()
+                .filter(|(_, find)| find.ip() == ip)
+                .max_by_key(|(_, find)| find.dial_at)
+        };
+        let name = useless.or_else(one_of_many).map(|(name, _)| name.clone());
+        name.is_some_and(|name| self.finds.remove(&name).is_some())
     }
 }
 
@@ -284,9 +349,14 @@ mod tests {
             self.finds.heard(self.at(second), name, addresses)
         }
 
+        fn find_at(&mut self, second: u64, name: &str, host: u8, port: u16) {
+            let address = SocketAddr::from(([192, 0, 2, host], port));
+            self.finds.heard(self.at(second), name, vec![address]);
+        }
+
         fn due(&mut self, second: u64) -> Vec<Dial> {
             let at = self.at(second);
-            self.finds.due(at)
+            self.finds.due(at, |_| None)
         }
 
         /// Dials what is due, with this outcome; gives the ports.
@@ -406,9 +476,14 @@ mod tests {
             assert_eq!(new.len(), if number < 256 { 4 } else { 0 }, "{name}");
         }
         // Port 0 is not for this module to judge.
-        assert_eq!(world.due(0).len(), MAX_DIALS);
-        assert_eq!(world.next(), None);
+        assert_eq!(world.due(0).len(), MAX_DIALS_OF_ONE);
         assert_eq!(world.due(0).len(), 0);
+        for host in 2..10 {
+            world.find_at(0, &format!("a{host}"), host, 1);
+        }
+        assert_eq!(world.due(2).len(), MAX_DIALS - MAX_DIALS_OF_ONE);
+        assert_eq!(world.next(), None);
+        assert_eq!(world.due(2).len(), 0);
         // Names that come and go leave no more than so many waits, and none is dialled beyond.
         let mut world = World::new();
         let mut dialled = 0;
@@ -417,9 +492,59 @@ mod tests {
             dialled += world.dial(0, Outcome::Failed).len();
             world.finds.gone("z");
         }
+        assert_eq!(dialled, MAX_WAITS_OF_ONE);
+        for host in 2..10 {
+            for port in 1..300 {
+                world.find_at(0, "z", host, port);
+                dialled += world.dial(0, Outcome::Failed).len();
+                world.finds.gone("z");
+            }
+        }
         assert_eq!(dialled, MAX_WAITS);
         world.heard(70, "z", &[3000]);
         assert_eq!(world.dial(70, Outcome::Linked), [3000]);
+    }
+
+    #[test]
+    fn an_address_that_is_closed_is_dialled_when_it_opens_and_others_at_once() {
+        let mut world = World::new();
+        world.heard(0, "z", &[1]);
+        world.find_at(0, "y", 2, 1);
+        let (now, open) = (world.at(0), world.at(60));
+        let closed = |ip| (ip == address(1).ip()).then_some(open);
+        let dials = world.finds.due(now, closed);
+        assert_eq!(dials.len(), 1);
+        assert_eq!(dials[0].name, "y");
+        assert_eq!(world.next(), Some(60));
+        assert_eq!(world.dial(60, Outcome::Linked), [1]);
+    }
+
+    #[test]
+    fn who_announces_many_ports_of_one_address_keeps_no_other_out() {
+        let mut world = World::new();
+        for number in 0..256_u16 {
+            world.heard(0, &format!("z{number:03}"), &[number + 1]);
+        }
+        assert_eq!(world.due(0).len(), MAX_DIALS_OF_ONE);
+        // None of these is answered; there is room for somebody elsewhere, in memory and in dials.
+        world.find_at(1, "zz", 2, 1);
+        let dials = world.due(1);
+        assert_eq!(dials.len(), 1);
+        assert_eq!(dials[0].name, "zz");
+        assert_eq!(world.finds.finds.len(), 256);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_found_anew_but_its_waits_go_on() {
+        let mut world = World::new();
+        world.heard(0, "z", &[1]);
+        let dials = world.due(0);
+        world.finds.forget();
+        let at = world.at(1);
+        world.finds.dialled(at, &dials[0], Outcome::Failed);
+        assert_eq!(world.heard(1, "z", &[1]), [address(1)]);
+        assert_eq!(world.dial(1, Outcome::Linked), [0; 0]);
+        assert_eq!(world.dial(3, Outcome::Linked), [1]);
     }
 
     #[test]

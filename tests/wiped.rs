@@ -1,0 +1,76 @@
+//! Secrets and private keys are wiped before their memory is given back. Alone in this program: it has an allocator
+//! of its own, and there is one room in a process.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
+use meta_mystia_network::ffi::options::{InitializeNetworkWithOptions, NetworkOptions};
+
+/// What must not be found in memory that is given back. As statics they are never given back themselves.
+static SECRET: [u8; 32] = *b"the secret of the room: 7f3a91c2";
+/// An Ed25519 key in PKCS#8, version 1; the last 32 bytes are the private key.
+static KEY: [u8; 48] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20\
+    the private key of this process.";
+
+static SECRETS_SEEN: AtomicUsize = AtomicUsize::new(0);
+static KEYS_SEEN: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator, which looks at what it gets back.
+struct Watching;
+
+fn look(memory: &[u8]) {
+    for (pattern, seen) in [(&SECRET[..], &SECRETS_SEEN), (&KEY[16..], &KEYS_SEEN)] {
+        if memory.windows(pattern.len()).any(|part| part == pattern) {
+            seen.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those of the system's allocator. Zeroed, so that all of it may be read
+        // when it comes back.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // Larger blocks hold queues and tables, and looking takes time.
+        if layout.size() <= 1 << 16 {
+            // SAFETY: the block is as long as its layout says, was zeroed at first, and nobody else uses it any more.
+            look(unsafe { std::slice::from_raw_parts(memory, layout.size()) });
+        }
+        // SAFETY: as in `alloc`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Watching = Watching;
+
+#[test]
+fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
+    // The watch works.
+    drop(std::hint::black_box(SECRET.to_vec()));
+    drop(std::hint::black_box(KEY.to_vec()));
+    assert_eq!(SECRETS_SEEN.swap(0, Ordering::Relaxed), 1);
+    assert_eq!(KEYS_SEEN.swap(0, Ordering::Relaxed), 1);
+    for _ in 0..3 {
+        let options = NetworkOptions {
+            secret: SECRET.as_ptr(),
+            secret_length: 32,
+            identity_key: KEY.as_ptr(),
+            identity_key_length: 48,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: both strings have a NUL, and the options point to as many bytes as they say.
+        let code = unsafe {
+            InitializeNetworkWithOptions(c"peer".as_ptr(), c"wiped".as_ptr(), &raw const options)
+        };
+        assert_eq!(code, 0);
+        assert_eq!(ShutdownNetwork(), 0);
+    }
+    assert_eq!(SECRETS_SEEN.load(Ordering::Relaxed), 0);
+    assert_eq!(KEYS_SEEN.load(Ordering::Relaxed), 0);
+}
