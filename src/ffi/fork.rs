@@ -7,8 +7,11 @@ static WATCHED: AtomicBool = AtomicBool::new(false);
 /// From here on a forked child knows that it is one. At every call that could make something that a child must not
 /// share: all but the first cost one look.
 pub(super) fn watch() {
-    if !WATCHED.load(Ordering::Relaxed) && !WATCHED.swap(true, Ordering::Relaxed) {
+    if !WATCHED.load(Ordering::Acquire) {
+        // Nobody goes on before it is done. Two threads at once may both do it: a child then counts twice, which is as
+        // good as once.
         watch_forks();
+        WATCHED.store(true, Ordering::Release);
     }
 }
 

@@ -690,15 +690,36 @@ static void test_log(void)
     _exit(0);
 }
 
+static void *one_room(void *unused)
+{
+    (void)unused;
+    open_room("main");
+    ANSWERS(0, net.ShutdownNetwork());
+    return NULL;
+}
+
+static int is_mapped(void)
+{
+    char line[4096];
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps)) found |= strstr(line, "meta_mystia_network") != NULL;
+    if (maps) fclose(maps);
+    return found;
+}
+
 /* A library that was unloaded is not called when its process forks. */
 static void test_unload(void)
 {
     for (int round = 0; round < 3; round++) {
+        /* A thread that has called in keeps the library mapped until it ends. */
+        pthread_t thread;
         load();
-        open_room("main");
-        ANSWERS(0, net.ShutdownNetwork());
+        MUST(pthread_create(&thread, NULL, one_room, NULL) == 0);
+        pthread_join(thread, NULL);
         memset(&net, 0, sizeof net);
         MUST(dlclose(library) == 0);
+        ANSWERS(0, is_mapped());
         pid_t child = fork_child();
         if (child == 0) exit(0);
         ENDS_WELL(child);
