@@ -483,7 +483,6 @@ impl World {
             merge: self.settings.merge,
             authority: self.settings.authority,
             strategy: self.settings.strategy,
-            ..RoomPolicy::default()
         }
     }
 

@@ -22,6 +22,11 @@ impl Raft {
     ) {
         let leads = self.rules.role() == Role::Leader;
         if leads && self.is_host() {
+            // The first that this life meets cannot have the record from it.
+            let of_an_earlier_life = ours.lone && theirs.record == *self.rules.record();
+            if of_an_earlier_life {
+                self.reterm(now, view, &theirs.record.stamp.clone());
+            }
             self.stay_above(now, view, &theirs.record);
             return;
         }

@@ -202,6 +202,28 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
     }
 }
 
+/// One (epoch, term) belongs to one life of the host.
+#[test]
+fn a_host_that_was_started_anew_leads_in_another_term_than_before() {
+    let mut net = hosted(&["a", "b"]);
+    assert_eq!(net.node("a").record().term(), 1);
+    for term in 2..5u8 {
+        net.kill("h", true);
+        net.run(ms(100));
+        let host = with_mode(&net.config, HostMode::Host);
+        net.start_with("h", life(b'i' + term, term.into()), host);
+        let peer = id("h");
+        let why = LeftReason::Replaced;
+        let _ = net.feed(&id("b"), Input::SessionOver { peer, why });
+        net.enter("b", "h");
+        net.wait("everybody is back", |net| net.is_settled());
+        net.run(ms(3000));
+        for name in ["h", "a", "b"] {
+            assert_eq!(net.node(name).record().term(), u64::from(term), "{name}");
+        }
+    }
+}
+
 /// A guest that keeps to no rule names itself, or a friend, in every message that speaks of leaders.
 #[test]
 fn no_word_of_a_guest_moves_a_fixed_host() {
