@@ -4,6 +4,7 @@
 //! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
+mod bars;
 mod contract;
 mod decrees;
 mod joins;
@@ -27,6 +28,7 @@ use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
     Message, PeerEntry, Probe, QuorumPolicy, Side, Strategy,
 };
+use bars::Bars;
 use joins::Joins;
 use links::Absent;
 
@@ -34,9 +36,6 @@ pub use contract::{
     AdmissionRefusal, Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, LinkUp,
     NodeConfig, Output,
 };
-
-/// Peers that the host disconnected and that are remembered, at most.
-const MAX_BARRED: usize = 1024;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ pub struct Node {
     decrees: Decrees,
     /// What members decreed that may come to lead; at most one for each.
     decreed_by: BTreeMap<PeerId, Decrees>,
-    barred: BTreeSet<PeerId>,
+    bars: Bars,
     host_dialing: bool,
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
@@ -93,7 +92,7 @@ impl Node {
             joins: Joins::default(),
             decrees: Decrees::default(),
             decreed_by: BTreeMap::new(),
-            barred: BTreeSet::new(),
+            bars: Bars::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
@@ -135,6 +134,7 @@ impl Node {
             self.introductions.next_deadline(),
             self.absence_deadline(),
             self.joins.next_deadline(),
+            self.bars.next_deadline(),
             self.election.next_deadline(),
         ]
         .into_iter()
@@ -203,11 +203,17 @@ impl Node {
     }
 
     /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
-    /// asked ([`Input::Join`]). Changes nothing.
+    /// asked ([`Input::Join`]). `by_own_hand` where the own host asked for the link. Changes nothing.
     ///
     /// # Errors
     /// [`AdmissionRefusal`] says what stands against it.
-    pub fn check_hello(&self, hello: &Hello, key: Fingerprint) -> Result<(), AdmissionRefusal> {
+    pub fn check_hello(
+        &self,
+        now: Time,
+        hello: &Hello,
+        key: Fingerprint,
+        by_own_hand: bool,
+    ) -> Result<(), AdmissionRefusal> {
         let peer = &hello.peer_id;
         if self.farewells.is_some() {
             return Err(AdmissionRefusal::Leaving);
@@ -253,7 +259,10 @@ impl Node {
         if let Some(voters) = self.voters_without(peer).filter(|_| hello.eligible) {
             return Err(AdmissionRefusal::VotersFull(voters));
         }
-        if self.barred.contains(peer) && !hello.by_hand {
+        // What the other end says of itself lifts what a host did, and not what it did itself.
+        let barred =
+            self.bars.is_violator(now, key) || (self.bars.is_disconnected(peer) && !hello.by_hand);
+        if barred && !by_own_hand {
             return Err(AdmissionRefusal::Barred(peer.clone()));
         }
         Ok(())
@@ -369,6 +378,7 @@ impl Node {
             self.outputs.push_back(Output::Dial(dial));
         }
         self.end_absences(now);
+        self.bars_due(now);
         self.joins_due(now);
         self.elect(now, ElectionInput::Tick);
     }
@@ -427,9 +437,7 @@ impl Node {
             Message::JoinAnswer { request, verdict } => {
                 self.join_answered(now, from, request, verdict);
             }
-            Message::Admitted { entry, incarnation } => {
-                self.admitted(now, from, &entry, incarnation);
-            }
+            Message::Admitted { entry, .. } => self.admitted(now, from, &entry),
             Message::Kicked {
                 peer,
                 key,
@@ -500,9 +508,8 @@ impl Node {
                 self.close(&peer, LinkEnd::Disconnected);
                 self.link_down(now, &peer, LinkEnd::Disconnected);
             }
-            Command::Unbar(peer) => {
-                self.barred.remove(&peer);
-            }
+            Command::Unbar(peer) => self.bars.lift_disconnection(&peer),
+            Command::Pardon(key) => self.bars.pardon(key),
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
             Command::TransferLeadership(peer) => {
@@ -593,14 +600,6 @@ impl Node {
     fn violation(&mut self, now: Time, peer: &PeerId, what: &'static str) {
         self.close(peer, LinkEnd::Violation(what));
         self.link_down(now, peer, LinkEnd::Violation(what));
-    }
-
-    fn bar(&mut self, peer: &PeerId) {
-        self.introductions.forget(peer);
-        if self.barred.len() >= MAX_BARRED && !self.barred.contains(peer) {
-            self.barred.pop_first();
-        }
-        self.barred.insert(peer.clone());
     }
 
     fn transmit(&mut self, to: &PeerId, message: Message) {

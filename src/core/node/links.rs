@@ -114,8 +114,13 @@ impl Node {
     }
 
     pub(super) fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
-        if matches!(why, LinkEnd::Disconnected | LinkEnd::Violation(_)) {
-            self.bar(peer);
+        match why {
+            LinkEnd::Disconnected => {
+                self.introductions.forget(peer);
+                self.bars.disconnect(peer);
+            }
+            LinkEnd::Violation(_) => self.bar_violator(now, peer),
+            _ => {}
         }
         match why {
             LinkEnd::Closed => self.lose(now, peer, Gone::Closed),
@@ -296,12 +301,11 @@ impl Node {
         if let Some(absent) = self.absent.get(&entry.id)
             && absent.key != entry.key
         {
-            // Its place was given to another while this node had no link to it.
-            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+            return; // hearsay: whoever has the id now will ask for a link
         }
         self.vouch(now, entry);
         let room = self.membership.len() < self.config.max_connections;
-        if room && !self.barred.contains(&entry.id) && !self.ended {
+        if room && !self.is_barred(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);
         }
     }

@@ -385,6 +385,27 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
 }
 
 #[tokio::test]
+async fn an_offender_does_not_get_back_by_saying_that_its_host_asked_for_it() {
+    let pair = Pair::settled("by hand").await;
+    let offender = Attacker::new("m", "by hand");
+    let mut member = offender.join(&pair.a).await;
+    member.say(&ControlFrame::Ready).await;
+    assert_eq!(member.closed().await, close::VIOLATION);
+    pair.a.wait_for(left("m"), 1).await;
+    for name in ["m", "another name"] {
+        let by_hand = Hello {
+            by_hand: true,
+            peer_id: id(name),
+            ..offender.hello()
+        };
+        assert_eq!(offender.refused(&pair.a, &by_hand).await, -18, "{name}");
+    }
+    // Who has that name and another key has broken no rule.
+    Attacker::new("m", "by hand").join(&pair.a).await;
+    pair.undisturbed("an offender").await;
+}
+
+#[tokio::test]
 async fn a_lane_of_an_unknown_kind_is_an_offence() {
     let pair = Pair::settled("lanes").await;
     let member = Attacker::new("m", "lanes").join(&pair.a).await;
