@@ -23,6 +23,7 @@ use super::election::{
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
 use super::membership::{Due, Member, Membership};
+use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
@@ -31,6 +32,8 @@ use super::wire::{
 use bars::Bars;
 use joins::Joins;
 use links::Absent;
+
+pub use relay::LifeOfOrigin;
 
 pub use contract::{
     AdmissionRefusal, Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, LinkUp,
@@ -52,8 +55,13 @@ pub struct Node {
     introductions: Introductions,
     joins: Joins,
     decrees: Decrees,
-    /// What members decreed that may come to lead; at most one for each.
-    decreed_by: BTreeMap<PeerId, Decrees>,
+    kicks: decrees::Kicks,
+    /// What members said was decreed; at most one for each.
+    decreed_by: BTreeMap<PeerId, decrees::Said>,
+    /// What members are told of decrees.
+    telling: BTreeMap<PeerId, decrees::Telling>,
+    /// Since when this node leads, if it does.
+    leads_since: Time,
     bars: Bars,
     host_dialing: bool,
     heartbeat_at: Time,
@@ -91,7 +99,10 @@ impl Node {
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
             decrees: Decrees::default(),
+            kicks: decrees::Kicks::default(),
             decreed_by: BTreeMap::new(),
+            telling: BTreeMap::new(),
+            leads_since: now,
             bars: Bars::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
@@ -135,6 +146,7 @@ impl Node {
             self.absence_deadline(),
             self.joins.next_deadline(),
             self.bars.next_deadline(),
+            self.decrees_deadline(),
             self.election.next_deadline(),
         ]
         .into_iter()
@@ -379,6 +391,7 @@ impl Node {
         }
         self.end_absences(now);
         self.bars_due(now);
+        self.decrees_due(now);
         self.joins_due(now);
         self.elect(now, ElectionInput::Tick);
     }
@@ -530,7 +543,7 @@ impl Node {
                 self.host_answers(now, request, verdict)?;
             }
             Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
-            Command::SetMaxPeers(max_peers) => self.set_max_peers(max_peers)?,
+            Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())

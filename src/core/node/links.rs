@@ -56,6 +56,7 @@ impl Node {
             }
         };
         self.introductions.forget(&peer);
+        self.kicks.note_member(&peer, link.key);
         self.has_entered(&peer);
         let known: Vec<_> = self.membership.iter().map(entry_of).collect();
         let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
@@ -96,7 +97,7 @@ impl Node {
                 self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
             }
         }
-        self.tell_decrees(&peer);
+        self.tell_decrees(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -160,6 +161,7 @@ impl Node {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
+        self.decrees_unlinked(peer);
         let voter = self.view.voters.remove(peer);
         let hold_until = now + self.config.member_hold;
         self.introductions
@@ -214,7 +216,7 @@ impl Node {
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
-        self.decreed_by.remove(peer);
+        self.decrees_forget(peer);
         self.event(Event::Left {
             peer: peer.clone(),
             why,
