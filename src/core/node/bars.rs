@@ -107,10 +107,16 @@ impl Node {
         }
     }
 
-    /// Bars that are over: whoever is not back by itself is dialled.
+    /// Bars that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
     pub(super) fn bars_due(&mut self, now: Time) {
         for entry in self.bars.due(now) {
-            self.told_of(now, &entry);
+            let is_wanted = self.bearer(&entry.id).is_none()
+                && !self.is_kicked(&entry.id, entry.key)
+                && !self.bars.is_disconnected(&entry.id)
+                && self.membership.len() < self.config.max_connections;
+            if is_wanted && !self.ended {
+                self.introductions.introduce(now, &self.me, &entry);
+            }
         }
     }
 }
