@@ -8,6 +8,7 @@ pub mod id;
 pub mod introductions;
 pub mod membership;
 pub mod node;
+mod pace;
 pub mod relay;
 pub mod time;
 pub mod trace;

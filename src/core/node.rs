@@ -4,6 +4,7 @@
 //! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
+mod bars;
 mod contract;
 mod decrees;
 mod joins;
@@ -22,21 +23,22 @@ use super::election::{
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
 use super::membership::{Due, Member, Membership};
+use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
     Message, PeerEntry, Probe, QuorumPolicy, Side, Strategy,
 };
+use bars::Bars;
 use joins::Joins;
 use links::Absent;
+
+pub use relay::LifeOfOrigin;
 
 pub use contract::{
     AdmissionRefusal, Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, LinkUp,
     NodeConfig, Output,
 };
-
-/// Peers that the host disconnected and that are remembered, at most.
-const MAX_BARRED: usize = 1024;
 
 /// See the module's text.
 #[derive(Debug)]
@@ -53,9 +55,14 @@ pub struct Node {
     introductions: Introductions,
     joins: Joins,
     decrees: Decrees,
-    /// What members decreed that may come to lead; at most one for each.
-    decreed_by: BTreeMap<PeerId, Decrees>,
-    barred: BTreeSet<PeerId>,
+    kicks: decrees::Kicks,
+    /// What members said was decreed; at most one for each.
+    decreed_by: BTreeMap<PeerId, decrees::Said>,
+    /// What members are told of decrees.
+    telling: BTreeMap<PeerId, decrees::Telling>,
+    /// Since when this node leads, if it does.
+    leads_since: Time,
+    bars: Bars,
     host_dialing: bool,
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
@@ -94,8 +101,11 @@ impl Node {
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
             decrees: Decrees::default(),
+            kicks: decrees::Kicks::default(),
             decreed_by: BTreeMap::new(),
-            barred: BTreeSet::new(),
+            telling: BTreeMap::new(),
+            leads_since: now,
+            bars: Bars::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
@@ -139,6 +149,8 @@ impl Node {
             self.introductions.next_deadline(),
             self.absence_deadline(),
             self.joins.next_deadline(),
+            self.bars.next_deadline(),
+            self.decrees_deadline(),
             self.election.next_deadline(),
         ]
         .into_iter()
@@ -207,11 +219,17 @@ impl Node {
     }
 
     /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
-    /// asked ([`Input::Join`]). Changes nothing.
+    /// asked ([`Input::Join`]). `by_own_hand` where the own host asked for the link. Changes nothing.
     ///
     /// # Errors
     /// [`AdmissionRefusal`] says what stands against it.
-    pub fn check_hello(&self, hello: &Hello, key: Fingerprint) -> Result<(), AdmissionRefusal> {
+    pub fn check_hello(
+        &self,
+        now: Time,
+        hello: &Hello,
+        key: Fingerprint,
+        by_own_hand: bool,
+    ) -> Result<(), AdmissionRefusal> {
         let peer = &hello.peer_id;
         if self.farewells.is_some() {
             return Err(AdmissionRefusal::Leaving);
@@ -257,7 +275,10 @@ impl Node {
         if let Some(voters) = self.voters_without(peer).filter(|_| hello.eligible) {
             return Err(AdmissionRefusal::VotersFull(voters));
         }
-        if self.barred.contains(peer) && !hello.by_hand {
+        // What the other end says of itself lifts what a host did, and not what it did itself.
+        let barred =
+            self.bars.is_violator(now, key) || (self.bars.is_disconnected(peer) && !hello.by_hand);
+        if barred && !by_own_hand {
             return Err(AdmissionRefusal::Barred(peer.clone()));
         }
         Ok(())
@@ -373,6 +394,8 @@ impl Node {
             self.outputs.push_back(Output::Dial(dial));
         }
         self.end_absences(now);
+        self.bars_due(now);
+        self.decrees_due(now);
         self.joins_due(now);
         self.elect(now, ElectionInput::Tick);
     }
@@ -431,9 +454,7 @@ impl Node {
             Message::JoinAnswer { request, verdict } => {
                 self.join_answered(now, from, request, verdict);
             }
-            Message::Admitted { entry, incarnation } => {
-                self.admitted(now, from, &entry, incarnation);
-            }
+            Message::Admitted { entry, .. } => self.admitted(now, from, &entry),
             Message::Kicked {
                 peer,
                 key,
@@ -504,9 +525,8 @@ impl Node {
                 self.close(&peer, LinkEnd::Disconnected);
                 self.link_down(now, &peer, LinkEnd::Disconnected);
             }
-            Command::Unbar(peer) => {
-                self.barred.remove(&peer);
-            }
+            Command::Unbar(peer) => self.bars.lift_disconnection(&peer),
+            Command::Pardon(key) => self.bars.pardon(key),
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
             Command::TransferLeadership(peer) => {
@@ -527,7 +547,7 @@ impl Node {
                 self.host_answers(now, request, verdict)?;
             }
             Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
-            Command::SetMaxPeers(max_peers) => self.set_max_peers(max_peers)?,
+            Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())
@@ -597,14 +617,6 @@ impl Node {
     fn violation(&mut self, now: Time, peer: &PeerId, what: &'static str) {
         self.close(peer, LinkEnd::Violation(what));
         self.link_down(now, peer, LinkEnd::Violation(what));
-    }
-
-    fn bar(&mut self, peer: &PeerId) {
-        self.introductions.forget(peer);
-        if self.barred.len() >= MAX_BARRED && !self.barred.contains(peer) {
-            self.barred.pop_first();
-        }
-        self.barred.insert(peer.clone());
     }
 
     fn transmit(&mut self, to: &PeerId, message: Message) {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::id::{Incarnation, PeerId};
 
 /// Lives of origins that are remembered, at most.
-const MAX_ORIGINS: usize = 1024;
+const MAX_LIVES: usize = 1024;
 /// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
 const MAX_RUNS: usize = 64;
 
@@ -86,8 +86,8 @@ impl Runs {
         before > 0 && number < self.runs[before - 1].1
     }
 
-    /// Puts a number in. Beyond the limit of runs the lowest gap counts as seen: it is the one whose numbers
-    /// are missing for longest.
+    /// Puts a number in. Beyond the limit of runs the shortest of the others is forgotten, so that its numbers may be
+    /// taken again. No gap counts as seen: a leader that makes numbers up would take those of the origin away.
     pub fn insert(&mut self, number: u64) {
         if self.contains(number) || number == u64::MAX {
             return;
@@ -105,92 +105,109 @@ impl Runs {
             }
             (true, false) => self.runs[at - 1].1 = number + 1,
             (false, true) => self.runs[at].0 = number,
-            (false, false) => self.runs.insert(at, (number, number + 1)),
+            (false, false) => {
+                self.runs.insert(at, (number, number + 1));
+                if self.runs.len() > MAX_RUNS {
+                    self.forget_the_shortest_but(at);
+                }
+            }
         }
-        if self.runs.len() > MAX_RUNS {
-            let (_, end) = self.runs.remove(1);
-            self.runs[0].1 = end;
+    }
+
+    fn forget_the_shortest_but(&mut self, kept: usize) {
+        let runs = self.runs.iter().enumerate();
+        let others = runs.filter(|(index, _)| *index != kept);
+        let shortest = others.min_by_key(|(_, (start, end))| end - start);
+        if let Some((shortest, _)) = shortest {
+            self.runs.remove(shortest);
         }
     }
 }
 
-/// Something about one life of each of the origins that were active last.
+/// Something about each of the lives of origins that were active last.
+///
+/// Which life an origin has now is not for a relay to say: that is the word of its own link. So no life takes the place
+/// of another here, and those of origins that have a link or are waited for are the last to be forgotten.
 #[derive(Debug, Clone)]
-struct ByOrigin<T> {
-    origins: BTreeMap<PeerId, Life<T>>,
+struct ByLife<T> {
+    lives: BTreeMap<(PeerId, Incarnation), Life<T>>,
     uses: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Life<T> {
-    incarnation: Incarnation,
+    is_bound: bool,
     used: u64,
     value: T,
 }
 
-impl<T> Default for ByOrigin<T> {
+impl<T> Default for ByLife<T> {
     fn default() -> Self {
         Self {
-            origins: BTreeMap::new(),
+            lives: BTreeMap::new(),
             uses: 0,
         }
     }
 }
 
-impl<T: Default> ByOrigin<T> {
-    /// What is remembered of this life of `origin`; a later life takes its place. `None` for a life before
-    /// the one that is known.
-    fn entry(&mut self, origin: &PeerId, incarnation: Incarnation) -> Option<&mut T> {
+impl<T: Default> ByLife<T> {
+    /// What is remembered of this life of `origin`. It is bound where a link with the origin says that this is its life.
+    fn entry(&mut self, origin: &PeerId, life: Incarnation, is_bound: bool) -> &mut T {
         self.uses += 1;
-        if !self.origins.contains_key(origin) && self.origins.len() >= MAX_ORIGINS {
-            let oldest = self.origins.iter().min_by_key(|(_, life)| life.used);
-            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
-                self.origins.remove(&oldest);
+        let name = (origin.clone(), life);
+        if !self.lives.contains_key(&name) {
+            if is_bound {
+                for (_, before) in self.lives.iter_mut().filter(|((id, _), _)| id == origin) {
+                    before.is_bound = false;
+                }
+            }
+            if self.lives.len() >= MAX_LIVES {
+                let oldest = self.lives.iter();
+                let oldest = oldest.min_by_key(|(_, life)| (life.is_bound, life.used));
+                if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
+                    self.lives.remove(&oldest);
+                }
             }
         }
-        let uses = self.uses;
-        let fresh = || Life {
-            incarnation,
-            used: uses,
+        let life = self.lives.entry(name).or_insert_with(|| Life {
+            is_bound,
+            used: 0,
             value: T::default(),
-        };
-        let life = self.origins.entry(origin.clone()).or_insert_with(fresh);
-        if incarnation < life.incarnation {
-            return None;
-        }
-        if incarnation > life.incarnation {
-            *life = fresh();
-        }
-        life.used = uses;
-        Some(&mut life.value)
+        });
+        life.used = self.uses;
+        life.is_bound |= is_bound;
+        &mut life.value
     }
 }
 
 /// The broadcasts that this host has been given, for those that come again.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
-    runs: ByOrigin<Runs>,
+    runs: ByLife<Runs>,
 }
 
 impl Heard {
-    /// Whether the host has not been given this broadcast. One of an earlier life than a known one never is.
-    pub fn is_new(&mut self, origin: &PeerId, life: Incarnation, number: u64) -> bool {
-        let runs = self.runs.entry(origin, life);
-        runs.is_some_and(|runs| !runs.contains(number))
+    /// Whether the host has not been given this broadcast.
+    pub fn is_new(
+        &mut self,
+        origin: &PeerId,
+        life: Incarnation,
+        is_bound: bool,
+        number: u64,
+    ) -> bool {
+        !self.runs.entry(origin, life, is_bound).contains(number)
     }
 
     /// The host has been given this broadcast.
-    pub fn insert(&mut self, origin: &PeerId, life: Incarnation, number: u64) {
-        if let Some(runs) = self.runs.entry(origin, life) {
-            runs.insert(number);
-        }
+    pub fn insert(&mut self, origin: &PeerId, life: Incarnation, is_bound: bool, number: u64) {
+        self.runs.entry(origin, life, is_bound).insert(number);
     }
 }
 
 /// What a leader has relayed of each origin.
 #[derive(Debug, Clone, Default)]
 pub struct Relays {
-    progress: ByOrigin<Progress>,
+    progress: ByLife<Progress>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -218,9 +235,7 @@ pub enum Place {
 impl Relays {
     /// Where the broadcast `number` stands, when its origin knows that all before `first` are relayed.
     pub fn place(&mut self, origin: &PeerId, life: Incarnation, number: u64, first: u64) -> Place {
-        let Some(progress) = self.progress.entry(origin, life) else {
-            return Place::Early; // of a life that is over
-        };
+        let progress = self.progress.entry(origin, life, true);
         progress.done = progress.done.max(first);
         progress.forwarded = progress.forwarded.max(progress.done);
         if number < progress.done {
@@ -236,16 +251,14 @@ impl Relays {
 
     /// The others' queues have the broadcast `number`.
     pub fn forwarded(&mut self, origin: &PeerId, life: Incarnation, number: u64) {
-        if let Some(progress) = self.progress.entry(origin, life) {
-            progress.forwarded = progress.forwarded.max(number + 1);
-        }
+        let progress = self.progress.entry(origin, life, true);
+        progress.forwarded = progress.forwarded.max(number + 1);
     }
 
     /// Everybody has the broadcast `number`; gives the number after it.
     pub fn done(&mut self, origin: &PeerId, life: Incarnation, number: u64) -> u64 {
-        if let Some(progress) = self.progress.entry(origin, life) {
-            progress.done = progress.done.max(number + 1);
-        }
+        let progress = self.progress.entry(origin, life, true);
+        progress.done = progress.done.max(number + 1);
         number + 1
     }
 }
@@ -314,16 +327,20 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_gaps_is_bounded_and_the_lowest_closes_first() {
+    fn the_number_of_runs_is_bounded_and_no_gap_ever_closes() {
         let mut runs = Runs::default();
-        for number in 0..1000 {
-            runs.insert(2 * number);
+        for number in (0..10).chain((0..1000).map(|n| 100 + 2 * n)) {
+            runs.insert(number);
         }
         assert_eq!(runs.runs.len(), MAX_RUNS);
-        assert!(runs.contains(1), "the lowest gap counts as seen");
-        assert!(!runs.contains(1997), "the newest does not");
+        assert_eq!(runs.runs[0], (0, 10), "the long run stays");
+        assert!(!runs.contains(10) && !runs.contains(101));
+        assert!(runs.contains(2098), "and so does the newest");
         runs.insert(u64::MAX);
         assert!(!runs.contains(u64::MAX), "a number that no origin reaches");
+        runs.insert(u64::MAX - 1);
+        runs.insert(10);
+        assert_eq!(runs.runs[0], (0, 11));
     }
 
     proptest! {
@@ -343,26 +360,32 @@ mod tests {
     #[test]
     fn a_host_is_given_a_broadcast_once_in_each_life_of_its_origin() {
         let mut heard = Heard::default();
-        assert!(heard.is_new(&id("a"), life(1), 0));
-        assert!(heard.is_new(&id("a"), life(1), 0), "asking changes nothing");
-        heard.insert(&id("a"), life(1), 0);
-        assert!(!heard.is_new(&id("a"), life(1), 0));
-        assert!(heard.is_new(&id("b"), life(1), 0));
-        assert!(heard.is_new(&id("a"), life(2), 0), "it restarted");
-        assert!(!heard.is_new(&id("a"), life(1), 5), "of the life before");
+        let (a, b) = (id("a"), id("b"));
+        assert!(heard.is_new(&a, life(1), true, 0));
+        assert!(heard.is_new(&a, life(1), true, 0), "asking changes nothing");
+        heard.insert(&a, life(1), true, 0);
+        assert!(!heard.is_new(&a, life(1), true, 0));
+        assert!(heard.is_new(&b, life(1), true, 0));
+        assert!(heard.is_new(&a, life(2), true, 0), "it restarted");
+        heard.insert(&a, life(u64::MAX), false, 0);
+        assert!(!heard.is_new(&a, life(1), true, 0), "whatever a relay says");
     }
 
     #[test]
-    fn the_origins_that_were_silent_longest_are_forgotten() {
+    fn the_lives_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
         let mut heard = Heard::default();
-        for n in 0..MAX_ORIGINS {
-            heard.insert(&id(&format!("p{n}")), life(1), 0);
+        let name = |n| id(&format!("p{n}"));
+        for n in 0..MAX_LIVES {
+            heard.insert(&name(n), life(1), n < 2, 0);
         }
-        assert!(!heard.is_new(&id("p0"), life(1), 0));
-        heard.insert(&id("one more"), life(1), 0);
-        assert_eq!(heard.runs.origins.len(), MAX_ORIGINS);
-        assert!(!heard.is_new(&id("p0"), life(1), 0), "it was used since");
-        assert!(heard.is_new(&id("p1"), life(1), 0));
+        for n in 0..3000 {
+            heard.insert(&id("p0"), life(10 + n), false, 0);
+        }
+        assert_eq!(heard.runs.lives.len(), MAX_LIVES);
+        for n in 0..2 {
+            assert!(!heard.is_new(&name(n), life(1), true, 0));
+        }
+        assert!(heard.is_new(&name(2), life(1), false, 0));
     }
 
     #[test]

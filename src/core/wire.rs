@@ -348,8 +348,8 @@ pub enum Verdict {
     NotLeader,
 }
 
-/// Rules that leaders set while the room lives. Two copies merge without loss: the newer limit holds, and
-/// whoever was kicked stays kicked.
+/// Rules that leaders set while the room lives, as the sender knows them. Those of the present leader hold; another
+/// member's are hearsay.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Decrees {
     /// Under which leadership the limit was set, and the how manieth it was: the largest holds.

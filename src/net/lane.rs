@@ -16,7 +16,7 @@ use super::frame::{
 use super::link::{LinkEvent, LinkId, Queued, Surroundings};
 use super::outbox::{OutMessage, Outboxes};
 use super::packing::unpack;
-use super::relay::Broadcast;
+use super::relay::{Broadcast, UnknownLives};
 use crate::core::id::PeerId;
 use crate::dispatch::Incoming;
 
@@ -181,6 +181,7 @@ pub(crate) struct Reader {
     pub(crate) next_seq: Arc<AtomicU64>,
     pub(crate) acks: Acks,
     pub(crate) surroundings: Surroundings,
+    pub(crate) unknown_lives: UnknownLives,
 }
 
 /// Why a lane is read no further.

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::lane::{self, Acks};
 use super::outbox::Outboxes;
-use super::relay::{RelayEvent, Relaying};
+use super::relay::{RelayEvent, Relaying, UnknownLives};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::wire::{Envelope, MAX_CONTROL_FRAME_BYTES, Probe};
@@ -193,6 +193,7 @@ impl Link {
             next_seq: Arc::clone(next_seq),
             acks: Acks::new(self.control.clone()),
             surroundings: surroundings.clone(),
+            unknown_lives: UnknownLives::default(),
         };
         self.lane_tasks = vec![tokio::spawn(writer.run()), tokio::spawn(reader.run())];
     }

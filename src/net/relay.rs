@@ -1,6 +1,7 @@
 //! Messages in another's name: what a lane reader does with those that a leader relays, and with those that
 //! this node, as leader, is to relay.
 
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,8 +22,12 @@ pub(crate) enum RelayEvent {
     /// A message in the name of `origin`, sent under `record`, waits for the answer whether it may be delivered.
     InAnothersName {
         origin: PeerId,
+        /// Which life of the origin sent it, where the relay says that.
+        life: Option<Incarnation>,
+        /// Whether the answer may wait until that life is known, for the time of a handshake at most.
+        may_wait: bool,
         record: Record,
-        answer: oneshot::Sender<bool>,
+        answer: oneshot::Sender<Hearing>,
     },
     /// A broadcast of the peer, which goes by the record, waits to be relayed.
     ToRelay(Record, oneshot::Sender<Option<Leading>>),
@@ -30,6 +35,20 @@ pub(crate) enum RelayEvent {
     Relayed(u64),
     /// The peer leads and asks for what it could not relay before.
     Again,
+}
+
+/// What becomes of a message in another's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// It is delivered.
+    Yes {
+        /// Whether it is of the present life of a member.
+        is_bound: bool,
+    },
+    /// It is dropped, and was counted.
+    No,
+    /// It is of a life of a member that the member's own link has not shown yet.
+    NotYet,
 }
 
 /// As what this node relays a broadcast.
@@ -77,6 +96,26 @@ impl Relaying {
     }
 }
 
+/// Lives that never came to be known and for which a lane waits no second time, at most.
+const MAX_UNKNOWN_LIVES: usize = 16;
+
+/// The lives for which the reader of a lane waited in vain.
+#[derive(Debug, Default)]
+pub(crate) struct UnknownLives(VecDeque<(PeerId, Incarnation)>);
+
+impl UnknownLives {
+    fn contains(&self, origin: &PeerId, life: Incarnation) -> bool {
+        self.0.iter().any(|(id, of)| id == origin && *of == life)
+    }
+
+    fn note(&mut self, origin: PeerId, life: Incarnation) {
+        if self.0.len() == MAX_UNKNOWN_LIVES {
+            self.0.pop_front();
+        }
+        self.0.push_back((origin, life));
+    }
+}
+
 /// No origin comes so far.
 const LAST_NUMBER: u64 = u64::MAX;
 const RUNS_OUT: &str = "the number of a broadcast runs out";
@@ -84,7 +123,7 @@ const RUNS_OUT: &str = "the number of a broadcast runs out";
 impl Reader {
     /// A broadcast that the peer relays as leader.
     pub(super) async fn take_relayed(
-        &self,
+        &mut self,
         broadcast: Broadcast,
         record: Record,
         message: OutMessage,
@@ -92,41 +131,60 @@ impl Reader {
         if broadcast.number == LAST_NUMBER {
             return Err(RUNS_OUT);
         }
-        if self.may_speak_for(&broadcast.origin, record).await {
-            self.deliver_once(broadcast, message).await;
+        let (origin, life) = (&broadcast.origin, broadcast.life);
+        let mut hearing = self.hearing(origin, Some(life), false, &record).await;
+        if hearing == Hearing::NotYet && !self.unknown_lives.contains(origin, life) {
+            // The sender learns what was taken before; then it waits, because nothing more is read.
+            self.acks.tell(self.next_seq.load(Ordering::Relaxed)).await;
+            hearing = self.hearing(origin, Some(life), true, &record).await;
+            if hearing == Hearing::NotYet {
+                self.unknown_lives.note(origin.clone(), life);
+            }
+        }
+        match hearing {
+            Hearing::Yes { is_bound } => self.deliver_once(broadcast, is_bound, message).await,
+            Hearing::No => {}
+            Hearing::NotYet => self.surroundings.relaying.count_dropped(),
         }
         Ok(())
     }
 
     /// A message that the peer's host forwards as leader.
     pub(super) async fn take_forwarded(&self, origin: PeerId, record: Record, message: OutMessage) {
-        if self.may_speak_for(&origin, record).await {
+        if self.hearing(&origin, None, false, &record).await != Hearing::No {
             self.deliver(origin, message).await;
         }
     }
 
-    async fn may_speak_for(&self, origin: &PeerId, record: Record) -> bool {
-        let origin = origin.clone();
+    async fn hearing(
+        &self,
+        origin: &PeerId,
+        life: Option<Incarnation>,
+        may_wait: bool,
+        record: &Record,
+    ) -> Hearing {
         let event = |answer| {
             LinkEvent::Relay(RelayEvent::InAnothersName {
-                origin,
-                record,
+                origin: origin.clone(),
+                life,
+                may_wait,
+                record: record.clone(),
                 answer,
             })
         };
-        self.ask(event).await == Some(true)
+        self.ask(event).await.unwrap_or(Hearing::No)
     }
 
-    async fn deliver_once(&self, broadcast: Broadcast, message: OutMessage) {
+    async fn deliver_once(&self, broadcast: Broadcast, is_bound: bool, message: OutMessage) {
         let Broadcast {
             origin,
             life,
             number,
         } = broadcast;
         let mut heard = self.surroundings.relaying.heard.lock().await;
-        if heard.is_new(&origin, life, number) {
+        if heard.is_new(&origin, life, is_bound, number) {
             self.deliver(origin.clone(), message).await;
-            heard.insert(&origin, life, number);
+            heard.insert(&origin, life, is_bound, number);
         }
     }
 
@@ -177,7 +235,7 @@ impl Reader {
             life: relay.life,
             number,
         };
-        self.deliver_once(broadcast, relay.message).await;
+        self.deliver_once(broadcast, true, relay.message).await;
         let next = relaying.relays().done(&self.peer, relay.life, number);
         self.acks.relayed = Some(next);
         Ok(())

@@ -47,16 +47,24 @@ struct Question {
 
 /// Which end of a new link asks.
 enum Asker {
-    Dialler(oneshot::Sender<Result<Reservation, Refused>>),
+    Dialler {
+        /// Whether this host asked for the link.
+        by_hand: bool,
+        answer: oneshot::Sender<Result<Reservation, Refused>>,
+    },
     Acceptor(oneshot::Sender<(HelloAck, Option<Reservation>)>),
 }
 
 impl Asker {
     fn is_gone(&self) -> bool {
         match self {
-            Self::Dialler(answer) => answer.is_closed(),
+            Self::Dialler { answer, .. } => answer.is_closed(),
             Self::Acceptor(answer) => answer.is_closed(),
         }
+    }
+
+    fn is_own_hand(&self) -> bool {
+        matches!(self, Self::Dialler { by_hand: true, .. })
     }
 }
 
@@ -120,7 +128,7 @@ impl Driver {
                 });
             }
             Ask::Check {
-                mut hello,
+                hello,
                 key,
                 from,
                 by_hand,
@@ -131,12 +139,12 @@ impl Driver {
                     return;
                 }
                 let by_hand = by_hand.is_some();
-                hello.by_hand = by_hand;
                 // A node that is alone has nobody whom the stranger could disturb.
                 let alone =
                     self.node.membership().is_empty() && self.node.absent().next().is_none();
                 let invited = by_hand || alone;
-                self.consider(hello, key, from, invited, Asker::Dialler(answer));
+                let asker = Asker::Dialler { by_hand, answer };
+                self.consider(hello, key, from, invited, asker);
             }
             Ask::Admit {
                 hello,
@@ -172,7 +180,7 @@ impl Driver {
         invited: bool,
         asker: Asker,
     ) {
-        let place = match self.place_for(&hello, key, true) {
+        let place = match self.place_for(&hello, key, asker.is_own_hand(), true) {
             Ok(place) => place,
             Err(refused) => return self.answer(key, asker, Err(refused)),
         };
@@ -278,7 +286,7 @@ impl Driver {
             tracing::info!(code = ?refused.code, "not admitted");
         }
         match asker {
-            Asker::Dialler(asker) => {
+            Asker::Dialler { answer: asker, .. } => {
                 let _ = asker.send(answer);
             }
             Asker::Acceptor(asker) => {
@@ -304,10 +312,12 @@ impl Driver {
         &mut self,
         hello: &Hello,
         key: Fingerprint,
+        by_own_hand: bool,
         may_dispute: bool,
     ) -> Result<Reservation, Refused> {
         let peer = &hello.peer_id;
-        match self.node.check_hello(hello, key) {
+        let checked = self.node.check_hello(self.now(), hello, key, by_own_hand);
+        match checked {
             Ok(()) => {}
             Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
             Err(refusal) => {
@@ -399,13 +409,11 @@ impl Driver {
         let by_hand = by_hand.is_some();
         let generation = our_generation.max(theirs.generation);
         let losses = our_losses.max(theirs.losses);
-        let mut checked = theirs.clone();
-        checked.by_hand |= by_hand;
         // The place is ours until here; what happened meanwhile may still stand against the link.
         let admitted = if answer.is_closed() {
             Err(Code::Timeout) // whoever asked has given up
         } else {
-            self.place_for(&checked, key, false)
+            self.place_for(&theirs, key, by_hand, false)
                 .map_err(|refused| refused.code)
                 .and_then(|place| {
                     let (least_generation, least_losses) = self.sessions.numbers(key);
@@ -444,6 +452,9 @@ impl Driver {
         self.attach_first(id, link, &theirs, key, (generation, losses), dialled);
         if by_hand || theirs.by_hand {
             self.feed(Input::Command(Command::Unbar(peer.clone())));
+        }
+        if by_hand {
+            self.feed(Input::Command(Command::Pardon(key)));
         }
         let seen_at = listens_at(connection.remote_address(), &theirs);
         self.feed(Input::LinkUp(Box::new(LinkUp {

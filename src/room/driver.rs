@@ -295,6 +295,7 @@ impl Driver {
 
     /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
     async fn step(&mut self) {
+        self.answer_waiting();
         let deadline = self.deadline();
         tokio::select! {
             Some((id, event)) = self.link_events.recv() => self.link_event(id, event),
@@ -326,7 +327,7 @@ impl Driver {
             .admissions
             .wait_for_the_host()
             .then(|| Instant::now() + HOST_POLL);
-        [departing, for_the_host]
+        [departing, for_the_host, self.waiting_deadline()]
             .into_iter()
             .flatten()
             .fold(core, Instant::min)

@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
 use super::driver::Driver;
 use super::{OutMessage, Room};
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::node::LifeOfOrigin;
 use crate::error::SendError;
 use crate::net::frame::ControlFrame;
 use crate::net::outbox::{Lead, Voice};
-use crate::net::relay::{Leading, RelayEvent, Relaying};
+use crate::net::relay::{Hearing, Leading, RelayEvent, Relaying};
 
 /// Origins that are asked again when this node leads, at most.
 const MAX_REFUSED: usize = 1024;
@@ -40,6 +44,17 @@ pub(super) struct Broadcasts {
     lead: Lead,
     /// Whose broadcasts were dropped because this node did not lead.
     refused: BTreeSet<PeerId>,
+    /// Messages in another's name that wait for a link of their origin: one for each lane, which is read no further.
+    waiting: Vec<Waiting>,
+}
+
+/// A message of a life of a member that no link has shown yet.
+#[derive(Debug)]
+struct Waiting {
+    origin: PeerId,
+    life: Incarnation,
+    until: Instant,
+    answer: oneshot::Sender<Hearing>,
 }
 
 impl Broadcasts {
@@ -149,6 +164,8 @@ impl Driver {
         match event {
             RelayEvent::InAnothersName {
                 origin,
+                life,
+                may_wait,
                 record,
                 answer,
             } => {
@@ -156,8 +173,23 @@ impl Driver {
                 let accepted =
                     origin != self.shared.peer_id && self.node.accept_relay(now, &peer, &record);
                 self.carry_out();
-                self.count_if_dropped(accepted);
-                let _ = answer.send(accepted);
+                let hearing = if accepted {
+                    self.hearing(&origin, life)
+                } else {
+                    Hearing::No
+                };
+                match (hearing, life) {
+                    (Hearing::NotYet, Some(life)) if may_wait => {
+                        let until = Instant::now() + self.shared.config.handshake_timeout;
+                        self.broadcasts.waiting.push(Waiting {
+                            origin,
+                            life,
+                            until,
+                            answer,
+                        });
+                    }
+                    _ => self.answer_hearing(hearing, answer),
+                }
             }
             RelayEvent::ToRelay(record, answer) => {
                 let relays = self.node.may_relay(now, &peer, &record);
@@ -189,13 +221,19 @@ impl Driver {
         match event {
             RelayEvent::InAnothersName {
                 origin,
+                life,
                 record,
                 answer,
+                ..
             } => {
                 let accepted =
                     origin != self.shared.peer_id && self.node.is_leader_under(peer, &record);
-                self.count_if_dropped(accepted);
-                let _ = answer.send(accepted);
+                let hearing = match self.hearing(&origin, life) {
+                    Hearing::Yes { is_bound } if accepted => Hearing::Yes { is_bound },
+                    // It is being read to its end; nobody waits any more.
+                    _ => Hearing::No,
+                };
+                self.answer_hearing(hearing, answer);
             }
             RelayEvent::ToRelay(_, answer) => drop(answer.send(None)),
             RelayEvent::Relayed(next) => {
@@ -217,9 +255,48 @@ impl Driver {
         })
     }
 
-    fn count_if_dropped(&self, accepted: bool) {
-        if !accepted {
+    /// What becomes of a message in the name of `origin`, whose relay may speak for it.
+    fn hearing(&self, origin: &PeerId, life: Option<Incarnation>) -> Hearing {
+        let Some(life) = life else {
+            return Hearing::Yes { is_bound: false };
+        };
+        match self.node.life_of_origin(origin, life) {
+            LifeOfOrigin::Present => Hearing::Yes { is_bound: true },
+            LifeOfOrigin::NoMember => Hearing::Yes { is_bound: false },
+            LifeOfOrigin::Past => Hearing::No,
+            LifeOfOrigin::Unknown => Hearing::NotYet,
+        }
+    }
+
+    fn answer_hearing(&self, hearing: Hearing, answer: oneshot::Sender<Hearing>) {
+        if hearing == Hearing::No {
             self.shared.centralized.relaying.count_dropped();
+        }
+        // Whoever asked may be gone.
+        let _ = answer.send(hearing);
+    }
+
+    /// When a message has waited long enough for the life of its origin.
+    pub(super) fn waiting_deadline(&self) -> Option<Instant> {
+        self.broadcasts.waiting.iter().map(|one| one.until).min()
+    }
+
+    /// Answers what waited for a link of its origin.
+    pub(super) fn answer_waiting(&mut self) {
+        if self.broadcasts.waiting.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        for one in std::mem::take(&mut self.broadcasts.waiting) {
+            let hearing = self.hearing(&one.origin, Some(one.life));
+            if one.answer.is_closed() {
+                continue;
+            }
+            if hearing == Hearing::NotYet && now < one.until {
+                self.broadcasts.waiting.push(one);
+            } else {
+                self.answer_hearing(hearing, one.answer);
+            }
         }
     }
 }

@@ -124,8 +124,10 @@ pub enum Command {
     EnableAutoElection(bool),
     /// End the link with a peer, until one of both connects by hand.
     Disconnect(PeerId),
-    /// A connection by hand lifts an earlier disconnect.
+    /// A connection by hand of either end lifts an earlier disconnect.
     Unbar(PeerId),
+    /// One of this host lifts what the holder of the key did.
+    Pardon(Fingerprint),
     /// Hand the leadership over to a peer. Only the leader may.
     TransferLeadership(PeerId),
     /// Hand the leadership over to whoever would be next. Only the leader may.
@@ -425,8 +427,8 @@ pub enum AdmissionRefusal {
         /// Its value there.
         theirs: String,
     },
-    /// The host disconnected this peer, and neither end connected by hand since.
-    #[error("{0} was disconnected by this host")]
+    /// The host disconnected this peer, and neither end connected by hand since; or it broke the protocol lately.
+    #[error("{0} was disconnected by this host, or broke the protocol lately")]
     Barred(PeerId),
     /// The leader has kicked this peer.
     #[error("{0} was kicked out of this room")]

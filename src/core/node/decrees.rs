@@ -1,10 +1,120 @@
 //! What a leader decrees, and how a room ends for a node.
+//!
+//! The present leader's word counts. What another member says was decreed is hearsay: kicks count for peers that
+//! were members here and a few of them for each source; a limit, where the leader that set it is gone and another has
+//! just begun to lead.
 
 use super::*;
 use crate::core::wire::{Authority, Decrees, MAX_KICKED, MAX_REASON_BYTES};
 
-/// A count of decrees, or a jump of it, that no room comes to.
-const MAX_JUMP: u64 = 1 << 20;
+/// Kicks that count on the word of one member that does not lead, at most.
+const MAX_HEARSAY: usize = 16;
+/// Peers that were members here and that are remembered, at most.
+const MAX_SEEN: usize = 1024;
+/// A leader takes over the limit of one that is gone for so long after it began to lead.
+const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
+/// Decrees that one member is told, and that are taken from one, at once; after these, one in
+/// [`DECREES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
+const DECREES_BURST: u32 = 8;
+const DECREES_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Names a kicked peer.
+type Kicked = (PeerId, Fingerprint);
+
+/// What is known about kicks beside who was kicked.
+#[derive(Debug, Default)]
+pub(super) struct Kicks {
+    /// Who said so; an entry for each of the list.
+    by: BTreeMap<Kicked, KickedBy>,
+    /// Who was a member here, and which of them last.
+    seen: BTreeMap<Kicked, u64>,
+    seen_count: u64,
+}
+
+/// Whose word a kick is, the weakest first: in this order entries make way for others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum KickedBy {
+    /// A member that does not lead.
+    Member(PeerId),
+    /// A leader, of somebody that never was a member here: it may have made the name up.
+    LeaderUnseen,
+    /// A leader, of somebody that was a member here. It makes way for what this node's host says.
+    Leader,
+    /// This node, when it led.
+    Myself,
+}
+
+impl KickedBy {
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Member(_) => 0,
+            Self::LeaderUnseen => 1,
+            Self::Leader => 2,
+            Self::Myself => 3,
+        }
+    }
+}
+
+impl Kicks {
+    pub(super) fn note_member(&mut self, peer: &PeerId, key: Fingerprint) {
+        self.seen_count += 1;
+        let count = self.seen_count;
+        self.seen.insert((peer.clone(), key), count);
+        if self.seen.len() > MAX_SEEN {
+            let oldest = self.seen.iter().min_by_key(|(_, count)| **count);
+            if let Some(oldest) = oldest.map(|(kicked, _)| kicked.clone()) {
+                self.seen.remove(&oldest);
+            }
+        }
+    }
+
+    fn held_for(&self, source: &PeerId) -> usize {
+        let its = |by: &&KickedBy| matches!(by, KickedBy::Member(peer) if peer == source);
+        self.by.values().filter(its).count()
+    }
+
+    fn as_leader_says(&self, kicked: &Kicked) -> KickedBy {
+        if self.seen.contains_key(kicked) {
+            KickedBy::Leader
+        } else {
+            KickedBy::LeaderUnseen
+        }
+    }
+
+    /// Which of `list` makes way for an entry of `by`: the oldest of the weakest, if they are weaker. Of those that may
+    /// be made up, a new one is as good as an old one.
+    fn makes_way(&self, list: &[Kicked], by: &KickedBy) -> Option<usize> {
+        let rank = |kicked| self.by.get(kicked).map_or(0, KickedBy::rank);
+        let weakest = list.iter().enumerate();
+        let weakest = weakest.min_by_key(|(index, kicked)| (rank(kicked), *index));
+        let (index, weakest) = weakest?;
+        let weakest = rank(weakest);
+        let is_as_good = weakest == by.rank() && weakest < KickedBy::Leader.rank();
+        (weakest < by.rank() || is_as_good).then_some(index)
+    }
+}
+
+/// What a member says was decreed.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// The newest; it counts when the member leads.
+    decrees: Decrees,
+    /// Whether nothing came of it yet.
+    is_new: bool,
+    pace: Pace,
+}
+
+/// What a member is told of decrees.
+#[derive(Debug)]
+pub(super) struct Telling {
+    pace: Pace,
+    /// Whether there is something that it was not told.
+    is_due: bool,
+}
+
+fn decrees_pace(now: Time) -> Pace {
+    Pace::new(now, DECREES_BURST, DECREES_INTERVAL)
+}
 
 impl Node {
     /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
@@ -18,9 +128,35 @@ impl Node {
         }
     }
 
+    /// The same, with who is kicked.
+    #[cfg(test)]
+    pub(super) fn decrees(&self) -> &Decrees {
+        &self.decrees
+    }
+
     pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
-        let names = |(id, its): &(PeerId, Fingerprint)| id == peer || *its == key;
+        let names = |(id, its): &Kicked| id == peer || *its == key;
         self.decrees.kicked.iter().any(names)
+    }
+
+    /// Puts a peer on the list; `false` where the list is full of others that do not make way.
+    fn put_on_list(&mut self, kicked: Kicked, by: KickedBy) -> bool {
+        if let Some(known) = self.kicks.by.get_mut(&kicked) {
+            if known.rank() < by.rank() {
+                *known = by;
+            }
+            return true;
+        }
+        if self.decrees.kicked.len() >= MAX_KICKED {
+            let Some(index) = self.kicks.makes_way(&self.decrees.kicked, &by) else {
+                return false;
+            };
+            let forgotten = self.decrees.kicked.remove(index);
+            self.kicks.by.remove(&forgotten);
+        }
+        self.kicks.by.insert(kicked.clone(), by);
+        self.decrees.kicked.push(kicked);
+        true
     }
 
     pub(super) fn kick(
@@ -39,10 +175,9 @@ impl Node {
         let Some((key, _)) = self.bearer(peer) else {
             return Err(CommandError::UnknownPeer(peer.clone()));
         };
-        if self.decrees.kicked.len() >= MAX_KICKED {
+        if !self.put_on_list((peer.clone(), key), KickedBy::Myself) {
             return Err(CommandError::TooManyKicked(MAX_KICKED));
         }
-        self.decrees.kicked.push((peer.clone(), key));
         for member in self.membership.ids() {
             self.transmit(
                 &member,
@@ -56,7 +191,7 @@ impl Node {
         }
         self.out(now, peer, code, bytes);
         // For those to whom this node does not lead yet.
-        self.tell_all_decrees();
+        self.tell_all_decrees(now);
         Ok(())
     }
 
@@ -85,9 +220,10 @@ impl Node {
             self.end_room(now, EndReason::Kicked, code, bytes);
             return;
         }
-        if !self.is_kicked(peer, key) && self.decrees.kicked.len() < MAX_KICKED {
-            self.decrees.kicked.push((peer.clone(), key));
-        }
+        let kicked = (peer.clone(), key);
+        let by = self.kicks.as_leader_says(&kicked);
+        // A list that is full of others is told with the leader's own.
+        let _ = self.put_on_list(kicked, by);
         if self.membership.get(peer).is_some() {
             // This may be there before the leader's own word.
             let (peer, bytes) = (peer.clone(), bytes.clone());
@@ -104,55 +240,130 @@ impl Node {
 
     /// Ends the session with a kicked peer.
     fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
-        // The leader's word may not have reached it.
+        // The leader's word may not have reached it. Once: it is the last that it hears.
         if self.membership.get(peer).is_some() {
-            self.tell_decrees(peer);
+            self.transmit(peer, Message::Decrees(self.decrees.clone()));
         }
         self.close(peer, LinkEnd::Kicked);
         let gone = Gone::Left { successor: None };
         self.remove_with(now, peer, gone, LeftReason::Kicked, code, bytes);
     }
 
-    pub(super) fn set_max_peers(&mut self, max_peers: u32) -> Result<(), CommandError> {
+    pub(super) fn set_max_peers(&mut self, now: Time, max_peers: u32) -> Result<(), CommandError> {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
         }
         let (known, count) = &self.decrees.version;
-        let stamp = self.election.record().stamp.clone().max(known.clone());
-        self.decrees.version = (stamp, count.saturating_add(1));
+        let stamp = &self.election.record().stamp;
+        self.decrees.version = if stamp > known {
+            (stamp.clone(), 1)
+        } else {
+            (known.clone(), count.saturating_add(1))
+        };
         self.decrees.max_peers = max_peers;
-        self.tell_all_decrees();
+        self.tell_all_decrees(now);
         Ok(())
     }
 
-    fn tell_all_decrees(&mut self) {
+    fn tell_all_decrees(&mut self, now: Time) {
         for peer in self.membership.ids() {
-            self.tell_decrees(&peer);
+            self.tell_decrees(now, &peer);
         }
     }
 
-    pub(super) fn tell_decrees(&mut self, peer: &PeerId) {
-        if self.decrees != Decrees::default() {
+    /// Tells a member what is decreed: now, or the newest when it may be told again.
+    pub(super) fn tell_decrees(&mut self, now: Time, peer: &PeerId) {
+        if self.decrees == Decrees::default() {
+            return;
+        }
+        let telling = self.telling.entry(peer.clone());
+        let telling = telling.or_insert_with(|| Telling {
+            pace: decrees_pace(now),
+            is_due: false,
+        });
+        telling.is_due = !telling.pace.take(now);
+        if !telling.is_due {
             self.transmit(peer, Message::Decrees(self.decrees.clone()));
         }
     }
 
-    /// A member tells what was decreed. Where every member may name the leader its word is as good as a
-    /// leader's; elsewhere it counts from the leader alone, as soon as it is known to be that.
+    pub(super) fn decrees_deadline(&self) -> Option<Time> {
+        let telling = self.telling.values().filter(|telling| telling.is_due);
+        let telling = telling.map(|telling| telling.pace.next());
+        let said = self.decreed_by.values().filter(|said| said.is_new);
+        telling.chain(said.map(|said| said.pace.next())).min()
+    }
+
+    pub(super) fn decrees_due(&mut self, now: Time) {
+        let said: Vec<_> = self
+            .decreed_by
+            .iter()
+            .filter(|(_, said)| said.is_new)
+            .map(|(peer, _)| peer.clone())
+            .collect();
+        for peer in said {
+            self.take_decrees(now, &peer);
+        }
+        let telling: Vec<_> = self
+            .telling
+            .iter()
+            .filter(|(_, telling)| telling.is_due)
+            .map(|(peer, _)| peer.clone())
+            .collect();
+        for peer in telling {
+            self.tell_decrees(now, &peer);
+        }
+    }
+
+    /// A peer is linked no longer.
+    pub(super) fn decrees_unlinked(&mut self, peer: &PeerId) {
+        self.telling.remove(peer);
+    }
+
+    /// The session with a peer is over.
+    pub(super) fn decrees_forget(&mut self, peer: &PeerId) {
+        self.telling.remove(peer);
+        self.decreed_by.remove(peer);
+    }
+
+    /// A member tells what was decreed. A member that says more than a few things in a second is heard less often, and
+    /// then what it said last.
     pub(super) fn decreed(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
         if decrees.kicked.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
-        if decrees.version.1 > self.decrees.version.1.saturating_add(MAX_JUMP) {
-            self.violation(now, from, "the count of decrees runs away");
+        match self.decreed_by.get_mut(from) {
+            Some(said) => {
+                said.decrees = decrees;
+                said.is_new = true;
+            }
+            None => {
+                let said = Said {
+                    decrees,
+                    is_new: true,
+                    pace: decrees_pace(now),
+                };
+                self.decreed_by.insert(from.clone(), said);
+            }
+        }
+        self.take_decrees(now, from);
+    }
+
+    fn take_decrees(&mut self, now: Time, from: &PeerId) {
+        let Some(said) = self.decreed_by.get_mut(from) else {
+            return;
+        };
+        if !said.pace.take(now) {
             return;
         }
-        let anyone = self.config.policy.authority == Authority::Anyone && !self.is_fixed();
-        if anyone || self.election.leader() == Some(from) {
-            self.go_by_decrees(now, from, decrees);
-        } else {
-            self.decreed_by.insert(from.clone(), decrees);
+        said.is_new = false;
+        let decrees = said.decrees.clone();
+        if self.election.leader() == Some(from) {
+            self.set_limit(&decrees);
+            self.go_by_kicks_of_leader(now, from, decrees);
+        } else if self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
+            self.go_by_hearsay(now, from, decrees);
         }
     }
 
@@ -163,51 +374,103 @@ impl Node {
             return;
         };
         if leader == self.me {
-            self.tell_all_decrees();
+            self.leads_since = now;
+            self.tell_all_decrees(now);
         } else if self.membership.get(&leader).is_some() {
-            self.tell_decrees(&leader);
+            self.tell_decrees(now, &leader);
         }
         // What it said before it was known to lead.
-        if let Some(decrees) = self.decreed_by.remove(&leader) {
-            self.go_by_decrees(now, &leader, decrees);
+        if let Some(said) = self.decreed_by.get_mut(&leader) {
+            said.is_new = false;
+            let decrees = said.decrees.clone();
+            if decrees.version > self.decrees.version {
+                self.set_limit(&decrees);
+            }
+            self.go_by_kicks_of_leader(now, &leader, decrees);
         }
     }
 
-    /// The newer limit holds, and whoever was kicked stays out.
-    fn go_by_decrees(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
-        let known = self.decrees.clone();
-        // Two that led in one term may have counted alike.
-        let limit = (&self.decrees.version, self.decrees.max_peers);
-        if (&decrees.version, decrees.max_peers) > limit {
-            self.decrees.version = decrees.version;
-            self.decrees.max_peers = decrees.max_peers;
-        }
+    /// The leader's limit holds, whatever version others gave theirs. A version says nothing of a leadership that has
+    /// not begun.
+    fn set_limit(&mut self, decrees: &Decrees) {
+        let (stamp, count) = decrees.version.clone();
+        let stamp = stamp.min(self.election.record().stamp.clone());
+        self.decrees.version = (stamp, count);
+        self.decrees.max_peers = decrees.max_peers;
+    }
+
+    /// Whoever the leader has kicked is out.
+    fn go_by_kicks_of_leader(&mut self, now: Time, leader: &PeerId, decrees: Decrees) {
         for (peer, key) in decrees.kicked {
-            if self.is_kicked(&peer, key) || self.decrees.kicked.len() >= MAX_KICKED {
-                continue;
-            }
             if peer == self.me || key == self.config.key {
-                let passed_on = self.reason_passed_on.take();
-                let passed_on = passed_on.filter(|(member, ..)| member == from);
-                let (_, code, bytes) = passed_on.unwrap_or((from.clone(), 0, Vec::new()));
-                self.end_room(now, EndReason::Kicked, code, bytes);
+                self.out_myself(now, leader);
                 return;
             }
-            self.decrees.kicked.push((peer.clone(), key));
-            self.out(now, &peer, 0, Vec::new());
+            let kicked = (peer, key);
+            let is_new = !self.is_kicked(&kicked.0, key);
+            let by = self.kicks.as_leader_says(&kicked);
+            let peer = kicked.0.clone();
+            if self.put_on_list(kicked, by) && is_new {
+                self.out(now, &peer, 0, Vec::new());
+            }
         }
-        if known == self.decrees {
+    }
+
+    /// What a member says that does not lead counts for whom this node has known as a member, the newest first. Once
+    /// somebody leads that was not told of a limit by the last leader, it takes that over.
+    fn go_by_hearsay(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+        let mut changed = false;
+        if self.is_leader() && self.is_credible(now, from, &decrees.version) {
+            self.set_limit(&decrees);
+            changed = true;
+        }
+        let mut held = self.kicks.held_for(from);
+        for kicked in decrees.kicked.into_iter().rev() {
+            if kicked == (self.me.clone(), self.config.key) {
+                self.out_myself(now, from);
+                return;
+            }
+            let counts = held < MAX_HEARSAY
+                && self.kicks.seen.contains_key(&kicked)
+                && !self.is_kicked(&kicked.0, kicked.1);
+            let peer = kicked.0.clone();
+            if counts && self.put_on_list(kicked, KickedBy::Member(from.clone())) {
+                held += 1;
+                changed = true;
+                self.out(now, &peer, 0, Vec::new());
+            }
+        }
+        if !changed {
             return;
         }
         if self.is_leader() {
-            self.tell_all_decrees();
+            self.tell_all_decrees(now);
         } else if let Some(leader) = self.election.leader().cloned()
             && leader != *from
             && self.membership.get(&leader).is_some()
         {
             // Whoever had it may not be linked to the leader, which tells everybody.
-            self.tell_decrees(&leader);
+            self.tell_decrees(now, &leader);
         }
+    }
+
+    /// Whether a limit may be that of a leader before this one: this node went by that leader, which says it itself
+    /// or is gone.
+    fn is_credible(&self, now: Time, from: &PeerId, version: &(Stamp, u64)) -> bool {
+        let gone = |leader: &PeerId| self.membership.get(leader).is_none();
+        now.since(self.leads_since) < TAKES_OVER_FOR
+            && *version > self.decrees.version
+            && self
+                .recent_records
+                .leaders_under(&version.0)
+                .any(|leader| *leader != self.me && (leader == from || gone(leader)))
+    }
+
+    fn out_myself(&mut self, now: Time, from: &PeerId) {
+        let passed_on = self.reason_passed_on.take();
+        let passed_on = passed_on.filter(|(member, ..)| member == from);
+        let (_, code, bytes) = passed_on.unwrap_or((from.clone(), 0, Vec::new()));
+        self.end_room(now, EndReason::Kicked, code, bytes);
     }
 
     /// The room is over for this node: nobody is linked, and nobody will be.

@@ -344,26 +344,12 @@ impl Node {
         }
     }
 
-    /// The leader has let somebody in.
-    pub(super) fn admitted(
-        &mut self,
-        now: Time,
-        from: &PeerId,
-        entry: &PeerEntry,
-        incarnation: Incarnation,
-    ) {
+    /// The leader has let somebody in. While the id is bound to another key here that changes nothing: the newcomer
+    /// asks for a link, and then the bearer of the id is asked for a sign of life.
+    pub(super) fn admitted(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         if entry.addresses.len() > MAX_PEER_ADDRESSES {
             self.violation(now, from, "an admission is longer than allowed");
             return;
-        }
-        let outlived = self
-            .membership
-            .get(&entry.id)
-            .is_some_and(|member| member.key != entry.key && member.incarnation != incarnation);
-        if outlived && self.election.leader() == Some(from) {
-            // The leader has found the former bearer of the id dead.
-            self.close(&entry.id, LinkEnd::Replaced);
-            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
         }
         self.told_of(now, entry);
     }

@@ -56,6 +56,7 @@ impl Node {
             }
         };
         self.introductions.forget(&peer);
+        self.kicks.note_member(&peer, link.key);
         self.has_entered(&peer);
         let known: Vec<_> = self.membership.iter().map(entry_of).collect();
         let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
@@ -96,7 +97,7 @@ impl Node {
                 self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
             }
         }
-        self.tell_decrees(&peer);
+        self.tell_decrees(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -114,8 +115,13 @@ impl Node {
     }
 
     pub(super) fn link_down(&mut self, now: Time, peer: &PeerId, why: LinkEnd) {
-        if matches!(why, LinkEnd::Disconnected | LinkEnd::Violation(_)) {
-            self.bar(peer);
+        match why {
+            LinkEnd::Disconnected => {
+                self.introductions.forget(peer);
+                self.bars.disconnect(peer);
+            }
+            LinkEnd::Violation(_) => self.bar_violator(now, peer),
+            _ => {}
         }
         match why {
             LinkEnd::Closed => self.lose(now, peer, Gone::Closed),
@@ -155,6 +161,7 @@ impl Node {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
+        self.decrees_unlinked(peer);
         let voter = self.view.voters.remove(peer);
         let hold_until = now + self.config.member_hold;
         self.introductions
@@ -209,7 +216,7 @@ impl Node {
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
-        self.decreed_by.remove(peer);
+        self.decrees_forget(peer);
         self.event(Event::Left {
             peer: peer.clone(),
             why,
@@ -305,12 +312,11 @@ impl Node {
         if let Some(absent) = self.absent.get(&entry.id)
             && absent.key != entry.key
         {
-            // Its place was given to another while this node had no link to it.
-            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+            return; // hearsay: whoever has the id now will ask for a link
         }
         self.vouch(now, entry);
         let room = self.membership.len() < self.config.max_connections;
-        if room && !self.barred.contains(&entry.id) && !self.ended {
+        if room && !self.is_barred(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::Node;
-use crate::core::election::record::Record;
-use crate::core::id::PeerId;
+use crate::core::election::record::{Record, Stamp};
+use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
 
 /// Records that this node went by and that are remembered, at most: what their leaders sent may still be on
@@ -26,9 +26,28 @@ impl RecentRecords {
         self.0.push_back(record.clone());
     }
 
+    /// Who led under the stamp.
+    pub(super) fn leaders_under(&self, stamp: &Stamp) -> impl Iterator<Item = &PeerId> {
+        let its = self.0.iter().filter(move |record| record.stamp == *stamp);
+        its.filter_map(|record| record.leader.as_ref())
+    }
+
     fn contains(&self, record: &Record) -> bool {
         self.0.contains(record)
     }
+}
+
+/// What is known of the life of an origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LifeOfOrigin {
+    /// It is the member's present one.
+    Present,
+    /// The member has another life since.
+    Past,
+    /// No link with the member has shown it yet.
+    Unknown,
+    /// There is no member of that name here, so that the relay is the only one that says anything.
+    NoMember,
 }
 
 impl Node {
@@ -49,6 +68,17 @@ impl Node {
         record.leader.as_ref() == Some(from) && self.recent_records.contains(record)
     }
 
+    /// What this node knows of a life of `origin`, in whose name a message was relayed. The life of a member, linked or
+    /// lost, is what its own link said, and no other's word.
+    pub fn life_of_origin(&self, origin: &PeerId, life: Incarnation) -> LifeOfOrigin {
+        match self.bearer(origin) {
+            Some((_, known)) if life < known => LifeOfOrigin::Past,
+            Some((_, known)) if life > known => LifeOfOrigin::Unknown,
+            Some(_) => LifeOfOrigin::Present,
+            None => LifeOfOrigin::NoMember,
+        }
+    }
+
     /// Whether this node leads, and so relays a broadcast of `from`, which goes by `record`. An assignment of
     /// this node that it did not hear of yet is taken over first, so poll the outputs before anything is sent.
     pub fn may_relay(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
@@ -66,7 +96,7 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::election::record::{Epoch, Stamp};
+    use crate::core::election::record::Epoch;
 
     fn id(name: &str) -> PeerId {
         PeerId::new(name).expect("valid")

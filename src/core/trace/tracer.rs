@@ -384,6 +384,7 @@ fn commanded(command: &Command) -> What {
         Command::EnableAutoElection(on) => ("enable_auto_election", None, Some(i64::from(*on))),
         Command::Disconnect(peer) => ("disconnect", Some(peer), None),
         Command::Unbar(peer) => ("connect", Some(peer), None),
+        Command::Pardon(_) => ("connect", None, None),
         Command::TransferLeadership(peer) => ("transfer_leadership", Some(peer), None),
         Command::YieldLeadership => ("yield_leadership", None, None),
         Command::SetAutoReconnect(on) => ("set_auto_reconnect", None, Some(i64::from(*on))),

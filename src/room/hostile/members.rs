@@ -328,16 +328,6 @@ fn offences() -> Vec<(&'static str, Offence)> {
             ),
         ),
         (
-            "a count of decrees that runs away",
-            core(
-                Stamp::default(),
-                Message::Decrees(Decrees {
-                    version: (Stamp::default(), u64::MAX),
-                    ..Decrees::default()
-                }),
-            ),
-        ),
-        (
             "many addresses",
             core(
                 Stamp::default(),
@@ -382,6 +372,27 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
         (census.connections, census.sessions, census.links) == (1, 1, 1)
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_offender_does_not_get_back_by_saying_that_its_host_asked_for_it() {
+    let pair = Pair::settled("by hand").await;
+    let offender = Attacker::new("m", "by hand");
+    let mut member = offender.join(&pair.a).await;
+    member.say(&ControlFrame::Ready).await;
+    assert_eq!(member.closed().await, close::VIOLATION);
+    pair.a.wait_for(left("m"), 1).await;
+    for name in ["m", "another name"] {
+        let by_hand = Hello {
+            by_hand: true,
+            peer_id: id(name),
+            ..offender.hello()
+        };
+        assert_eq!(offender.refused(&pair.a, &by_hand).await, -18, "{name}");
+    }
+    // Who has that name and another key has broken no rule.
+    Attacker::new("m", "by hand").join(&pair.a).await;
+    pair.undisturbed("an offender").await;
 }
 
 #[tokio::test]
@@ -543,6 +554,39 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
     tokio::join!(flood, work);
     reader.abort();
     assert_eq!(pair.a.times(&left("b")), 0);
+}
+
+/// A long list of made-up names makes each word of the leader 50 kB long.
+#[tokio::test]
+async fn a_flood_of_decrees_costs_no_honest_member_its_link_and_the_leader_no_power() {
+    let pair = Pair::settled("decrees").await;
+    let (leader, other) = match pair.a.room.snapshot().is_leader {
+        true => (&pair.a, &pair.b),
+        false => (&pair.b, &pair.a),
+    };
+    let mut member = Attacker::new("m", "decrees").join(leader).await;
+    let long_name = |n| id(&format!("{n:0>64}"));
+    let made_up = (0..MAX_KICKED).map(|n| (long_name(n), Fingerprint([9; 32])));
+    let list = Decrees {
+        kicked: made_up.collect(),
+        ..Decrees::default()
+    };
+    member.tell_core(Message::Decrees(list)).await;
+    for count in 0..20_000 {
+        let limit = Decrees {
+            version: (Stamp::default(), count),
+            max_peers: 1,
+            kicked: Vec::new(),
+        };
+        member.tell_core(Message::Decrees(limit)).await;
+    }
+    pair.undisturbed("a flood of decrees").await;
+    assert!(leader.has("m"), "it was not heard, no more");
+    let newcomer = Host::open("newcomer", "decrees");
+    assert_eq!(newcomer.connect(other).await, (true, 0));
+    leader.room.kick(&id("m"), 1, b"liar").expect("it leads");
+    leader.wait_for(left("m"), 1).await;
+    pair.undisturbed("a kick").await;
 }
 
 #[tokio::test]

@@ -97,10 +97,17 @@ async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_
     let mut member = Attacker::new("m", "speaker").join_to_lead(&pair.a).await;
     // A newer record in its own name makes it the leader, as far as the receiver knows.
     let mine = record(Some("m"), 1 << 10);
+    let incarnation = life_of_b(&pair, "speaker").await;
+    let of_b = |origin_seq| MessageRole::Relayed {
+        origin: id("b"),
+        incarnation,
+        origin_seq,
+        record: mine.clone(),
+    };
     for (seq, role) in (0..).zip([
-        relayed("b", 7, mine.clone()),
-        relayed("b", 7, mine.clone()),
-        relayed("b", 5, mine.clone()),
+        of_b(7),
+        of_b(7),
+        of_b(5),
         relayed("a", 8, mine.clone()),
         forwarded("a", mine.clone()),
         forwarded("b", mine.clone()),
@@ -185,6 +192,109 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
     let meter = pair.a.room.peer_meter(&id("m")).expect("still a member");
     // What a stream's window takes, and one more copy of the log.
     assert!(meter.queue_bytes <= (2 << 20), "{meter:?}");
+}
+
+/// A pair that a leads, and a member that leads for a moment as far as a knows.
+async fn led_for_a_moment(session: &str) -> (Pair, Member) {
+    let config = Config {
+        handshake_timeout: Duration::from_secs(3),
+        ..quick()
+    };
+    let pair = Pair::settled_with(session, config).await;
+    pair.a.room.set_leader(&id("a")).expect("itself");
+    eventually("b follows", || leader_of(&pair.b).as_deref() == Some("a")).await;
+    pair.b.room.set_centralized(true);
+    for n in 0..3 {
+        pair.b.room.broadcast(message(&[n])).expect("room");
+    }
+    pair.a.wait_for(told("b", &[2]), 1).await;
+    let member = Attacker::new("m", session).join_to_lead(&pair.a).await;
+    (pair, member)
+}
+
+/// A newer record of m than any that a knows.
+fn usurped(pair: &Pair) -> Record {
+    let stamp = pair.a.room.snapshot().leader_stamp.clone();
+    let mut record = Record::clone(&stamp.expect("a leads"));
+    record.stamp.term += 100;
+    record.leader = Some(id("m"));
+    record.assigned = false;
+    record
+}
+
+/// The life that b says in its Hello.
+async fn life_of_b(pair: &Pair, session: &str) -> Incarnation {
+    let spy = Attacker::new("spy", session);
+    let mut hello = spy.hello();
+    hello.policy.authority = Authority::LeaderOnly;
+    let (_connection, _send, _recv, ack) = spy.say_hello(&pair.b, &hello).await;
+    assert_eq!(ack.code, -20);
+    ack.hello.incarnation
+}
+
+/// After the member is deposed, b's broadcasts arrive as before.
+async fn b_is_heard_again(pair: &Pair) {
+    pair.a.room.set_leader(&id("a")).expect("itself");
+    eventually("b follows again", || {
+        leader_of(&pair.b).as_deref() == Some("a")
+    })
+    .await;
+    let mut expected = vec![vec![0], vec![1], vec![2]];
+    for n in 3..20 {
+        pair.b.room.broadcast(message(&[n])).expect("room");
+        expected.push(vec![n]);
+    }
+    pair.a.wait_for(told("b", &[19]), 1).await;
+    let heard = pair.a.messages_from("b").into_iter();
+    let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
+    assert_eq!(heard, expected);
+}
+
+#[tokio::test]
+async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
+    let (pair, mut member) = led_for_a_moment("made up life").await;
+    let record = usurped(&pair);
+    let last = |random| Incarnation {
+        started_us: u64::MAX,
+        random,
+    };
+    // The first waits for that life; the second does not wait again, and the third waits for its own.
+    let before = pair.a.room.dropped_relays();
+    for (seq, random) in [(0, 0), (1, 0), (2, 1)] {
+        let role = MessageRole::Relayed {
+            origin: id("b"),
+            incarnation: last(random),
+            origin_seq: 0,
+            record: record.clone(),
+        };
+        member.send_as(seq, 0x100, role, b"forged").await;
+    }
+    member.send(3, b"behind").await;
+    pair.undisturbed("a lane that waits").await;
+    assert_eq!(pair.a.times(&told("m", b"behind")), 0);
+    pair.a.wait_for(told("m", b"behind"), 1).await;
+    assert_eq!(pair.a.times(&told("b", b"forged")), 0);
+    assert_eq!(pair.a.room.dropped_relays() - before, 3);
+    b_is_heard_again(&pair).await;
+}
+
+#[tokio::test]
+async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
+    let (pair, mut member) = led_for_a_moment("made up numbers").await;
+    let record = usurped(&pair);
+    let incarnation = life_of_b(&pair, "made up numbers").await;
+    let far = (0..200).map(|n| 1000 + 2 * n);
+    for (seq, origin_seq) in (0..).zip(far.chain([u64::MAX - 1])) {
+        let role = MessageRole::Relayed {
+            origin: id("b"),
+            incarnation,
+            origin_seq,
+            record: record.clone(),
+        };
+        member.send_as(seq, 0x100, role, b"forged").await;
+    }
+    pair.a.wait_for(told("b", b"forged"), 201).await;
+    b_is_heard_again(&pair).await;
 }
 
 /// A room of four in which a leads. The leader is cut off from d, which gives it up soon, and does not notice.

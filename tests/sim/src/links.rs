@@ -501,7 +501,9 @@ impl World {
                 return;
             }
         }
-        if let Err(refusal) = acceptor.node.check_hello(hello, key) {
+        let local = acceptor.clock.local(self.now);
+        let checked = acceptor.node.check_hello(local, hello, key, false);
+        if let Err(refusal) = checked {
             self.trace.add(
                 self.now,
                 format_args!("{} refuses {}: {refusal}", self.slots[to].id, hello.peer_id),
@@ -615,7 +617,9 @@ impl World {
         let Some(process) = &mut self.slots[from].process else {
             return;
         };
-        if process.node.check_hello(&hello, key).is_err() {
+        let local = process.clock.local(self.now);
+        let checked = process.node.check_hello(local, &hello, key, false);
+        if checked.is_err() {
             self.dial_failed(dial, false);
             self.refuse_link(id);
             return;

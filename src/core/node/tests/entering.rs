@@ -281,9 +281,17 @@ fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
         Some(Verdict::Accepted)
     );
     assert_eq!(net.events("a"), vec![left("c", LeftReason::Replaced)]);
-    // The others are told, and do not wait for the former bearer.
+    // The leader's word of it changes nothing for the others: they find out when they are asked for a link.
     net.run(DELAY);
+    assert_eq!(net.events("b"), vec![]);
+    let ticket = net.ask_as("c", life(200, u64::MAX), "b");
+    assert_eq!(net.verdict_after(ms(499), "b", ticket), None);
+    assert_eq!(net.verdict_after(ms(1), "b", ticket), None);
     assert_eq!(net.events("b"), vec![left("c", LeftReason::Replaced)]);
+    assert_eq!(
+        net.verdict_after(DELAY * 2, "b", ticket),
+        Some(Verdict::Accepted)
+    );
 }
 
 #[test]
@@ -302,7 +310,8 @@ fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_is_refused
         ..net.hello("c")
     };
     assert_eq!(
-        net.node("a").check_hello(&hello, present.key),
+        net.node("a")
+            .check_hello(net.now, &hello, present.key, false),
         Err(AdmissionRefusal::DuplicatePeerId(id("c")))
     );
     // The leader knows it, too, when a contact asks that has never met the present life.

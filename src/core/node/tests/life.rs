@@ -1,6 +1,7 @@
 //! Members that are lost, waited for, back, and gone.
 
 use super::*;
+use crate::core::wire::MAX_PEER_LIST_ENTRIES;
 
 fn reconnecting(peer: &str) -> Event {
     Event::Reconnecting(peer_id(peer))
@@ -195,4 +196,111 @@ fn whoever_was_let_in_has_a_place_until_it_is_linked_or_too_late() {
     net.run(ms(5000));
     let third = net.ask("c", "a");
     assert_eq!(net.verdict("a", third), Some(Verdict::Accepted));
+}
+
+/// A member that breaks the rules at `at`.
+fn break_the_rules(net: &mut Net, offender: &str, at: &str) {
+    let entry = PeerEntry {
+        id: id("x"),
+        key: Fingerprint([9; 32]),
+        addresses: Vec::new(),
+    };
+    let too_long = vec![entry; MAX_PEER_LIST_ENTRIES + 1];
+    net.forge(offender, at, Message::PeerList(too_long));
+    assert!(!net.has(at, offender));
+}
+
+fn barred(peer: &str) -> Result<(), AdmissionRefusal> {
+    Err(AdmissionRefusal::Barred(id(peer)))
+}
+
+#[test]
+fn the_other_end_lifts_a_disconnection_by_hand_and_not_a_violation() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.dials_work = false;
+    net.order("a", Command::Disconnect(id("b")));
+    assert_eq!(net.check("b", "a"), barred("b"));
+    assert_eq!(net.check_by_hand("b", "a"), Ok(()));
+    break_the_rules(&mut net, "c", "a");
+    assert_eq!(net.check("c", "a"), barred("c"));
+    assert_eq!(net.check_by_hand("c", "a"), barred("c"));
+    net.order("a", Command::Unbar(id("c")));
+    assert_eq!(net.check_by_hand("c", "a"), barred("c"));
+    // The own host does.
+    net.order("a", Command::Pardon(net.place("c").life.key));
+    assert_eq!(net.check("c", "a"), Ok(()));
+}
+
+#[test]
+fn a_violation_bars_the_key_for_a_minute_and_twice_as_long_each_time_after() {
+    let mut net = Net::room(&["a", "b"]);
+    for seconds in [60, 120, 240] {
+        net.dials_work = false;
+        break_the_rules(&mut net, "b", "a");
+        net.run(ms(seconds * 1000 - 1));
+        assert_eq!(net.check("b", "a"), barred("b"), "{seconds} s");
+        net.dials_work = true;
+        net.run(ms(1));
+        assert_eq!(net.check("b", "a"), Ok(()), "{seconds} s");
+        // Somebody else may have made it do that: it gets back by itself.
+        net.wait("it is linked again", |net| {
+            net.has("a", "b") && net.has("b", "a")
+        });
+    }
+}
+
+#[test]
+fn a_violation_bars_the_key_that_committed_it_and_nobody_else_under_that_id() {
+    let mut net = Net::room(&["a", "b"]);
+    net.dials_work = false;
+    let honest = net.place("b").life;
+    net.kill("b", true);
+    net.run(ms(70_000));
+    net.start_as("b", life(200, net.now.as_micros()));
+    net.enter("b", "a");
+    break_the_rules(&mut net, "b", "a");
+    assert_eq!(net.check("b", "a"), barred("b"));
+    net.kill("b", false);
+    net.start_as("b", honest);
+    assert_eq!(net.check("b", "a"), Ok(()));
+    // And no other name helps the key that did it.
+    net.start_as("z", life(200, net.now.as_micros()));
+    assert_eq!(net.check("z", "a"), barred("z"));
+}
+
+#[test]
+fn hearsay_of_another_key_changes_nothing_for_a_bound_id_and_a_link_with_it_does() {
+    let newer = life(200, u64::MAX);
+    let entry = PeerEntry {
+        id: id("c"),
+        key: newer.key,
+        addresses: vec![SocketAddr::from(([10, 0, 0, 1], 9))],
+    };
+    let admitted = Message::Admitted {
+        entry: entry.clone(),
+        incarnation: newer.incarnation,
+    };
+    for word in [Message::PeerList(vec![entry]), admitted] {
+        for lost in [false, true] {
+            let mut net = Net::room(&["a", "b", "c"]);
+            net.dials_work = false;
+            if lost {
+                net.unlink("b", "c", LinkEnd::Silent);
+            }
+            // From the leader, too.
+            net.forge("a", "b", word.clone());
+            assert_eq!(net.times("b", &left("c", LeftReason::Replaced)), 0);
+            assert_eq!((net.has("b", "c"), net.is_absent("b", "c")), (!lost, lost));
+            net.dials_work = true;
+            net.run(ms(5000));
+            assert!(net.has("b", "c"), "lost: {lost}");
+            assert_eq!(net.times("b", &left("c", LeftReason::Replaced)), 0);
+
+            net.kill("c", false);
+            net.start_as("c", newer);
+            net.enter_after(ms(1500), "c", "b");
+            assert_eq!(net.times("b", &left("c", LeftReason::Replaced)), 1);
+            assert_eq!(net.times("b", &joined("c")), 1);
+        }
+    }
 }

@@ -371,16 +371,32 @@ impl Net {
     }
 
     fn enter(&mut self, newcomer: &str, contact: &str) {
+        self.enter_after(DELAY * 4, newcomer, contact);
+    }
+
+    fn enter_after(&mut self, time: Duration, newcomer: &str, contact: &str) {
         let ticket = self.ask(newcomer, contact);
-        self.run(DELAY * 4);
+        self.run(time);
         assert_eq!(self.verdict(contact, ticket), Some(Verdict::Accepted));
     }
 
     /// What the contact's own state says to the newcomer, before the room is asked.
     fn check(&self, newcomer: &str, contact: &str) -> Result<(), AdmissionRefusal> {
         let place = self.place(newcomer);
-        self.node(contact)
-            .check_hello(&self.hello(newcomer), place.life.key)
+        let hello = self.hello(newcomer);
+        let contact = self.node(contact);
+        contact.check_hello(self.now, &hello, place.life.key, false)
+    }
+
+    /// The same, where the newcomer's host asked for the link.
+    fn check_by_hand(&self, newcomer: &str, contact: &str) -> Result<(), AdmissionRefusal> {
+        let place = self.place(newcomer);
+        let hello = Hello {
+            by_hand: true,
+            ..self.hello(newcomer)
+        };
+        let contact = self.node(contact);
+        contact.check_hello(self.now, &hello, place.life.key, false)
     }
 
     fn hello(&self, name: &str) -> Hello {
@@ -705,7 +721,7 @@ impl Net {
             let linked = self.ends.contains_key(&(peer.clone(), from.clone()));
             let heard = !target.muted && !dialler.muted && self.dials_work;
             let is_it = target.life.key == key;
-            let checked = target.node.check_hello(&hello, life.key);
+            let checked = target.node.check_hello(self.now, &hello, life.key, false);
             heard && is_it && !linked && checked.is_ok()
         });
         if welcome {

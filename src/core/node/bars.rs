@@ -1,0 +1,168 @@
+//! Who is kept away from this node: by its host, or for a while because it broke the rules.
+//!
+//! A violation bars the key that committed it, whatever its name: nobody can be barred by what others do under its
+//! name. And it bars for a while only, after which this node dials: somebody else may have made the peer do it.
+
+use super::*;
+
+/// Peers that the host disconnected and that are remembered, at most.
+const MAX_DISCONNECTED: usize = 1024;
+/// Keys that broke the rules and that are remembered, at most.
+const MAX_VIOLATORS: usize = 1024;
+/// How long the first violation bars; each further one twice as long as the one before.
+const FIRST_BAR: Duration = Duration::from_secs(60);
+/// The longest bar. So long after its end a key counts as one that broke no rule.
+const LONGEST_BAR: Duration = Duration::from_secs(3600);
+
+/// See the module's text.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bars {
+    disconnected: BTreeSet<PeerId>,
+    violators: BTreeMap<Fingerprint, Violator>,
+}
+
+#[derive(Debug, Clone)]
+struct Violator {
+    /// Whom to dial when the bar is over; nobody where that was done.
+    entry: Option<PeerEntry>,
+    bar: Duration,
+    until: Time,
+}
+
+impl Bars {
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        let waiting = self.violators.values().filter(|one| one.entry.is_some());
+        waiting.map(|one| one.until).min()
+    }
+
+    /// Until one of both hosts asks for a link.
+    pub(super) fn disconnect(&mut self, peer: &PeerId) {
+        if self.disconnected.len() >= MAX_DISCONNECTED && !self.disconnected.contains(peer) {
+            self.disconnected.pop_first();
+        }
+        self.disconnected.insert(peer.clone());
+    }
+
+    pub(super) fn lift_disconnection(&mut self, peer: &PeerId) {
+        self.disconnected.remove(peer);
+    }
+
+    pub(super) fn is_disconnected(&self, peer: &PeerId) -> bool {
+        self.disconnected.contains(peer)
+    }
+
+    fn violated(&mut self, now: Time, entry: PeerEntry) {
+        let violators = &mut self.violators;
+        violators.retain(|_, one| now < one.until + LONGEST_BAR);
+        let bar = match violators.get(&entry.key) {
+            Some(before) => (before.bar * 2).min(LONGEST_BAR),
+            None => FIRST_BAR,
+        };
+        if violators.len() >= MAX_VIOLATORS && !violators.contains_key(&entry.key) {
+            let first_over = violators.iter().min_by_key(|(_, one)| one.until);
+            if let Some(first_over) = first_over.map(|(key, _)| *key) {
+                violators.remove(&first_over);
+            }
+        }
+        let until = now + bar;
+        let violator = |entry| Violator { entry, bar, until };
+        violators.insert(entry.key, violator(Some(entry)));
+    }
+
+    pub(super) fn pardon(&mut self, key: Fingerprint) {
+        self.violators.remove(&key);
+    }
+
+    pub(super) fn is_violator(&self, now: Time, key: Fingerprint) -> bool {
+        self.violators.get(&key).is_some_and(|one| now < one.until)
+    }
+
+    /// Whose bars are over.
+    fn due(&mut self, now: Time) -> Vec<PeerEntry> {
+        let over = self.violators.values_mut().filter(|one| now >= one.until);
+        over.filter_map(|one| one.entry.take()).collect()
+    }
+}
+
+impl Node {
+    /// Whether this node keeps out of links with that peer, unless its own host asks for one.
+    pub(super) fn is_barred(&self, now: Time, peer: &PeerId, key: Fingerprint) -> bool {
+        self.bars.is_disconnected(peer) || self.bars.is_violator(now, key)
+    }
+
+    /// A peer, linked or lost, sent what no member sends.
+    pub(super) fn bar_violator(&mut self, now: Time, peer: &PeerId) {
+        self.introductions.forget(peer);
+        let linked = self.membership.get(peer);
+        let addresses = linked.map(|member| member.addresses.clone());
+        if let Some((key, _)) = self.bearer(peer) {
+            self.bars.violated(
+                now,
+                PeerEntry {
+                    id: peer.clone(),
+                    key,
+                    addresses: addresses.unwrap_or_default(),
+                },
+            );
+        }
+    }
+
+    /// Bars that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
+    pub(super) fn bars_due(&mut self, now: Time) {
+        for entry in self.bars.due(now) {
+            let is_wanted = self.bearer(&entry.id).is_none()
+                && !self.is_kicked(&entry.id, entry.key)
+                && !self.bars.is_disconnected(&entry.id)
+                && self.membership.len() < self.config.max_connections;
+            if is_wanted && !self.ended {
+                self.introductions.introduce(now, &self.me, &entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::from_micros(seconds * 1_000_000)
+    }
+
+    fn entry(n: usize) -> PeerEntry {
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&n.to_be_bytes());
+        PeerEntry {
+            id: PeerId::new("m").expect("a valid name"),
+            key: Fingerprint(key),
+            addresses: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_bar_grows_to_an_hour_and_an_hour_after_it_nothing_is_held_against_the_key() {
+        let (mut bars, key) = (Bars::default(), entry(1).key);
+        let mut now = 0;
+        for bar in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
+            bars.violated(at(now), entry(1));
+            assert!(bars.is_violator(at(now + bar - 1), key));
+            now += bar;
+            assert!(!bars.is_violator(at(now), key));
+        }
+        now += 3600;
+        bars.violated(at(now), entry(1));
+        assert!(!bars.is_violator(at(now + 60), key));
+    }
+
+    #[test]
+    fn both_kinds_of_bars_are_bounded() {
+        let mut bars = Bars::default();
+        for n in 0..3000 {
+            bars.violated(at(n as u64 / 1000), entry(n));
+            bars.disconnect(&PeerId::new(&format!("p{n}")).expect("a valid name"));
+        }
+        assert_eq!(bars.violators.len(), MAX_VIOLATORS);
+        assert_eq!(bars.disconnected.len(), MAX_DISCONNECTED);
+        assert!(bars.is_violator(at(3), entry(2999).key));
+    }
+}
