@@ -248,6 +248,16 @@ def test_rooms():
             one.close()
 
 
+def test_crowd():
+    """32 processes on one address all find each other: many links are no guesses."""
+    members = [Member(f"p{number:02}", "crowd", CONNECT) for number in range(32)]
+    linked(*members)
+    for one in members:
+        assert not one.logged("wrong guesses") and not one.logged("may be guessing"), one.log
+    for one in members:
+        one.close()
+
+
 def test_report():
     """Who reports tells every address that it finds, and links nobody; a word of its host does."""
     a, b = Member("a", "reports", REPORT), Member("b", "reports", REPORT)

@@ -29,6 +29,11 @@ fn rooms_on_one_network_do_not_mix() {
 }
 
 #[test]
+fn thirty_two_processes_on_one_address_form_a_mesh() {
+    shows("crowd");
+}
+
+#[test]
 fn who_reports_links_nobody() {
     shows("report");
 }

@@ -579,7 +579,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     let start = Instant::now();
     assert_eq!(newcomer.connect(&pair.a).await, (true, 0));
     assert!(start.elapsed() < quick().handshake_timeout);
-    let found = open_elsewhere("found", SESSION, on_the_network(MDNS_PORT));
+    let _found = open_elsewhere("found", SESSION, on_the_network(MDNS_PORT));
     pair.a.wait_for(joined("found"), 1).await;
     pair.lose_and_find_each_other().await;
     // A host that dials there is told until when it cannot.
