@@ -3,9 +3,6 @@
 use super::*;
 use crate::core::wire::{Authority, Decrees, MAX_KICKED, MAX_REASON_BYTES};
 
-/// A count of decrees, or a jump of it, that no room comes to.
-const MAX_JUMP: u64 = 1 << 20;
-
 impl Node {
     /// Most other members, as the leader set it; 0 is no limit.
     pub fn max_peers(&self) -> u32 {
@@ -133,14 +130,18 @@ impl Node {
 
     /// A member tells what was decreed. Where every member may name the leader its word is as good as a
     /// leader's; elsewhere it counts from the leader alone, as soon as it is known to be that.
-    pub(super) fn decreed(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+    pub(super) fn decreed(&mut self, now: Time, from: &PeerId, mut decrees: Decrees) {
         if decrees.kicked.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
-        if decrees.version.1 > self.decrees.version.1.saturating_add(MAX_JUMP) {
-            self.violation(now, from, "the count of decrees runs away");
-            return;
+        let (value, bound) = (decrees.version.1, self.clock.bound(now));
+        if value > bound.max(self.decrees.version.1) {
+            // C4.8: the limit is not taken; who is kicked does not depend on its number. Under which term it was set needs no
+            // bound: the next one is counted above it.
+            self.tell_drop(now, from, value, bound);
+            decrees.version = Default::default();
+            decrees.max_peers = 0;
         }
         let anyone = self.config.policy.authority == Authority::Anyone && !self.is_fixed();
         if anyone || self.election.leader() == Some(from) {

@@ -643,7 +643,7 @@ impl Run<'_> {
             .node(leader)
             .and_then(Node::leader_stamp)
             .is_some_and(|record| record.assigned);
-        assigned && self.world.settings.recovery == Recovery::Hold
+        assigned && self.world.settings.effective_recovery() == Recovery::Hold
     }
 }
 

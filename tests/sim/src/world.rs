@@ -174,6 +174,16 @@ pub struct Settings {
     pub windows: Windows,
 }
 
+impl Settings {
+    /// Where the leader alone assigns there is no Hold (C4.5).
+    pub fn effective_recovery(&self) -> Recovery {
+        match self.authority {
+            Authority::LeaderOnly => Recovery::AutoElect,
+            Authority::Anyone => self.recovery,
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -408,7 +418,7 @@ impl World {
         );
         let place = &self.slots[slot];
         let kept = matches!(self.settings.quorum, QuorumPolicy::Static { .. });
-        self.checker.recovery = self.settings.recovery;
+        self.checker.recovery = self.settings.effective_recovery();
         self.checker.quorum = self.settings.quorum;
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
@@ -455,6 +465,7 @@ impl World {
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
+            wall_clock: Duration::from_micros(CLOCK_US + self.now.as_micros()),
             saved: self.slots[slot].saved.clone(),
             guards: self.settings.guards,
             policy: self.policy(),
@@ -715,6 +726,13 @@ impl World {
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),
+            Output::Dropped { from, value, bound } => {
+                let id = &self.slots[slot].id;
+                self.trace.add(
+                    self.now,
+                    format_args!("{id} drops what {from} says: {value} > {bound}"),
+                );
+            }
             Output::Departed => self.exit(slot),
         }
     }

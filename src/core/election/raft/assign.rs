@@ -163,6 +163,7 @@ impl Raft {
         }
         let theirs = record.stamp.epoch.override_seq;
         let ours = assignment.record.stamp.epoch.override_seq;
+        self.max_override_seq = self.max_override_seq.max(theirs);
         let retries = assignment.retries;
         if assignment.reported {
             // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.

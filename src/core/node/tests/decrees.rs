@@ -249,24 +249,48 @@ fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
 }
 
 #[test]
-fn counts_of_decrees_that_run_away_and_long_lists_are_violations() {
-    for decrees in [
-        Decrees {
-            version: (Stamp::default(), u64::MAX),
-            ..Decrees::default()
-        },
-        Decrees {
-            kicked: (0..=MAX_KICKED).map(somebody).collect(),
-            ..Decrees::default()
-        },
+fn a_long_list_of_kicked_peers_is_a_violation() {
+    let decrees = Decrees {
+        kicked: (0..=MAX_KICKED).map(somebody).collect(),
+        ..Decrees::default()
+    };
+    let mut net = Net::room(&["a", "b"]);
+    net.forge("b", "a", Message::Decrees(decrees));
+    assert!(matches!(
+        net.place("a").closes[..],
+        [(_, LinkEnd::Violation(_))]
+    ));
+    net.order("a", Command::SetMaxPeers(1));
+}
+
+/// C4.8: whoever tells the number may have it from somebody else.
+#[test]
+fn a_limit_whose_count_runs_away_is_not_taken_and_one_that_leaps_is_gone_above() {
+    let term = |term| Stamp {
+        term,
+        ..Stamp::default()
+    };
+    for (version, taken) in [
+        ((Stamp::default(), u64::MAX), false),
+        ((term(u64::MAX), 1), true),
+        ((Stamp::default(), 1 << 41), false),
+        ((Stamp::default(), 1 << 30), true),
+        ((term(1 << 30), 1 << 40), true),
     ] {
         let mut net = Net::room(&["a", "b"]);
+        let decrees = Decrees {
+            version,
+            max_peers: 7,
+            ..Decrees::default()
+        };
         net.forge("b", "a", Message::Decrees(decrees));
-        assert!(matches!(
-            net.place("a").closes[..],
-            [(_, LinkEnd::Violation(_))]
-        ));
-        net.order("a", Command::SetMaxPeers(1));
+        assert_eq!(net.place("a").closes, []);
+        assert_eq!(net.node("a").max_peers(), if taken { 7 } else { 0 });
+        net.run(ms(1000));
+        net.order("a", Command::SetMaxPeers(3));
+        net.run(ms(1000));
+        assert_eq!(net.node("a").max_peers(), 3);
+        assert_eq!(net.node("b").max_peers(), 3);
     }
 }
 
