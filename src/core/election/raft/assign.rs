@@ -147,6 +147,10 @@ impl Raft {
         accepted: bool,
         record: &Record,
     ) {
+        // It had its time, and this node goes by something newer: whoever refuses it is right.
+        let passed = self.rules.record();
+        self.assignment
+            .take_if(|assignment| assignment.reported && *passed > assignment.record);
         let Some(assignment) = &mut self.assignment else {
             return;
         };

@@ -89,6 +89,7 @@ impl Raft {
             // A lone node's epoch does not count, but records never decrease: go above it.
             let seen = record.stamp.epoch.override_seq;
             self.rules.issue_epoch(seen.max(self.max_override_seq));
+            self.supersede_assignment();
             self.lead(now);
         } else {
             self.reterm(now, view, &record.stamp.clone());

@@ -636,9 +636,11 @@ impl Raft {
             self.take_over(now, view, record);
             return;
         }
-        if foreign_epoch && record.assigned && matches!(word, Word::None) {
+        let target = record.leader.as_ref();
+        let is_here = target.is_some_and(|target| view.voters.contains_key(target));
+        if foreign_epoch && record.assigned && is_here && matches!(word, Word::None) {
             // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
-            // above it now would undo what a host just asked for (C4).
+            // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
             self.go_by_assignment(now, view, record);
             return;
         }
