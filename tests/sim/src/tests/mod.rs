@@ -8,6 +8,7 @@ mod gossip;
 mod guards;
 mod guards_explored;
 mod laboratory;
+mod liars;
 mod rooms;
 mod rows;
 mod runner;
