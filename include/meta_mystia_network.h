@@ -234,7 +234,7 @@
 
 /**
  * manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
- * EnableAutoLeaderElection is called.
+ * EnableAutoLeaderElection is called. With MMN_AUTHORITY_LEADER_ONLY it is replaced by an election all the same.
  */
 #define MMN_RECOVERY_HOLD 0
 
@@ -284,7 +284,8 @@
 #define MMN_AUTHORITY_ANYONE 0
 
 /**
- * set_leader_authority: the leader alone may call SetLeader.
+ * set_leader_authority: the leader alone may call SetLeader. A leader that is lost is replaced by an election,
+ * whatever manual_override_recovery says: nobody else could name one.
  */
 #define MMN_AUTHORITY_LEADER_ONLY 1
 
@@ -597,7 +598,7 @@ typedef struct NetworkConfigFFI {
   uint8_t auto_election_enabled;
   /**
    * What follows when a leader that was set by hand is lost: 1 MMN_RECOVERY_AUTO_ELECT, else
-   * MMN_RECOVERY_HOLD [0].
+   * MMN_RECOVERY_HOLD [0]. Always the former with MMN_AUTHORITY_LEADER_ONLY.
    */
   uint8_t manual_override_recovery;
   /**

@@ -14,6 +14,7 @@ mod relay;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
+use super::election::bound::WallClock;
 use super::election::gossip::{self, Gossip, GossipConfig};
 use super::election::raft::{Raft, RaftConfig};
 use super::election::record::{Record, Stamp};
@@ -40,12 +41,18 @@ pub use contract::{
     NodeConfig, Output,
 };
 
+/// A message that is dropped for a counter is told of once in so long.
+const DROPS_ARE_TOLD_EVERY: Duration = Duration::from_secs(10);
+
 /// See the module's text.
 #[derive(Debug)]
 pub struct Node {
     me: PeerId,
     incarnation: Incarnation,
     config: NodeConfig,
+    clock: WallClock,
+    /// When a dropped message was told of last.
+    drop_told_at: Option<Time>,
     election: AnyElection,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
@@ -89,9 +96,12 @@ impl Node {
     ) -> Self {
         let mut config = config.with_effective_timeouts();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
-        let election = elect_by(&me, incarnation, &config, seed, now);
+        let clock = WallClock::new(now, config.wall_clock);
+        let election = elect_by(&me, incarnation, &config, clock, seed, now);
         let mut node = Self {
             election,
+            clock,
+            drop_told_at: None,
             me,
             incarnation,
             membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
@@ -211,6 +221,11 @@ impl Node {
     /// The election, for checks.
     pub fn election(&self) -> &AnyElection {
         &self.election
+    }
+
+    /// The largest counter that this node takes from another member now, for checks.
+    pub fn counter_bound(&self, now: Time) -> u64 {
+        self.clock.bound(now)
     }
 
     /// What a Hello of this moment says about leadership.
@@ -339,6 +354,10 @@ impl Node {
             Input::Persisted { number } => self.elect(now, ElectionInput::Persisted { number }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
+            Input::WallClock(since_1970) => {
+                self.clock = WallClock::new(now, since_1970);
+                self.elect(now, ElectionInput::SetClock(self.clock));
+            }
         }
         Ok(())
     }
@@ -589,7 +608,8 @@ impl Node {
         debug_assert_eq!(result, Ok(()));
     }
 
-    /// Asks the election about something that `from` said; a violation costs `from` its link.
+    /// Asks the election about something that `from` said; a violation costs `from` its link, and a counter that is too
+    /// large nothing: the word was a sign of life.
     fn elect_for(&mut self, now: Time, from: &PeerId, input: ElectionInput) {
         if let Err(error) = self.try_elect(now, input) {
             self.punish(now, from, error);
@@ -610,8 +630,23 @@ impl Node {
     fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {
         match error {
             ElectionError::Violation(what) => self.violation(now, peer, what),
+            ElectionError::TooLarge { value, bound } => self.tell_drop(now, peer, value, bound),
             other => debug_assert!(false, "a peer's message gave {other}"),
         }
+    }
+
+    /// Something that `peer` said was dropped for a counter in it.
+    fn tell_drop(&mut self, now: Time, peer: &PeerId, value: u64, bound: u64) {
+        let told = self.drop_told_at;
+        if told.is_some_and(|at| now.since(at) < DROPS_ARE_TOLD_EVERY) {
+            return;
+        }
+        self.drop_told_at = Some(now);
+        self.outputs.push_back(Output::Dropped {
+            from: peer.clone(),
+            value,
+            bound,
+        });
     }
 
     fn violation(&mut self, now: Time, peer: &PeerId, what: &'static str) {
@@ -653,6 +688,7 @@ fn elect_by(
     me: &PeerId,
     incarnation: Incarnation,
     config: &NodeConfig,
+    clock: WallClock,
     seed: u64,
     now: Time,
 ) -> AnyElection {
@@ -672,6 +708,7 @@ fn elect_by(
                 auto_election: config.auto_election,
                 eligible: config.eligible,
                 priority: config.priority,
+                clock,
             };
             let raft = Raft::new(me.clone(), incarnation, raft, seed, now);
             AnyElection::Raft(Box::new(raft))

@@ -84,7 +84,7 @@ pub const MMN_LOG_DEBUG: i32 = 4;
 pub const MMN_LOG_TRACE: i32 = 5;
 
 /// manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
-/// EnableAutoLeaderElection is called.
+/// EnableAutoLeaderElection is called. With MMN_AUTHORITY_LEADER_ONLY it is replaced by an election all the same.
 pub const MMN_RECOVERY_HOLD: u8 = 0;
 /// manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
 pub const MMN_RECOVERY_AUTO_ELECT: u8 = 1;
@@ -108,7 +108,8 @@ pub const MMN_MERGE_HIGHEST_TERM: u8 = 1;
 
 /// set_leader_authority: every member may call SetLeader.
 pub const MMN_AUTHORITY_ANYONE: u8 = 0;
-/// set_leader_authority: the leader alone may call SetLeader.
+/// set_leader_authority: the leader alone may call SetLeader. A leader that is lost is replaced by an election,
+/// whatever manual_override_recovery says: nobody else could name one.
 pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
 
 /// host_mode: no fixed host; the room elects its leader.

@@ -51,7 +51,7 @@ pub struct NetworkConfigFFI {
     /// Whether the room elects a leader by itself: 0 no, else yes [1].
     pub auto_election_enabled: u8,
     /// What follows when a leader that was set by hand is lost: 1 MMN_RECOVERY_AUTO_ELECT, else
-    /// MMN_RECOVERY_HOLD [0].
+    /// MMN_RECOVERY_HOLD [0]. Always the former with MMN_AUTHORITY_LEADER_ONLY.
     pub manual_override_recovery: u8,
     /// No effect: QUIC has no Nagle algorithm to switch off [1].
     pub tcp_nodelay: u8,

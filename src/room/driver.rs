@@ -3,7 +3,7 @@
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::mpsc as blocking;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -19,6 +19,7 @@ use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::AssignOutcome;
+use crate::core::election::bound::WallClock;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
@@ -57,6 +58,8 @@ const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 const LATE: Duration = Duration::from_millis(100);
 /// What it takes to read what has arrived.
 const CATCH_UP: Duration = Duration::from_millis(20);
+/// A wall clock that is so far from where the core carried it was set, or the machine slept.
+const CLOCK_SET: Duration = Duration::from_millis(100);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
 /// Questions of admissions that wait.
@@ -112,6 +115,8 @@ pub(super) struct Driver {
     pub(super) gate: Arc<Gate>,
     pub(super) bound: Bound,
     origin: Instant,
+    /// The wall clock as the core knows it.
+    wall_clock: WallClock,
     /// The core is not ticked before: what has arrived is read first.
     tick_after: Option<Instant>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
@@ -199,10 +204,11 @@ impl Driver {
         if let Some(file) = &state_file {
             file.keep_incarnation(saved.as_ref(), incarnation)?;
         }
+        let wall_clock = since_1970();
         let node = Node::new(
             shared.peer_id.clone(),
             incarnation,
-            node_config(&shared, policy, &identity, bound, saved),
+            node_config(&shared, policy, &identity, bound, wall_clock, saved),
             draw()?,
             Time::ZERO,
         );
@@ -263,6 +269,7 @@ impl Driver {
             gate,
             bound,
             origin,
+            wall_clock: WallClock::new(Time::ZERO, wall_clock),
             tick_after: None,
             commands,
             asks,
@@ -344,9 +351,18 @@ impl Driver {
         for peer in self.sessions.heard_since_probe() {
             self.feed(Input::Heard { peer });
         }
+        self.read_wall_clock();
         self.feed(Input::Tick);
         self.finish_departures(now);
         self.proceed_all();
+    }
+
+    fn read_wall_clock(&mut self) {
+        let (now, shows) = (self.now(), since_1970());
+        if shows.abs_diff(self.wall_clock.at(now)) > CLOCK_SET {
+            self.wall_clock = WallClock::new(now, shows);
+            self.feed(Input::WallClock(shows));
+        }
     }
 
     /// The time as the core counts it.
@@ -394,6 +410,9 @@ impl Driver {
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
                 Output::Persist { number, saved } => self.persist(number, saved),
+                Output::Dropped { from, value, bound } => {
+                    tracing::warn!(peer = %from, value, bound, "dropped what the peer said of who leads: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
+                }
                 Output::Departed => self.departed = true,
             }
         }
@@ -672,11 +691,19 @@ impl Driver {
     }
 }
 
+/// What the wall clock shows. One before 1970 shows 1970.
+fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
 fn node_config(
     shared: &Shared,
     policy: RoomPolicy,
     identity: &Identity,
     bound: Bound,
+    wall_clock: Duration,
     saved: Option<Saved>,
 ) -> NodeConfig {
     let config = &shared.config;
@@ -704,6 +731,7 @@ fn node_config(
         },
         eligible: config.eligible,
         priority: config.priority,
+        wall_clock,
         saved,
         guards: Guards::ALL,
         policy,

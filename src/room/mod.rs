@@ -280,11 +280,11 @@ impl Room {
                 ElectionError::NotSupported { strategy } => {
                     SetLeaderError::NotSupported { strategy }
                 }
-                ElectionError::NoSuccessor | ElectionError::Violation(_) => {
-                    SetLeaderError::Internal {
-                        what: error.to_string(),
-                    }
-                }
+                ElectionError::NoSuccessor
+                | ElectionError::Violation(_)
+                | ElectionError::TooLarge { .. } => SetLeaderError::Internal {
+                    what: error.to_string(),
+                },
             }),
             Some(Err(error)) => Err(SetLeaderError::Internal {
                 what: error.to_string(),

@@ -11,10 +11,12 @@ use thiserror::Error;
 use super::id::{Incarnation, PeerId};
 use super::time::{Duration, Time};
 use super::wire::{ElectionMessage, Pulse, Side};
+use bound::WallClock;
 use gossip::{Gossip, Windows};
 use raft::Raft;
 use record::{Record, Saved, Stamp};
 
+pub mod bound;
 pub mod gossip;
 pub mod guards;
 pub mod raft;
@@ -137,6 +139,8 @@ pub enum ElectionInput {
     SetPriority(i32),
     /// Other lengths of the gossip strategy's windows, checked already. Nothing to others.
     SetWindows(Windows),
+    /// The wall clock was read again.
+    SetClock(WallClock),
     /// A peer may lead again; it is so in the view already.
     PeerEligible {
         /// The peer.
@@ -217,7 +221,8 @@ pub enum AssignOutcome {
     Superseded,
 }
 
-/// Why a strategy refuses an input. Its state is unchanged.
+/// Why a strategy refuses an input. Its state is unchanged, but for what is said with
+/// [`TooLarge`](Self::TooLarge).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ElectionError {
     /// `SetLeader` or `TransferLeadership` names somebody who is not connected.
@@ -241,6 +246,17 @@ pub enum ElectionError {
     /// A peer broke the protocol.
     #[error("{0}")]
     Violation(&'static str),
+    /// A peer told a counter that is larger than time allows. It may have it from somebody else, so that this is no
+    /// violation: what it said was dropped, of a new link only what its Hello said about leadership.
+    #[error(
+        "{value} is above {bound}, the most that the clock allows a term or override number now"
+    )]
+    TooLarge {
+        /// The counter.
+        value: u64,
+        /// What the clock allows.
+        bound: u64,
+    },
 }
 
 /// One way to agree on a leader.
@@ -283,7 +299,7 @@ pub trait Election {
     /// from its assigner.
     ///
     /// # Errors
-    /// [`ElectionError::Violation`] when no honest peer goes by such a record.
+    /// [`ElectionError::TooLarge`] when the record's counters are that: it changes nothing.
     fn hear_assignment(
         &mut self,
         _now: Time,
@@ -299,7 +315,7 @@ pub trait Election {
     /// over first.
     ///
     /// # Errors
-    /// [`ElectionError::Violation`] when `record` does not name `from`.
+    /// [`ElectionError::Violation`] when `record` does not name `from`, and [`ElectionError::TooLarge`].
     fn accept_leader_message(
         &mut self,
         now: Time,

@@ -71,6 +71,11 @@ impl Record {
     pub fn term(&self) -> u64 {
         self.stamp.term
     }
+
+    /// Where the epoch names no assigner nobody was assigned, whatever somebody says (C4.5).
+    pub fn disbelieve_assignment_by_nobody(&mut self) {
+        self.assigned &= self.stamp.epoch.assigner.is_some();
+    }
 }
 
 /// What a node keeps on disk where quorums are static: without it, a restarted node could vote twice in a term.

@@ -172,7 +172,7 @@ impl Rules {
     pub fn begin_vote(&mut self, electorate: BTreeSet<PeerId>, above: &Stamp) -> Tally {
         let base = self.record.stamp.clone().max(above.clone());
         self.record = Record::undecided(Stamp {
-            term: base.term + 1,
+            term: base.term.saturating_add(1),
             epoch: base.epoch,
         });
         self.voted_for = Some(self.me.clone());
@@ -335,7 +335,7 @@ impl Rules {
     fn issue(&mut self, leader: &PeerId, override_seq: u64, assigned: bool) -> Record {
         let seen = self.record.stamp.epoch.override_seq.max(override_seq);
         let epoch = Epoch {
-            override_seq: seen + 1,
+            override_seq: seen.saturating_add(1),
             assigner: Some(self.me.clone()),
         };
         let within = self.record.stamp.epoch.clone();
@@ -346,7 +346,7 @@ impl Rules {
                 } else {
                     within
                 },
-                term: self.record.stamp.term + 1,
+                term: self.record.stamp.term.saturating_add(1),
             },
             leader: Some(leader.clone()),
             assigned,

@@ -50,6 +50,8 @@ pub struct NodeConfig {
     pub eligible: bool,
     /// Its election priority; higher is preferred.
     pub priority: i32,
+    /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
+    pub wall_clock: Duration,
     /// What an earlier life kept on disk ([`Output::Persist`]), where the quorum is static.
     pub saved: Option<Saved>,
     /// Which guards hold: all of them, outside the laboratory.
@@ -231,6 +233,8 @@ pub enum Input {
     },
     /// Whether the host's own dials are running.
     HostDialing(bool),
+    /// The wall clock was set: it shows this time since 1970 (UTC) now.
+    WallClock(Duration),
     /// The host asks for something.
     Command(Command),
 }
@@ -279,6 +283,16 @@ pub enum Output {
         number: u64,
         /// What to keep.
         saved: Saved,
+    },
+    /// Say in the log that something that a peer said was dropped, since it told a counter that is larger than the
+    /// clock allows: one of both clocks is wrong, or somebody lies. At most once in ten seconds.
+    Dropped {
+        /// The peer.
+        from: PeerId,
+        /// The counter.
+        value: u64,
+        /// What the clock allows now.
+        bound: u64,
     },
     /// Everybody answered the farewell.
     Departed,
@@ -463,6 +477,7 @@ impl NodeConfig {
             recovery: Recovery::Hold,
             eligible: true,
             priority: 0,
+            wall_clock: Duration::ZERO,
             saved: None,
             guards: Guards::ALL,
             policy: RoomPolicy::default(),

@@ -81,7 +81,9 @@ impl Tracer {
     /// An input that the node is about to get.
     pub fn input(&mut self, now: Time, input: &Input) {
         let what = match input {
-            Input::Tick | Input::Heard { .. } | Input::HostDialing(_) => return,
+            Input::Tick | Input::Heard { .. } | Input::HostDialing(_) | Input::WallClock(_) => {
+                return;
+            }
             Input::LinkUp(link) => {
                 self.links.insert(link.peer.clone(), Counts::default());
                 What::LinkUp {
@@ -220,7 +222,7 @@ impl Tracer {
             },
             Output::Event(event) => told(event),
             Output::Persist { number, .. } => What::Persist { number: *number },
-            Output::Departed => return,
+            Output::Departed | Output::Dropped { .. } => return,
         };
         self.add(now, what);
     }

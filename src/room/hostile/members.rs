@@ -169,10 +169,6 @@ fn offences() -> Vec<(&'static str, Offence)> {
             lane_message(0, 0x100, Leader(led_by("b", 1)), b"x"),
         ),
         (
-            "a leader's record that runs away",
-            lane_message(0, 0x100, Leader(led_by("m", u64::MAX)), b"x"),
-        ),
-        (
             "one byte too long",
             lane_message(0, 0x100, Peer, &vec![0; max + 1]),
         ),
@@ -242,23 +238,6 @@ fn offences() -> Vec<(&'static str, Offence)> {
                 led_ms: u64::MAX,
                 election_timeout_min_ms: 1500,
             }),
-        ),
-        (
-            "a term that runs away",
-            pulse(Pulse::Follows {
-                record: led_by("b", u64::MAX),
-                live: true,
-            }),
-        ),
-        (
-            "a stamp that runs away",
-            core(
-                led_by("b", u64::MAX).stamp,
-                Message::Election(ElectionMessage::Nack {
-                    record: Record::default(),
-                    live: None,
-                }),
-            ),
         ),
         (
             "a long peer list",
@@ -372,6 +351,124 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
         (census.connections, census.sessions, census.links) == (1, 1, 1)
     })
     .await;
+}
+
+/// The heartbeat of one that leads in `term`.
+fn claim(name: &str, term: u64) -> Message {
+    Message::Heartbeat(Heartbeat {
+        seq: term,
+        echo: None,
+        pulse: Pulse::Leads {
+            record: led_by(name, term),
+            weight: 9,
+            led_ms: 0,
+            election_timeout_min_ms: 300,
+        },
+    })
+}
+
+fn leader_of(host: &Host) -> Option<String> {
+    let snapshot = host.room.snapshot();
+    snapshot.leader.as_ref().map(ToString::to_string)
+}
+
+/// Whoever says such a number may have it from a third one, so that it is no offence.
+#[tokio::test]
+async fn a_counter_that_runs_away_costs_nobody_anything() {
+    let pair = Pair::settled("runaway").await;
+    let mut member = Attacker::new("m", "runaway").join_to_lead(&pair.a).await;
+    let (a, b) = (leader_of(&pair.a), leader_of(&pair.b));
+    for term in [1 << 48, u64::MAX] {
+        let stamp = led_by("m", term).stamp;
+        let record = led_by("b", term);
+        let follows = Heartbeat {
+            seq: term,
+            echo: None,
+            pulse: Pulse::Follows { record, live: true },
+        };
+        let nack = ElectionMessage::Nack {
+            record: Record::default(),
+            live: None,
+        };
+        let decrees = Decrees {
+            version: (Stamp::default(), term),
+            max_peers: 1,
+            kicked: Vec::new(),
+        };
+        member.tell_core(claim("m", term)).await;
+        member.tell_core(Message::Heartbeat(follows)).await;
+        member.tell_core_at(stamp, Message::Election(nack)).await;
+        member.tell_core(Message::Decrees(decrees)).await;
+    }
+    let far = MessageRole::Leader(led_by("m", u64::MAX));
+    member.send_as(0, 0x100, far, b"dropped").await;
+    member.send(1, b"its own").await;
+    let own = Told::Message("m".to_owned(), b"its own".to_vec());
+    pair.a.wait_for(own, 1).await;
+    assert_eq!(pair.a.messages_from("m"), [b"its own".to_vec()]);
+    assert_eq!((leader_of(&pair.a), leader_of(&pair.b)), (a, b));
+    assert_eq!(pair.a.times(&left("m")), 0);
+    pair.undisturbed("a counter that runs away").await;
+}
+
+/// Each in turn makes both members go by a term of its own, and is gone.
+#[tokio::test]
+async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place() {
+    let pair = Pair::settled("liars").await;
+    for n in 1..=3 {
+        let name = format!("m{n}");
+        let liar = Attacker::new(&name, "liars");
+        for host in [&pair.a, &pair.b] {
+            let mut member = liar.join_to_lead(host).await;
+            member.tell_core(claim(&name, n << 21)).await;
+            eventually("it is believed", || leader_of(host).as_ref() == Some(&name)).await;
+        }
+        eventually("they agree without it", || {
+            let leader = leader_of(&pair.a);
+            leader.is_some() && leader.as_ref() != Some(&name) && leader == leader_of(&pair.b)
+        })
+        .await;
+        pair.undisturbed(&name).await;
+    }
+    let c = Host::open("c", "liars");
+    assert_eq!(c.connect(&pair.a).await, (true, 0));
+    for host in [&pair.a, &pair.b] {
+        host.wait_for(joined("c"), 1).await;
+        c.wait_for(joined(&host.name), 1).await;
+    }
+    eventually("all agree", || {
+        let leader = leader_of(&c);
+        leader.is_some() && leader == leader_of(&pair.a) && leader == leader_of(&pair.b)
+    })
+    .await;
+    for host in [&pair.a, &pair.b] {
+        c.send(&host.name, b"here to stay").await;
+        let told = Told::Message("c".to_owned(), b"here to stay".to_vec());
+        host.wait_for(told, 1).await;
+        assert_eq!((host.times(&left("c")), c.times(&left(&host.name))), (0, 0));
+    }
+    pair.undisturbed("a newcomer").await;
+}
+
+/// One of two is made to go by what the other never heard of.
+#[tokio::test]
+async fn three_claims_to_one_victim_cost_it_nobody() {
+    let pair = Pair::settled("victim").await;
+    let mut member = Attacker::new("m", "victim").join_to_lead(&pair.a).await;
+    for n in 1..=3 {
+        member.tell_core(claim("m", n << 20)).await;
+    }
+    eventually("it is believed", || {
+        leader_of(&pair.a).as_deref() == Some("m")
+    })
+    .await;
+    drop(member);
+    eventually("they agree without it", || {
+        let leader = leader_of(&pair.a);
+        leader.is_some() && leader.as_deref() != Some("m") && leader == leader_of(&pair.b)
+    })
+    .await;
+    pair.undisturbed("three claims").await;
 }
 
 #[tokio::test]

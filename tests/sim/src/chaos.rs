@@ -46,6 +46,8 @@ pub struct Outcome {
     pub sometimes: Sometimes,
     pub gossip: Counts,
     pub size: usize,
+    /// Times that an honest member said that it dropped what a counter was too large in.
+    pub refusals: u64,
 }
 
 /// Something else that must not happen, for experiments.
@@ -86,6 +88,7 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
         gossip: run.world.gossip,
         trace: run.world.trace,
         size: run.plan.size,
+        refusals: run.world.refusals,
     };
     (outcome, run.world.recorder)
 }
@@ -123,11 +126,19 @@ impl<'a> Run<'a> {
         recorded: bool,
     ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
+        world.add_slots(plan.liars.len());
+        world.liars = (plan.size..plan.size + plan.liars.len()).collect();
         if recorded {
             world.record(plan.seed);
         }
         for (index, slot) in world.slots.iter_mut().enumerate() {
-            slot.eligible = !plan.observers.contains(&index);
+            slot.eligible = match index.checked_sub(plan.size) {
+                None => !plan.observers.contains(&index),
+                Some(liar) => plan.liars.get(liar) == Some(&true),
+            };
+            if let Some(ahead) = plan.wall_clocks.get(index) {
+                slot.wall_clock_ahead_ms = *ahead;
+            }
             if let Some(rate) = plan.clocks.get(index) {
                 slot.clock_rate = *rate;
             }
@@ -433,13 +444,28 @@ impl<'a> Run<'a> {
                     let _ = self.world.command(leader, Command::YieldLeadership);
                 }
             }
+            Step::Lie {
+                liar,
+                victim,
+                words,
+                far,
+                epoch,
+            } => {
+                if let Some(victim) = self.place_of(*victim) {
+                    self.lie(*liar, victim, *words, *far, *epoch);
+                }
+            }
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
         }
     }
 
     /// Somebody who leads kicks; enough are left to have a leader.
     fn kick(&mut self, victim: usize) {
-        let out = |slot: &usize| self.plan.absent.contains(slot) || self.world.slots[*slot].kicked;
+        let out = |slot: &usize| {
+            self.plan.absent.contains(slot)
+                || self.world.slots[*slot].kicked
+                || self.world.liars.contains(slot)
+        };
         let left = (0..self.world.slots.len())
             .filter(|slot| !out(slot))
             .count();
@@ -507,6 +533,10 @@ impl<'a> Run<'a> {
         if let Some((one, other)) = self.plan.apart {
             self.world.cut_both(one, other);
         }
+        for liar in self.world.liars.clone() {
+            // It leaves for good.
+            self.world.slots[liar].kicked = true;
+        }
         for slot in 0..self.world.slots.len() {
             self.world.resume(slot);
             let leaving = self.world.slots[slot]
@@ -527,7 +557,14 @@ impl<'a> Run<'a> {
                 .set_eligible(slot, self.world.slots[slot].eligible);
         }
         // What is still under way was delayed by the last of the faults.
-        let under_way = self.world.now + ms(400);
+        let mut under_way = self.world.now + ms(400);
+        if !self.world.liars.is_empty() {
+            let settings = &self.world.settings;
+            // One that was just killed is lost, and counts as one that does not answer for two windows more (G6).
+            let counts = settings.heartbeat_timeout + settings.election_timeout_max * 2;
+            let believed = self.world.until_all_is_believed();
+            under_way = under_way + believed.max(slowest_clock(counts));
+        }
         self.world.calm_since = Some(self.world.quiet_at().max(under_way));
     }
 
@@ -643,7 +680,7 @@ impl Run<'_> {
             .node(leader)
             .and_then(Node::leader_stamp)
             .is_some_and(|record| record.assigned);
-        assigned && self.world.settings.recovery == Recovery::Hold
+        assigned && self.world.settings.effective_recovery() == Recovery::Hold
     }
 }
 

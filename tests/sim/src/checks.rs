@@ -87,6 +87,8 @@ pub struct Checker {
     births: BTreeMap<PeerId, u64>,
     /// What happens when an assigned leader is lost.
     pub recovery: Recovery,
+    /// Whether somebody makes up terms and epochs: then they leap (P15).
+    pub lied_to: bool,
     /// Who counts for a majority.
     pub quorum: QuorumPolicy,
     /// The votes that earlier processes of a place told others, where those must survive them.
@@ -108,6 +110,7 @@ impl Default for Checker {
             granted: BTreeMap::new(),
             births: BTreeMap::new(),
             recovery: Recovery::Hold,
+            lied_to: false,
             quorum: QuorumPolicy::Dynamic,
             pasts: BTreeMap::new(),
             elected: BTreeMap::new(),
@@ -392,7 +395,7 @@ impl Checker {
         let opens = epoch.assigner.is_some()
             && epoch.assigner.as_ref() == self.lives.get(&slot).map(|life| &life.id);
         let highest = self.highest_term(epoch);
-        ensure(opens || *term <= highest + 1, "P15", || {
+        ensure(self.lied_to || opens || *term <= highest + 1, "P15", || {
             format!("term {term} follows term {highest} in {epoch:?}")
         })?;
         let highest = self.highest.entry(epoch.clone()).or_insert(0);

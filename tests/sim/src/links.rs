@@ -17,7 +17,7 @@ use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{Envelope, Hello, Probe, Side};
 
 use crate::trace::Brief;
-use crate::world::{Happening, World};
+use crate::world::{Happening, Process, World};
 
 /// A dial that the core asked for fails after this.
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -448,6 +448,15 @@ impl World {
         self.at(at, Happening::Wire(arrives));
     }
 
+    /// What its Hello says of leadership. A liar's says something else.
+    fn side(&self, slot: usize, process: &Process) -> Side {
+        let mut side = process.node.side(process.clock.local(self.now));
+        if let Some(record) = self.boasts.get(&slot) {
+            side.record = record.clone();
+        }
+        side
+    }
+
     /// What a process says of itself now.
     pub fn hello(&self, slot: usize, by_hand: bool) -> Option<Hello> {
         let place = &self.slots[slot];
@@ -464,7 +473,7 @@ impl World {
             max_message_size: 262_144,
             eligible: process.eligible,
             priority: process.node.standing_of_myself().1,
-            side: process.node.side(process.clock.local(self.now)),
+            side: self.side(slot, process),
             join_payload: Vec::new(),
         })
     }
@@ -530,18 +539,23 @@ impl World {
     }
 
     fn accept(&mut self, dial: u64, hello: &Hello, key: Fingerprint) {
-        let Some(pending) = self.dials.get_mut(&dial) else {
+        let Some(pending) = self.dials.get(&dial) else {
             return;
         };
         let (from, to) = (pending.from, pending.to);
         let Some(process) = &mut self.slots[to].process else {
             return;
         };
-        let said = process.node.side(process.clock.local(self.now));
+        process.sessions.insert(from, self.made + 1);
+        let process = self.slots[to].process.as_ref();
+        let Some(said) = process.map(|process| self.side(to, process)) else {
+            return;
+        };
         self.made += 1;
         let id = self.made;
-        pending.link = Some(id);
-        process.sessions.insert(from, id);
+        if let Some(pending) = self.dials.get_mut(&dial) {
+            pending.link = Some(id);
+        }
         let lives = [self.slots[from].life, self.slots[to].life];
         self.links.insert(
             id,

@@ -14,6 +14,7 @@ use meta_mystia_network::core::wire::{Authority, MergePolicy, QuorumPolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;
+use crate::liars::{Far, Words};
 use crate::world::Settings;
 
 /// Whom a fault meets.
@@ -88,6 +89,14 @@ pub enum Step {
     Yield,
     /// Writes to disk take up to so long from now on.
     SlowDisk { most_ms: u64 },
+    /// A member lies about a counter: an override number, or else a term.
+    Lie {
+        liar: usize,
+        victim: Who,
+        words: Words,
+        far: Far,
+        epoch: bool,
+    },
 }
 
 /// What is done to a room that has settled, and which bound then holds.
@@ -161,6 +170,12 @@ pub struct Plan {
     /// Where the room elects by gossip: how, and its trial, which takes the place of `phase`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gossip: Option<GossipRules>,
+    /// Members that lie, in places behind the others, until all faults end: whether each may lead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub liars: Vec<bool>,
+    /// By how many milliseconds the wall clocks of the places are ahead; a true one where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wall_clocks: Vec<i64>,
     /// Guards that do not hold; only in experiments, and not written down.
     #[serde(skip)]
     pub guards: Guards,
@@ -379,6 +394,8 @@ impl Draw {
             heal_at_ms,
             phase: self.pick(&PHASES),
             gossip: None,
+            liars: Vec::new(),
+            wall_clocks: Vec::new(),
             guards: Guards::ALL,
         }
     }

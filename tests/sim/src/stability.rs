@@ -113,6 +113,12 @@ impl Stability {
         if !self.applies {
             return None;
         }
+        // A liar that is believed takes the lead.
+        let calm = world.calm_since.is_some_and(|since| since <= world.now);
+        if !world.liars.is_empty() && !calm {
+            self.reset();
+            return None;
+        }
         let violation = self.firm.take().and_then(|firm| self.broken(world, &firm));
         self.update(world);
         violation

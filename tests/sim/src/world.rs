@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use meta_mystia_network::core::election::gossip::Windows;
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::election::record::Saved;
+use meta_mystia_network::core::election::record::{Record, Saved};
 use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
 use meta_mystia_network::core::introductions::Reconnect;
 use meta_mystia_network::core::node::{
@@ -98,6 +98,8 @@ pub struct Slot {
     pub priority: i32,
     /// What is on its disk.
     pub saved: Option<Saved>,
+    /// By how much its wall clock is ahead of the true one.
+    pub wall_clock_ahead_ms: i64,
 }
 
 /// Something that will happen.
@@ -176,6 +178,16 @@ pub struct Settings {
     pub host: Option<usize>,
 }
 
+impl Settings {
+    /// Where the leader alone assigns there is no Hold (C4.5).
+    pub fn effective_recovery(&self) -> Recovery {
+        match self.authority {
+            Authority::LeaderOnly => Recovery::AutoElect,
+            Authority::Anyone => self.recovery,
+        }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -238,6 +250,12 @@ pub struct World {
     /// The same of rooms that elect by gossip.
     pub gossip: Counts,
     pub checker: Checker,
+    /// Places of members that lie.
+    pub liars: BTreeSet<usize>,
+    /// What their next lives' Hellos say, instead of what their nodes go by.
+    pub boasts: BTreeMap<usize, Record>,
+    /// Times that an honest member said in its log that it dropped something.
+    pub refusals: u64,
     rivals: BTreeMap<(usize, usize), Time>,
     /// Where a node leads.
     leading: BTreeSet<usize>,
@@ -276,6 +294,9 @@ impl World {
             sometimes: Sometimes::default(),
             gossip: Counts::default(),
             checker: Checker::default(),
+            liars: BTreeSet::new(),
+            boasts: BTreeMap::new(),
+            refusals: 0,
             rivals: BTreeMap::new(),
             leading: BTreeSet::new(),
             led: BTreeSet::new(),
@@ -411,7 +432,8 @@ impl World {
         );
         let place = &self.slots[slot];
         let kept = matches!(self.settings.quorum, QuorumPolicy::Static { .. });
-        self.checker.recovery = self.settings.recovery;
+        self.checker.recovery = self.settings.effective_recovery();
+        self.checker.lied_to = !self.liars.is_empty();
         self.checker.quorum = self.settings.quorum;
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
@@ -463,12 +485,20 @@ impl World {
             recovery: self.settings.recovery,
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
+            wall_clock: self.wall_clock(slot),
             saved: self.slots[slot].saved.clone(),
             guards: self.settings.guards,
             policy: self.policy(slot),
             key,
             addresses: vec![self.slots[slot].address],
         }
+    }
+
+    /// What the wall clock of a place shows now.
+    fn wall_clock(&self, slot: usize) -> Duration {
+        let micros = CLOCK_US + self.now.as_micros();
+        let ahead = self.slots[slot].wall_clock_ahead_ms * 1000;
+        Duration::from_micros(micros.saturating_add_signed(ahead))
     }
 
     /// The rules by which the processes of a place play.
@@ -646,6 +676,7 @@ impl World {
                 format!("{} outputs of one input", outputs.len()),
             );
         }
+        self.check_lied_to(slot, &outputs);
         match &glance {
             Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
             None => self.check(slot, &outputs),
@@ -728,6 +759,13 @@ impl World {
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),
+            Output::Dropped { from, value, bound } => {
+                let id = &self.slots[slot].id;
+                self.trace.add(
+                    self.now,
+                    format_args!("{id} drops what {from} says: {value} > {bound}"),
+                );
+            }
             Output::Departed => self.exit(slot),
         }
     }
@@ -851,6 +889,7 @@ impl Slot {
             clock_rate: Clock::TRUE,
             priority: 0,
             saved: None,
+            wall_clock_ahead_ms: 0,
         }
     }
 

@@ -155,6 +155,10 @@ impl Raft {
         accepted: bool,
         record: &Record,
     ) {
+        // It had its time, and this node goes by something newer: whoever refuses it is right.
+        let passed = self.rules.record();
+        self.assignment
+            .take_if(|assignment| assignment.reported && *passed > assignment.record);
         let Some(assignment) = &mut self.assignment else {
             return;
         };
@@ -171,6 +175,7 @@ impl Raft {
         }
         let theirs = record.stamp.epoch.override_seq;
         let ours = assignment.record.stamp.epoch.override_seq;
+        self.max_override_seq = self.max_override_seq.max(theirs);
         let retries = assignment.retries;
         if assignment.reported {
             // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.

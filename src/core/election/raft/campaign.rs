@@ -32,7 +32,7 @@ impl Raft {
         let message = ElectionMessage::PreVoteRequest {
             round,
             candidate: self.me.clone(),
-            term: self.rules.record().term() + 1,
+            term: self.rules.record().term().saturating_add(1),
         };
         self.ask(view, alone_with_one, &message);
         let wait = if alone_with_one {

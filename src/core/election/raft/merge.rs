@@ -103,8 +103,9 @@ impl Raft {
             self.take_over(now, view, record);
         } else if foreign_epoch && live {
             // A lone node's epoch does not count, but records never decrease: go above it.
-            let seen = self.max_override_seq;
-            self.rules.issue_epoch(seen);
+            let seen = record.stamp.epoch.override_seq;
+            self.rules.issue_epoch(seen.max(self.max_override_seq));
+            self.supersede_assignment();
             self.lead(now);
         } else {
             self.reterm(now, view, &record.stamp.clone());

@@ -5,15 +5,14 @@ use super::standing::millis;
 use super::transfer::EarlyRequest;
 use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
 use super::{
-    ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, MAX_COUNTER,
-    MAX_COUNTER_JUMP, Raft, View,
+    ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, Raft, View,
 };
 use crate::core::election::Election;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::{Role, Tally};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Pulse};
+use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Pulse, Side};
 
 /// A peer's word of a live leader.
 pub(super) enum Word {
@@ -27,19 +26,34 @@ pub(super) enum Word {
 
 /// What others say.
 impl Raft {
-    /// C4.8: counters that run away are a violation.
-    pub(super) fn check_stamp(&mut self, stamp: &Stamp) -> Result<(), ElectionError> {
+    /// C4.8: a counter that is larger than time allows is not taken, whoever tells it. What this node holds itself it
+    /// takes from others, too.
+    pub(super) fn check_stamp(&self, now: Time, stamp: &Stamp) -> Result<(), ElectionError> {
         let own = &self.rules.record().stamp;
-        let runs_away =
-            |theirs: u64, ours: u64| theirs > MAX_COUNTER || theirs > ours + MAX_COUNTER_JUMP;
-        if runs_away(stamp.term, own.term)
-            || runs_away(stamp.epoch.override_seq, own.epoch.override_seq)
-        {
-            return Err(ElectionError::Violation(
-                "a term or override number runs away",
-            ));
+        self.check_counter(now, stamp.term, own.term)?;
+        self.check_counter(now, stamp.epoch.override_seq, own.epoch.override_seq)
+    }
+
+    fn check_counter(&self, now: Time, value: u64, own: u64) -> Result<(), ElectionError> {
+        let bound = self.config.clock.bound(now);
+        if value > bound.max(own) {
+            return Err(ElectionError::TooLarge { value, bound });
         }
-        self.max_override_seq = self.max_override_seq.max(stamp.epoch.override_seq);
+        Ok(())
+    }
+
+    /// What somebody else's record says, as far as it may be believed.
+    pub(super) fn heed(&self, now: Time, record: &Record) -> Result<Record, ElectionError> {
+        self.check_stamp(now, &record.stamp)?;
+        let mut record = record.clone();
+        if self.config.guards.record_order {
+            record.disbelieve_assignment_by_nobody();
+        }
+        Ok(record)
+    }
+
+    pub(super) fn heed_side(&self, now: Time, side: &mut Side) -> Result<(), ElectionError> {
+        side.record = self.heed(now, &side.record)?;
         Ok(())
     }
 
@@ -58,6 +72,7 @@ impl Raft {
                 term,
             } => {
                 let from = self.sender(from, &candidate)?;
+                self.check_counter(now, term, self.rules.record().term())?;
                 self.answer_pre_vote(now, view, from, round, stamp, term);
             }
             ElectionMessage::PreVoteResponse {
@@ -68,7 +83,7 @@ impl Raft {
                 live,
             } => {
                 let from = self.sender(from, &voter)?;
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 self.pre_vote_answered(now, view, from, round, granted, &record, live);
             }
             ElectionMessage::VoteRequest {
@@ -87,11 +102,11 @@ impl Raft {
                 live,
             } => {
                 let from = self.sender(from, &voter)?;
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 self.vote_answered(now, view, from, round, granted, &record, live);
             }
             ElectionMessage::LeaderAssign { record, seq } => {
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 let ordered = self.config.guards.record_order;
                 if ordered && record.stamp.epoch.assigner.as_ref() != Some(from) {
                     return Err(ElectionError::Violation(
@@ -110,15 +125,20 @@ impl Raft {
                 accepted,
                 record,
             } => {
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 self.assign_answered(now, view, from, seq, accepted, &record);
             }
             ElectionMessage::Nack { record, live } => {
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 self.nacked(now, view, from, &record, live);
             }
-            ElectionMessage::ForeignSide { peer, ours, theirs } => {
-                self.check_stamp(&theirs.record.stamp)?;
+            ElectionMessage::ForeignSide {
+                peer,
+                mut ours,
+                mut theirs,
+            } => {
+                self.heed_side(now, &mut ours)?;
+                self.heed_side(now, &mut theirs)?;
                 if self.rules.role() == Role::Leader {
                     // A Hello from before the follower heard its leader would make this side look leaderless.
                     let mine = ours.live.as_ref().is_some_and(|live| live.id == self.me);
@@ -342,7 +362,7 @@ impl Raft {
                 led_ms,
                 election_timeout_min_ms,
             } => {
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 let from = match &record.leader {
                     Some(leader) => self.sender(from, leader)?,
                     None => from,
@@ -357,7 +377,7 @@ impl Raft {
                 }
             }
             Pulse::Follows { record, live } => {
-                self.check_stamp(&record.stamp)?;
+                let record = self.heed(now, &record)?;
                 self.follower_heard(now, view, from, &record, live);
             }
             Pulse::Gossip { .. } => {
@@ -620,9 +640,11 @@ impl Raft {
             self.take_over(now, view, record);
             return;
         }
-        if foreign_epoch && record.assigned && matches!(word, Word::None) {
+        let target = record.leader.as_ref();
+        let is_here = target.is_some_and(|target| view.voters.contains_key(target));
+        if foreign_epoch && record.assigned && is_here && matches!(word, Word::None) {
             // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
-            // above it now would undo what a host just asked for (C4).
+            // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
             self.go_by_assignment(now, view, record);
             return;
         }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::bound::WallClock;
 use super::guards::Guards;
 use super::record::{Record, Saved, Stamp};
 use super::rules::{Role, Rules, Tally};
@@ -53,10 +54,6 @@ const MAX_CONTESTS: u32 = 2;
 /// Departed lives that are remembered, and for how long: later nobody can believe in one any more.
 const MAX_GONE: usize = 1024;
 const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
-/// Terms and epochs beyond this are refused, and so are jumps larger than `MAX_COUNTER_JUMP`: a member
-/// cannot run the counters out.
-const MAX_COUNTER: u64 = 1 << 48;
-const MAX_COUNTER_JUMP: u64 = 1 << 20;
 
 /// What happens when a leader that `SetLeader` named is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +93,8 @@ pub struct RaftConfig {
     pub eligible: bool,
     /// Its election priority; higher is preferred.
     pub priority: i32,
+    /// What time it is, which bounds the counters of others.
+    pub clock: WallClock,
 }
 
 /// Whom this node shows as leader, when it does not lead itself.
@@ -246,6 +245,8 @@ pub struct Raft {
     released: bool,
     auto_election: bool,
     leaving: bool,
+    /// The largest override number that was answered to an assignment of this node (C4.3). Those that it goes by are in
+    /// its record.
     max_override_seq: u64,
     assignments: u64,
     assignment: Option<Assignment>,
@@ -260,17 +261,23 @@ impl Raft {
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
-        config: RaftConfig,
+        mut config: RaftConfig,
         seed: u64,
         now: Time,
     ) -> Self {
+        if config.authority == Authority::LeaderOnly {
+            // C4.5: nobody could call SetLeader then, which alone ends a Hold.
+            config.recovery = Recovery::AutoElect;
+        }
+        if let Some(saved) = &mut config.saved {
+            saved.record.disbelieve_assignment_by_nobody();
+        }
         let is_static = matches!(config.quorum, QuorumPolicy::Static { .. });
         let disk =
             (is_static && config.guards.persistence).then(|| Disk::new(config.saved.as_ref()));
         let mut rules = Rules::new(me.clone(), config.quorum, config.guards);
-        let mut max_override_seq = 0;
         if let Some(saved) = config.saved.as_ref().filter(|_| disk.is_some()) {
-            max_override_seq = saved.record.stamp.epoch.override_seq;
+            // What this node holds itself is not checked against the clock.
             rules.restore(saved);
         }
         let mut raft = Self {
@@ -300,7 +307,7 @@ impl Raft {
             released: false,
             auto_election: config.auto_election,
             leaving: false,
-            max_override_seq,
+            max_override_seq: 0,
             assignments: 0,
             assignment: None,
             gone: BTreeMap::new(),
@@ -459,7 +466,7 @@ impl Election for Raft {
         view: &View,
         record: &Record,
     ) -> Result<(), ElectionError> {
-        self.check_stamp(&record.stamp)?;
+        let record = &self.heed(now, record)?;
         let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
         if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
             self.begin_input(now);
@@ -480,12 +487,12 @@ impl Election for Raft {
         from: &PeerId,
         record: &Record,
     ) -> Result<bool, ElectionError> {
-        self.check_stamp(&record.stamp)?;
         if record.leader.as_ref() != Some(from) {
             return Err(ElectionError::Violation(
                 "a leader's message is stamped with another's record",
             ));
         }
+        let record = &self.heed(now, record)?;
         if self.rules.is_newer(record) && messages::is_eligible(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
@@ -500,8 +507,17 @@ impl Raft {
     fn apply(&mut self, now: Time, view: &View, input: ElectionInput) -> Result<(), ElectionError> {
         match input {
             ElectionInput::Tick => self.tick(now, view),
-            ElectionInput::PeerUp { peer, ours, theirs } => {
-                self.check_stamp(&theirs.record.stamp)?;
+            ElectionInput::PeerUp {
+                peer,
+                ours,
+                mut theirs,
+            } => {
+                let heeded = self.heed_side(now, &mut theirs);
+                if heeded.is_err() {
+                    // The link stands, as if the Hello said nothing. What its end goes by is in all that it says later.
+                    theirs.record = Record::default();
+                    theirs.live = None;
+                }
                 self.lone = false;
                 // A link that comes back shows that this life was not gone, whatever its end looked like.
                 self.gone.remove(&peer);
@@ -511,6 +527,7 @@ impl Raft {
                 if let Some(assignment) = &mut self.assignment {
                     assignment.unacked.insert(peer);
                 }
+                heeded?;
             }
             ElectionInput::PeerDown {
                 peer,
@@ -522,7 +539,7 @@ impl Raft {
                 stamp,
                 message,
             } => {
-                self.check_stamp(&stamp)?;
+                self.check_stamp(now, &stamp)?;
                 self.message(now, view, &from, &stamp, message)?;
             }
             ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
@@ -537,6 +554,7 @@ impl Raft {
             ElectionInput::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             ElectionInput::SetPriority(priority) => self.config.priority = priority,
             ElectionInput::SetWindows(_) => {}
+            ElectionInput::SetClock(clock) => self.config.clock = clock,
             ElectionInput::PeerEligible { peer } => {
                 self.gone.remove(&peer);
                 self.voter_linked(view, &peer);

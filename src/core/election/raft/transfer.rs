@@ -109,7 +109,8 @@ impl Raft {
             let Some((stamp, until)) = &handover.asked else {
                 return false;
             };
-            let next = record.stamp.epoch == stamp.epoch && record.stamp.term == stamp.term + 1;
+            let next = record.stamp.epoch == stamp.epoch
+                && record.stamp.term == stamp.term.saturating_add(1);
             let its = record.leader.as_ref();
             next && its.is_none_or(|leader| *leader == handover.target) && now < *until
         })

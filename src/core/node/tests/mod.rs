@@ -3,6 +3,7 @@
 //! The wire here is the simplest that works: every message takes [`DELAY`] and none is lost, unless a node is
 //! muted. `tests/sim` is where everything fails at once.
 
+mod counters;
 mod decrees;
 mod entering;
 mod gossip;
@@ -63,6 +64,8 @@ struct Place {
     answers: BTreeMap<u64, (Time, Verdict)>,
     /// What it said on the wire.
     said: Vec<(PeerId, Message)>,
+    /// Whose words it told to have dropped for a counter, and when.
+    dropped: Vec<(Time, PeerId)>,
 }
 
 enum Happening {
@@ -195,6 +198,7 @@ impl Net {
             closes: Vec::new(),
             answers: BTreeMap::new(),
             said: Vec::new(),
+            dropped: Vec::new(),
         };
         self.places.insert(id(name), place);
         self.drain(&id(name));
@@ -549,6 +553,10 @@ impl Net {
                 if let Event::Left { peer, .. } | Event::Reconnecting(peer) = event {
                     self.hang_up(name, &peer, LinkEnd::Closed);
                 }
+            }
+            Output::Dropped { from, value, bound } => {
+                assert!(value > bound);
+                place.dropped.push((now, from));
             }
             Output::Departed => {
                 let ends: Vec<_> = self

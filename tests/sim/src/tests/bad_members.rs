@@ -1,4 +1,5 @@
-//! Members that break the protocol: each costs its own link and nothing else (C4.8, C6 G16).
+//! Members that break the protocol: each costs its own link and nothing else (C6 G16). One that counts too far costs
+//! nothing (C4.8).
 
 use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
 use meta_mystia_network::core::id::PeerId;
@@ -11,8 +12,7 @@ use meta_mystia_network::core::wire::{
 use crate::trace::Trace;
 use crate::world::{Settings, World};
 
-const MAX_COUNTER: u64 = 1 << 48;
-const MAX_JUMP: u64 = 1 << 20;
+const LEAP: u64 = 1 << 20;
 
 /// A settled room of three: (room, leader, the bad member, the third).
 fn room() -> (World, usize, usize, usize) {
@@ -155,57 +155,24 @@ fn an_assignment_in_anothers_name_costs_the_link() {
     });
 }
 
-#[test]
-fn counters_that_run_away_cost_the_link() {
-    let vote_at = |world: &World, bad: usize, stamp: Stamp| {
+/// The bad member asks for a vote, nacks, and follows, all under `stamp`; what the leader and the third one then go by.
+fn counted(stamp: impl Fn(&World, usize, usize) -> Stamp) -> [Stamp; 2] {
+    let (mut world, leader, bad, third) = room();
+    // Terms leap here, which P15 is about.
+    world.checker.lied_to = true;
+    for to in [leader, third] {
+        let stamp = stamp(&world, bad, to);
+        let record = Record::undecided(stamp.clone());
         let candidate = world.slots[bad].id.clone();
-        let message = ElectionMessage::VoteRequest {
+        let request = ElectionMessage::VoteRequest {
             round: 1,
             candidate,
             asked_by: None,
         };
-        (stamp, Message::Election(message))
-    };
-    for beyond in [MAX_COUNTER + 1, u64::MAX] {
-        costs_the_link(|world, bad, _| {
-            vote_at(
-                world,
-                bad,
-                Stamp {
-                    term: beyond,
-                    ..stamp_of(world, bad)
-                },
-            )
-        });
-    }
-    costs_the_link(|world, bad, _| {
-        let stamp = stamp_of(world, bad);
-        vote_at(
-            world,
-            bad,
-            Stamp {
-                term: stamp.term + MAX_JUMP + 1,
-                ..stamp
-            },
-        )
-    });
-    costs_the_link(|world, bad, _| {
-        let assigner = Some(world.slots[bad].id.clone());
-        let epoch = Epoch {
-            override_seq: MAX_JUMP + 1,
-            assigner,
+        let nack = ElectionMessage::Nack {
+            record: record.clone(),
+            live: None,
         };
-        vote_at(world, bad, Stamp { epoch, term: 1 })
-    });
-    costs_the_link(|world, bad, _| {
-        let mut record = Record::undecided(stamp_of(world, bad));
-        record.stamp.term = MAX_COUNTER + 1;
-        let message = ElectionMessage::Nack { record, live: None };
-        (stamp_of(world, bad), Message::Election(message))
-    });
-    costs_the_link(|world, bad, _| {
-        let mut record = Record::undecided(stamp_of(world, bad));
-        record.stamp.epoch.override_seq = u64::MAX;
         let pulse = Pulse::Follows {
             record,
             live: false,
@@ -215,8 +182,58 @@ fn counters_that_run_away_cost_the_link() {
             echo: None,
             pulse,
         };
-        (stamp_of(world, bad), Message::Heartbeat(heartbeat))
+        for message in [Message::Election(request), Message::Election(nack)] {
+            forge(&mut world, bad, to, stamp.clone(), message);
+        }
+        let own = stamp_of(&world, bad);
+        forge(&mut world, bad, to, own, Message::Heartbeat(heartbeat));
+    }
+    world.run_for(Duration::from_millis(100));
+    let found = [leader, third].map(|slot| stamp_of(&world, slot));
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.violation, None);
+    assert_eq!(world.closes, []);
+    for one in 0..3 {
+        assert!((0..3).all(|other| one == other || world.is_linked(one, other)));
+    }
+    assert!(world.agreed().is_some());
+    found
+}
+
+#[test]
+fn counters_above_the_bound_of_the_clock_change_nothing() {
+    let (world, leader, ..) = room();
+    let before = stamp_of(&world, leader);
+    let bound = |world: &World, to: usize| {
+        let node = world.node(to).expect("it runs");
+        node.counter_bound(world.local(to))
+    };
+    let later = 1024; // at most: what is forged arrives within some milliseconds
+    for beyond in [0, 1 << 50, u64::MAX - (1 << 42)] {
+        let term = counted(|world, _, to| Stamp {
+            term: bound(world, to) + later + beyond,
+            ..stamp_of(world, to)
+        });
+        assert!(term.iter().all(|stamp| *stamp == before), "{term:?}");
+        let epoch = counted(|world, bad, to| Stamp {
+            epoch: Epoch {
+                override_seq: bound(world, to) + later + beyond,
+                assigner: Some(world.slots[bad].id.clone()),
+            },
+            term: 1,
+        });
+        assert!(epoch.iter().all(|stamp| *stamp == before), "{epoch:?}");
+    }
+}
+
+#[test]
+fn a_term_that_leaps_is_gone_above_by_the_leader_and_costs_nobody_a_link() {
+    let stamps = counted(|world, _, to| {
+        let mut stamp = stamp_of(world, to);
+        stamp.term += LEAP;
+        stamp
     });
+    assert!(stamps.iter().all(|stamp| stamp.term > LEAP), "{stamps:?}");
 }
 
 #[test]

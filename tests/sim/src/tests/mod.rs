@@ -9,6 +9,7 @@ mod guards;
 mod guards_explored;
 mod hosted;
 mod laboratory;
+mod liars;
 mod rooms;
 mod rows;
 mod runner;

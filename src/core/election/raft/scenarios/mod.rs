@@ -12,6 +12,7 @@ mod transfers;
 mod votes;
 
 use super::*;
+use crate::core::election::bound::WallClock;
 use crate::core::election::record::Stamp;
 use crate::core::wire::{ElectionMessage, HostMode};
 
@@ -78,6 +79,7 @@ fn config() -> RaftConfig {
         auto_election: true,
         eligible: true,
         priority: 0,
+        clock: WallClock::new(Time::ZERO, Duration::ZERO),
     }
 }
 

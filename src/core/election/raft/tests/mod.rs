@@ -5,6 +5,7 @@ mod quorum;
 mod rounds;
 
 use super::*;
+use crate::core::election::bound::WallClock;
 use crate::core::election::record::Stamp;
 use crate::core::wire::{ElectionMessage, HostMode};
 
@@ -58,6 +59,7 @@ impl Voting {
             auto_election: true,
             eligible: true,
             priority: 0,
+            clock: WallClock::new(Time::ZERO, Duration::ZERO),
         };
         change(&mut config);
         let mut view = View::default();

@@ -1,0 +1,478 @@
+//! Members that lie about counters: what they say, and what must hold all the same (C4.8).
+//!
+//! A liar has a place of its own behind those of the plan. Its node is an honest one, links and heartbeats included; the
+//! lies are forged beside what that says. When the faults end it leaves for good, and the others must then come
+//! together as after any other fault, as soon as the slowest of their clocks allows what one of them holds.
+
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
+use meta_mystia_network::core::id::{Incarnation, PeerId};
+use meta_mystia_network::core::node::{LinkEnd, Output};
+use meta_mystia_network::core::time::Duration;
+use meta_mystia_network::core::wire::{
+    Decrees, ElectionMessage, Envelope, Heartbeat, LiveLeader, Message, Pulse, Side,
+};
+
+use crate::chaos::Run;
+use crate::plan::{Plan, Step, Who};
+use crate::world::World;
+
+/// Sets these draws apart from those of the plan, which come from the same seed.
+const OF_THEIR_OWN: u64 = 0x11a2_0b0d_c0de_0007;
+/// What a liar adds to what its victim goes by.
+const LEAP: u64 = 1 << 20;
+/// What a room may count itself above what it was pushed to, in one run. It is what a clock allows in 8 s.
+const COUNTED: u64 = 1 << 13;
+/// What the bound grows by in a second.
+const PER_SECOND: u64 = 1 << 10;
+
+/// In which words a liar tells its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Words {
+    /// A heartbeat of one that leads.
+    Leads,
+    /// The same, under an assignment.
+    Assigned,
+    /// A heartbeat of one that follows the victim.
+    Follows,
+    /// An answer to a claim.
+    Nack,
+    /// Refused votes and pre-votes.
+    Answers,
+    /// The answer to an assignment.
+    Ack,
+    /// The Hello of a side that nobody has met.
+    Foreign,
+    /// Requests for a vote and a pre-vote.
+    Requests,
+    /// A limit for the room.
+    Limit,
+    /// A claim of a room that elects by gossip.
+    Claims,
+    /// Its own Hello, on a new link.
+    Hello,
+}
+
+const WORDS: [Words; 10] = [
+    Words::Leads,
+    Words::Leads,
+    Words::Assigned,
+    Words::Follows,
+    Words::Nack,
+    Words::Answers,
+    Words::Ack,
+    Words::Foreign,
+    Words::Requests,
+    Words::Limit,
+];
+
+/// How far a liar goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Far {
+    /// 2^20 above what the victim goes by.
+    Leap,
+    /// To what the victim's clock allows.
+    Bound,
+    /// Beyond that, by a little, by as much as another clock may allow, or to the last number.
+    Above(u64),
+}
+
+const FAR: [Far; 6] = [
+    Far::Leap,
+    Far::Leap,
+    Far::Bound,
+    Far::Above(1),
+    Far::Above(PER_SECOND),
+    Far::Above(u64::MAX),
+];
+
+/// A plan with liars, and with wall clocks that differ. Everything else in it is as it was.
+pub fn among(mut plan: Plan) -> Plan {
+    let mut rng = ChaCha8Rng::seed_from_u64(plan.seed ^ OF_THEIR_OWN);
+    let count = *[1, 1, 1, 2, 3].choose(&mut rng).expect("not empty");
+    // Where the voters are counted, a liar among them would take the place of one.
+    let voter = |rng: &mut ChaCha8Rng| !plan.rules.fixed_voters && rng.random_bool(0.7);
+    plan.liars = (0..count).map(|_| voter(&mut rng)).collect();
+    let apart: i64 = *[0, 0, 0, 50, 2_000, 10_000]
+        .choose(&mut rng)
+        .expect("not empty");
+    plan.wall_clocks = (0..plan.size)
+        .map(|_| rng.random_range(-apart..=apart))
+        .collect();
+    let slots: Vec<usize> = (plan.size..plan.size + plan.liars.len()).collect();
+    for liar in &slots {
+        let contact = rng.random_range(0..plan.size);
+        let enters = Step::Start {
+            slot: *liar,
+            contact,
+        };
+        let at = rng.random_range(0..plan.heal_at_ms / 2);
+        plan.steps.push((at, enters));
+        for _ in 0..rng.random_range(1..=12) {
+            let words = match (plan.gossip.is_some(), rng.random_bool(0.15)) {
+                (_, true) => Words::Hello,
+                (true, false) => *[Words::Claims, Words::Limit]
+                    .choose(&mut rng)
+                    .expect("not empty"),
+                (false, false) => *WORDS.choose(&mut rng).expect("not empty"),
+            };
+            let victim = if rng.random_bool(0.4) {
+                Who::Leader
+            } else {
+                Who::Slot(rng.random_range(0..plan.size))
+            };
+            let lie = Step::Lie {
+                liar: *liar,
+                victim,
+                words,
+                far: *FAR.choose(&mut rng).expect("not empty"),
+                // Observers are no leaders of an epoch either, but whoever is told does not know that.
+                epoch: rng.random_bool(0.4),
+            };
+            let at = rng.random_range(at..plan.heal_at_ms);
+            plan.steps.push((at, lie));
+        }
+    }
+    plan.steps.sort_by_key(|(at, _)| *at);
+    plan
+}
+
+/// Lies.
+impl Run<'_> {
+    pub(crate) fn lie(&mut self, liar: usize, victim: usize, words: Words, far: Far, epoch: bool) {
+        let Some(node) = self.world.node(victim).filter(|_| victim != liar) else {
+            return;
+        };
+        let own = node.record().stamp.clone();
+        let held = if epoch {
+            own.epoch.override_seq
+        } else {
+            own.term
+        };
+        let bound = node.counter_bound(self.world.local(victim));
+        let number = match far {
+            Far::Leap => held.saturating_add(LEAP),
+            Far::Bound => bound,
+            Far::Above(by) => bound.saturating_add(by),
+        };
+        let me = self.world.slots[liar].id.clone();
+        let its = self.world.slots[victim].id.clone();
+        let stamp = if epoch {
+            Stamp {
+                epoch: Epoch {
+                    override_seq: number,
+                    assigner: Some(me.clone()),
+                },
+                term: 1,
+            }
+        } else {
+            Stamp {
+                term: number,
+                ..own
+            }
+        };
+        if words == Words::Hello {
+            self.world.boasts.insert(
+                liar,
+                Record {
+                    stamp,
+                    leader: Some(me),
+                    assigned: epoch,
+                },
+            );
+            // All see it in the Hellos of its next life.
+            self.world.crash(liar);
+            self.start_at(liar, self.world.now + Duration::from_millis(200));
+            return;
+        }
+        let round = self
+            .world
+            .node(victim)
+            .and_then(|node| node.election().raft())
+            .and_then(|raft| raft.rules().campaign())
+            .map_or(1, |campaign| campaign.round);
+        let Some(incarnation) = self.world.node(liar).map(|node| node.incarnation()) else {
+            return;
+        };
+        let lie = Lie {
+            me,
+            its,
+            stamp,
+            round,
+            incarnation,
+            number,
+        };
+        for message in lie.told(words) {
+            let envelope = Envelope {
+                incarnation,
+                stamp: lie.stamp.clone(),
+                message,
+            };
+            self.world.forge(liar, victim, envelope);
+        }
+    }
+}
+
+struct Lie {
+    me: PeerId,
+    its: PeerId,
+    stamp: Stamp,
+    round: u64,
+    incarnation: Incarnation,
+    number: u64,
+}
+
+impl Lie {
+    fn record(&self, leader: &PeerId, assigned: bool) -> Record {
+        Record {
+            stamp: self.stamp.clone(),
+            leader: Some(leader.clone()),
+            assigned,
+        }
+    }
+
+    fn side(&self, weight: u32) -> Side {
+        Side {
+            record: self.record(&self.me, false),
+            live: Some(LiveLeader {
+                id: self.me.clone(),
+                incarnation: self.incarnation,
+                weight,
+                led_ms: u64::MAX,
+                rest_ms: u32::MAX,
+            }),
+            lone: weight == 0,
+        }
+    }
+
+    fn told(&self, words: Words) -> Vec<Message> {
+        let heartbeat = |pulse| {
+            vec![Message::Heartbeat(Heartbeat {
+                seq: u64::MAX,
+                echo: None,
+                pulse,
+            })]
+        };
+        let leads = |assigned| {
+            heartbeat(Pulse::Leads {
+                record: self.record(&self.me, assigned),
+                weight: 1,
+                led_ms: u64::MAX,
+                election_timeout_min_ms: 0,
+            })
+        };
+        let elections = |messages: Vec<ElectionMessage>| -> Vec<Message> {
+            messages.into_iter().map(Message::Election).collect()
+        };
+        let (round, candidate, voter) = (self.round, self.me.clone(), self.me.clone());
+        match words {
+            Words::Leads => leads(false),
+            Words::Assigned => leads(true),
+            Words::Follows => heartbeat(Pulse::Follows {
+                record: self.record(&self.its, false),
+                live: true,
+            }),
+            Words::Nack => elections(vec![ElectionMessage::Nack {
+                record: self.record(&self.me, false),
+                live: None,
+            }]),
+            Words::Answers => elections(vec![
+                ElectionMessage::PreVoteResponse {
+                    round,
+                    voter: voter.clone(),
+                    granted: false,
+                    record: self.record(&self.me, false),
+                    live: None,
+                },
+                ElectionMessage::VoteResponse {
+                    round,
+                    voter,
+                    granted: false,
+                    record: self.record(&self.me, false),
+                    live: None,
+                },
+            ]),
+            Words::Ack => {
+                let ack = |seq| ElectionMessage::LeaderAssignAck {
+                    seq,
+                    accepted: false,
+                    record: self.record(&self.me, true),
+                };
+                elections((1..=4).map(ack).collect())
+            }
+            Words::Foreign => {
+                let foreign = |weight| ElectionMessage::ForeignSide {
+                    peer: self.me.clone(),
+                    ours: self.side(1),
+                    theirs: self.side(weight),
+                };
+                elections(vec![foreign(0), foreign(9)])
+            }
+            Words::Requests => elections(vec![
+                ElectionMessage::PreVoteRequest {
+                    round,
+                    candidate: candidate.clone(),
+                    term: self.number,
+                },
+                ElectionMessage::VoteRequest {
+                    round,
+                    candidate,
+                    asked_by: Some(self.its.clone()),
+                },
+            ]),
+            // A limit is told once, so that all clocks must allow it, or none.
+            Words::Limit => vec![Message::Decrees(Decrees {
+                version: match self.number {
+                    u64::MAX => (Stamp::default(), u64::MAX),
+                    number => (Stamp::default(), number % (1 << 40)),
+                },
+                max_peers: 77,
+                kicked: Vec::new(),
+            })],
+            Words::Claims => elections(vec![ElectionMessage::Claim {
+                sequence: self.number,
+                declares: self.number.is_multiple_of(2),
+            }]),
+            Words::Hello => Vec::new(),
+        }
+    }
+}
+
+/// What must hold.
+impl World {
+    fn is_honest(&self, peer: &PeerId) -> bool {
+        self.slot_of(peer)
+            .is_some_and(|slot| !self.liars.contains(&slot))
+    }
+
+    /// Nobody honest throws out somebody honest, whatever a third one made that say; and what one of them holds is
+    /// refused by none for longer than their clocks differ.
+    pub(crate) fn check_lied_to(&mut self, slot: usize, outputs: &[Output]) {
+        if self.liars.is_empty() || self.liars.contains(&slot) {
+            return;
+        }
+        let me = &self.slots[slot].id;
+        let mut wrong = None;
+        for output in outputs {
+            match output {
+                Output::Close {
+                    peer,
+                    why: LinkEnd::Violation(what),
+                } if self.is_honest(peer) => {
+                    wrong = Some(format!("{me} throws {peer} out: {what}"));
+                }
+                Output::Dropped { from, value, .. } if self.is_honest(from) => {
+                    self.refusals += 1;
+                    let allowed = self.furthest_bound();
+                    if *value > allowed.saturating_add(COUNTED) {
+                        wrong = Some(format!(
+                            "{from} holds {value}; the fastest clock allows {allowed}"
+                        ));
+                    }
+                }
+                Output::Dropped { .. } => self.refusals += 1,
+                _ => {}
+            }
+        }
+        if let Some(text) = wrong {
+            self.violate("liars", text);
+        }
+    }
+
+    fn bounds(&self) -> impl Iterator<Item = u64> {
+        let honest = self
+            .running()
+            .into_iter()
+            .filter(|slot| !self.liars.contains(slot));
+        honest.filter_map(|slot| Some(self.node(slot)?.counter_bound(self.local(slot))))
+    }
+
+    fn furthest_bound(&self) -> u64 {
+        self.bounds().max().unwrap_or(0)
+    }
+
+    /// Until then somebody may refuse what somebody else holds.
+    pub(crate) fn until_all_is_believed(&self) -> Duration {
+        let counters = |slot: usize| {
+            let stamp = &self.node(slot)?.record().stamp;
+            Some(stamp.term.max(stamp.epoch.override_seq))
+        };
+        let running = self.running().into_iter();
+        let held = running.filter_map(counters).max().unwrap_or(0);
+        let allowed = self.bounds().min().unwrap_or(u64::MAX);
+        // By the slowest clock.
+        let micros = held.saturating_sub(allowed).saturating_mul(1_100_000) / PER_SECOND;
+        Duration::from_micros(micros)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// Two honest members and a liar; what is then seen of an output of the first.
+    fn seen(output: impl Fn(&World) -> Output) -> Option<&'static str> {
+        let mut world = World::new(1, 3, Settings::default(), Trace::off());
+        world.liars.insert(2);
+        for slot in 0..3 {
+            world.start(slot);
+        }
+        let output = output(&world);
+        world.check_lied_to(0, &[output]);
+        world.violation.map(|violation| violation.property)
+    }
+
+    #[test]
+    fn an_honest_member_that_is_thrown_out_is_seen_and_a_liar_that_is_is_not() {
+        let thrown_out = |slot: usize, why: LinkEnd| {
+            seen(|world| Output::Close {
+                peer: world.slots[slot].id.clone(),
+                why,
+            })
+        };
+        let violation = LinkEnd::Violation("something");
+        assert_eq!(thrown_out(1, violation), Some("liars"));
+        assert_eq!(thrown_out(2, violation), None);
+        assert_eq!(thrown_out(1, LinkEnd::Silent), None);
+    }
+
+    #[test]
+    fn a_counter_that_no_clock_allows_is_seen_at_an_honest_member() {
+        let holds = |slot: usize, above: u64| {
+            seen(|world| {
+                let bound = world.furthest_bound();
+                Output::Dropped {
+                    from: world.slots[slot].id.clone(),
+                    value: bound + above,
+                    bound,
+                }
+            })
+        };
+        assert_eq!(holds(1, COUNTED + 1), Some("liars"));
+        assert_eq!(holds(1, COUNTED), None);
+        assert_eq!(holds(2, 1 << 50), None);
+    }
+
+    #[test]
+    fn a_plan_without_liars_is_written_as_before() {
+        for seed in 0..50 {
+            let plan = Plan::draw(seed);
+            assert!(!plan.to_line().contains("liars"));
+            assert!(!plan.to_line().contains("wall_clocks"));
+            let lied = among(plan.clone());
+            assert_eq!(Plan::parse(&lied.to_line()), Ok(lied.clone()));
+            let honest = |step: &&(u64, Step)| match &step.1 {
+                Step::Lie { .. } => false,
+                Step::Start { slot, .. } => *slot < plan.size,
+                _ => true,
+            };
+            assert!(lied.steps.iter().filter(honest).eq(&plan.steps));
+        }
+    }
+}

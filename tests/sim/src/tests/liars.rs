@@ -1,0 +1,43 @@
+//! Seeded rooms with members that lie about counters. The variables of [`super::runner`] count here, too, and
+//! `MMN_SIM_PLAN` prints one run.
+
+use std::time::Instant;
+
+use super::runner::{Order, run_all};
+use crate::gossip;
+use crate::liars::among;
+use crate::plan::Plan;
+
+/// So many runs show that lies are refused, too, and not only taken.
+const ENOUGH: u64 = 500;
+
+fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64]) {
+    let began = Instant::now();
+    let order = Order::from_env();
+    let (mut runs, mut refusals) = (0, 0);
+    run_all(
+        |number| {
+            let seed = order.seed_after(known, number)?;
+            Some((among(draw(seed)), format!("seed {seed} with liars")))
+        },
+        |outcome, _| {
+            runs += 1;
+            refusals += outcome.refusals;
+        },
+    );
+    println!(
+        "{runs} runs with liars in {:.1} s; dropped with a word in the log: {refusals}",
+        began.elapsed().as_secs_f64()
+    );
+    assert!(runs < ENOUGH || refusals > 0);
+}
+
+#[test]
+fn simulations_with_liars_part_nobody_else() {
+    rooms(Plan::draw, &[]);
+}
+
+#[test]
+fn simulations_of_gossip_with_liars_part_nobody_else() {
+    rooms(gossip::draw, &[]);
+}
