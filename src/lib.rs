@@ -9,6 +9,9 @@ pub mod core;
 pub mod dispatch;
 pub mod error;
 pub mod ffi;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gossip;
 mod logging;
 mod net;

@@ -22,5 +22,7 @@ pub mod version;
 
 mod arguments;
 mod guard;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod sequences;
 mod strings;
 mod user_data;

@@ -32,6 +32,8 @@ use crate::core::id::SessionId;
 use crate::core::introductions::is_dialable;
 use crate::error::Code;
 pub(crate) use ending::Ending;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use finds::check as check_finds;
 use finds::{Dial, Finds, Outcome};
 
 /// What is announced and looked for.
