@@ -23,6 +23,7 @@ use crate::fuzzing::wild::{Known, Wild, probes};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::frame::OWN_FLAG;
 use crate::net::identity::peer_fingerprint;
+use crate::net::link::close;
 use crate::net::packing::pack;
 
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it.
@@ -743,4 +744,42 @@ impl WildLink {
         }
         Some(())
     }
+}
+
+/// Found by the above: it ended the room of whoever dialled it.
+#[tokio::test]
+async fn a_lost_member_that_is_dialled_ends_nobodys_room_by_its_word() {
+    let pair = Pair::settled("its word").await;
+    let attacker = Attacker::new("z", "its word");
+    let hello = Hello {
+        listen_port: attacker.process.address().port(),
+        ..attacker.hello()
+    };
+    let member = attacker.join_unseen(&pair.a, &hello).await;
+    pair.a.wait_for(joined("z"), 1).await;
+    member.connection.close(close::LOST, b"");
+    loop {
+        let connection = attacker.process.accept().await.expect("dialled");
+        let admitted = in_time(accept_pake(&connection, &attacker.proof)).await;
+        let (mut send, mut recv) = admitted.expect("the room is known");
+        let dialler = in_time(read_hello(&mut recv)).await.expect("a Hello");
+        let ack = HelloAck {
+            code: -18,
+            kicked: true,
+            reason: 0,
+            bytes: Vec::new(),
+            hello: attacker.hello(),
+        };
+        write_hello_ack(&mut send, &ack).await.expect("written");
+        in_time(connection.closed()).await;
+        // The other one was introduced.
+        if dialler.peer_id == id("a") {
+            break;
+        }
+    }
+    eventually("it is not dialled again", || {
+        pair.a.room.snapshot().peer("z").is_none()
+    })
+    .await;
+    pair.undisturbed("a lost member's word").await;
 }

@@ -28,7 +28,9 @@ impl Raft {
             id: leadership.leader.clone(),
             incarnation: voter.incarnation,
             weight: leadership.weight,
-            led_ms: leadership.led_ms + millis(now.since(leadership.heard_at)),
+            led_ms: leadership
+                .led_ms
+                .saturating_add(millis(now.since(leadership.heard_at))),
             rest_ms: clamp_millis(rest),
         })
     }
