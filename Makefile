@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft or gossip.
 STRATEGY ?= raft
 
-.PHONY: help build dist demo test asan valgrind soak lint sim sim-long figures header clean
+.PHONY: help build dist demo test asan valgrind soak fuzz deny lint sim sim-long figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -32,6 +32,12 @@ valgrind: ## the C hosts and the library under valgrind
 
 soak: tools build ## 1,000 shutdowns in flight, then 15 minutes (SOAK_SECONDS=900) of joins, crashes and pauses
 	@scripts/soak.sh
+
+fuzz: ## every decoder and sequences of calls under libFuzzer, 30 s each (FUZZ_SECONDS, FUZZ_TARGETS)
+	@scripts/fuzz.sh
+
+deny: ## licences, sources and known faults of the dependencies (deny.toml)
+	@scripts/deny.sh
 
 lint: ## formatting and lints, warnings as errors
 	cargo fmt --all --check

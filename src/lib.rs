@@ -10,6 +10,9 @@ pub mod dispatch;
 pub mod error;
 pub mod ffi;
 mod fork;
+#[cfg(any(test, feature = "fuzzing"))]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gossip;
 mod logging;
 mod net;

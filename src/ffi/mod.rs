@@ -23,5 +23,7 @@ pub mod version;
 mod arguments;
 mod fork;
 mod guard;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod sequences;
 mod strings;
 mod user_data;

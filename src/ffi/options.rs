@@ -477,6 +477,75 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
     .validated()
 }
 
+/// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
+/// size.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check(input: &[u8]) {
+    let Some((size, fields)) = input.split_first_chunk::<2>() else {
+        return;
+    };
+    let size = u32::from(u16::from_le_bytes(*size));
+    // Exactly as long as it says, so that a sanitizer sees what is read beyond.
+    let mut given = vec![0_u8; bytes(size).max(4)];
+    let some = fields.len().min(given.len().saturating_sub(4));
+    given[4..][..some].copy_from_slice(&fields[..some]);
+    let texts: [&[u8]; 4] = [b"127.0.0.1\0", b"\0", b"\xff\0", b"::ffff:1.2.3.4\0"];
+    for (offset, length) in [
+        (std::mem::offset_of!(NetworkOptions, bind_address), None),
+        (std::mem::offset_of!(NetworkOptions, state_directory), None),
+        (std::mem::offset_of!(NetworkOptions, trace_path), None),
+        (
+            std::mem::offset_of!(NetworkOptions, secret),
+            Some(std::mem::offset_of!(NetworkOptions, secret_length)),
+        ),
+        (
+            std::mem::offset_of!(NetworkOptions, identity_key),
+            Some(std::mem::offset_of!(NetworkOptions, identity_key_length)),
+        ),
+    ] {
+        let Some(place) = given.get_mut(offset..offset + size_of::<usize>()) else {
+            continue;
+        };
+        // Only pointers that a host may pass: NULL, or to what is there.
+        let text = texts[usize::from(place[0] % 4)];
+        let pointer = match place[0] < 64 {
+            true => 0,
+            false => text.as_ptr().addr(),
+        };
+        place.copy_from_slice(&pointer.to_ne_bytes());
+        if let Some(length) = length
+            && let Some(length) = given.get_mut(length..length + 4)
+            && u32::from_ne_bytes([length[0], length[1], length[2], length[3]])
+                <= MAX_SECRET_BYTES.max(MAX_IDENTITY_KEY_BYTES) as u32
+        {
+            let len = text.len() as u32 % (u32::from(length[0]) + 1);
+            length.copy_from_slice(&len.to_ne_bytes());
+        }
+    }
+    given[..4].copy_from_slice(&size.to_ne_bytes());
+    let options = given.as_ptr().cast::<NetworkOptions>();
+    // SAFETY: `struct_size` bytes, at least four, and pointers as above.
+    let read = unsafe { read(options) };
+    let Ok(options) = read else {
+        assert!(!(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&given.len()));
+        return;
+    };
+    // SAFETY: the same.
+    if let Ok(pointed) = unsafe { Pointed::read(&options) }
+        && let Err(error) = config(&options, pointed)
+    {
+        assert!(error.to_string().len() < 512, "a long sentence");
+    }
+    // And the other way: no byte beyond the size is written.
+    let mut defaults = vec![0x5a_u8; bytes(size).max(4)];
+    defaults[..4].copy_from_slice(&size.to_ne_bytes());
+    let pointer = defaults.as_mut_ptr().cast::<NetworkOptions>();
+    // SAFETY: `struct_size` bytes that can be written.
+    let code = unsafe { GetDefaultNetworkOptions(pointer) };
+    let right = (FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size));
+    assert_eq!(code == MMN_OK, right, "a struct of {size} bytes");
+}
+
 /// The strategy of a number that is one, with its flags.
 fn strategy(strategy: u32, flags: u32) -> Result<Strategy, ConfigError> {
     match (strategy, flags) {

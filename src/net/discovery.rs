@@ -34,6 +34,8 @@ use crate::core::id::SessionId;
 use crate::core::introductions::is_dialable;
 use crate::error::Code;
 pub(crate) use ending::Ending;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use finds::check as check_finds;
 use finds::{Dial, Finds, Outcome};
 use neighbours::Prefixes;
 

@@ -126,7 +126,9 @@ impl Driver {
         match done {
             DialDone::Core(peer, Err(refused)) => {
                 tracing::debug!(%peer, code = ?refused.code, "a dial failed");
-                if refused.kicked && self.node.absent().any(|lost| *lost == peer) {
+                // One member's word counts only where nobody else could say otherwise: a leader tells those it has a link to.
+                let alone = self.node.membership().is_empty();
+                if refused.kicked && alone && self.node.absent().any(|lost| *lost == peer) {
                     self.feed(Input::KickedOut);
                     return;
                 }

@@ -39,6 +39,8 @@ use crate::snapshot::Snapshot;
 use crate::target::Target;
 
 pub use crate::net::outbox::{OutMessage, PeerMeter};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use state_file::check as check_state_file;
 
 /// Connection attempts without a delivered result, at most.
 pub const MAX_PENDING_CONNECTS: usize = 256;

@@ -260,6 +260,34 @@ fn decode(bytes: &[u8]) -> Result<Content, &'static str> {
     postcard::from_bytes(&signed[HEADER_BYTES..]).map_err(|_| "its content cannot be understood")
 }
 
+/// A fuzz target: any file is refused or understood, and what is understood is written as the same.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check(bytes: &[u8]) {
+    fn understood(bytes: &[u8]) {
+        if let Ok(content) = decode(bytes) {
+            let again = encode(&content).expect("short");
+            let second = decode(&again).expect("just written");
+            assert_eq!(encode(&second).expect("short"), again);
+        }
+    }
+    if bytes.len() > usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX) {
+        return; // no more is read
+    }
+    understood(bytes);
+    // Nobody hits a checksum by chance: as the body of a file that is otherwise right.
+    let len = u32::try_from(bytes.len()).expect("short");
+    let mut file = [
+        &MAGIC[..],
+        &VERSION.to_le_bytes(),
+        &len.to_le_bytes(),
+        bytes,
+    ]
+    .concat();
+    let digest = Sha256::digest(&file);
+    file.extend_from_slice(&digest);
+    understood(&file);
+}
+
 /// What is to be kept, with the number under which the core asked for it.
 type Task = (u64, Saved);
 

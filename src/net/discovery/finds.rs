@@ -313,6 +313,71 @@ impl Finds {
     }
 }
 
+/// A fuzz target: whatever is announced, and however dials end, what is remembered and dialled has its limits, and no address
+/// is dialled again before its time.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check(mut chance: crate::fuzzing::Chance<'_>) {
+    let mut now = Instant::now();
+    let mut finds = Finds::new("m".into());
+    let mut running: Vec<Dial> = Vec::new();
+    let mut dialled_at = BTreeMap::new();
+    for _ in 0..2000 {
+        if chance.is_spent() {
+            break;
+        }
+        let name = match chance.below(4) {
+            0 => "m".to_owned(),
+            1 => format!("a{}", chance.byte()),
+            _ => format!("z{}", u16::from(chance.byte()) << 4),
+        };
+        match chance.below(6) {
+            0..3 => {
+                let addresses: Vec<_> = (0..chance.below(6))
+                    .map(|_| SocketAddr::from(([127, 0, 0, chance.byte() % 8], 9)))
+                    .collect();
+                let new = finds.heard(now, &name, addresses.clone());
+                assert!(new.len() <= MAX_ADDRESSES.min(addresses.len()));
+            }
+            3 => finds.gone(&name),
+            4 => now += Duration::from_millis(u64::from(chance.byte()) << 6),
+            _ => {
+                if !running.is_empty() {
+                    let dial = running.swap_remove(chance.below(running.len()));
+                    let outcomes = [
+                        Outcome::Linked,
+                        Outcome::LinkedElsewhere,
+                        Outcome::Hopeless,
+                        Outcome::Failed,
+                    ];
+                    let outcome = *chance.pick(&outcomes);
+                    if outcome == Outcome::Linked {
+                        dialled_at.remove(&dial.address);
+                    }
+                    finds.dialled(now, &dial, outcome);
+                }
+            }
+        }
+        for dial in finds.due(now, |_| None) {
+            assert_ne!(dial.name, "m", "it dials itself");
+            assert!(dial.all_addresses.contains(&dial.address));
+            if let Some(before) = dialled_at.insert(dial.address, now) {
+                assert!(
+                    now - before >= FIRST_WAIT,
+                    "{} is dialled too soon",
+                    dial.address
+                );
+            }
+            running.push(dial);
+        }
+        assert!(running.len() <= MAX_DIALS && finds.running() == running.len());
+        assert!(finds.finds.len() <= MAX_FINDS && finds.waits.len() <= MAX_WAITS);
+        assert!(
+            finds.next_dial().is_none_or(|at| at > now),
+            "it is dialled at once"
+        );
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,6 +6,7 @@ mod links;
 mod members;
 mod relays;
 mod strangers;
+mod wild;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;

@@ -1,0 +1,532 @@
+//! A fuzz target: calls of the exported functions in any order, with arguments that are wrong in every way that a host may
+//! be wrong: NULL, no UTF-8, too long, negative lengths, structs of any size, flags that are no flags. Pointers lead where
+//! the header demands it, so that what a sanitizer finds is the library's fault.
+//!
+//! One room of the process at a time, alone, in poll mode or not. Every answer is a known one, and none is a panic's.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::callbacks::*;
+use super::codes::*;
+use super::config::NetworkConfigFFI;
+use super::errors::*;
+use super::events::*;
+use super::gossip::*;
+use super::leader::*;
+use super::lifecycle::*;
+use super::logs::*;
+use super::members::*;
+use super::options::*;
+use super::peers::*;
+use super::send::*;
+use super::stats::*;
+use super::version::*;
+use crate::fuzzing::Chance;
+
+/// Calls of one sequence, at most, and rooms that it opens.
+const MAX_CALLS: usize = 400;
+const MAX_ROOMS: u32 = 3;
+/// Longest payload that the host has.
+const MAX_DATA_BYTES: usize = 300_000;
+/// A string that does not end: no more than these bytes may be read.
+const ENDLESS_BYTES: usize = 64 * 1024;
+
+/// What was registered with a handler, and what of it was released.
+static HELD: AtomicU32 = AtomicU32::new(0);
+static DROPPED: AtomicU32 = AtomicU32::new(0);
+
+/// A host that calls by chance.
+struct Host<'a> {
+    chance: Chance<'a>,
+    /// What strings and payloads are read from, until the next call.
+    text: Vec<u8>,
+    other_text: Vec<u8>,
+    data: Vec<u8>,
+    rooms: u32,
+    level: i32,
+}
+
+/// What a function answered.
+enum Answer {
+    Code(i32),
+    Number(i64),
+    Text(*const c_char),
+}
+
+impl From<i32> for Answer {
+    fn from(code: i32) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl From<u32> for Answer {
+    fn from(number: u32) -> Self {
+        Self::Number(number.into())
+    }
+}
+
+impl From<u8> for Answer {
+    fn from(flag: u8) -> Self {
+        assert!(flag <= 1, "{flag} is no flag");
+        Self::Number(flag.into())
+    }
+}
+
+impl From<i64> for Answer {
+    fn from(number: i64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<*const c_char> for Answer {
+    fn from(text: *const c_char) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// Lists the functions by name: a test compares them with what the library exports.
+macro_rules! calls {
+    (|$host:ident| $($name:ident ( $($argument:expr),* );)*) => {
+        pub(crate) const CALLED: &[&str] = &[$(stringify!($name)),*];
+
+        fn call(n: usize, $host: &mut Host<'_>) -> Answer {
+            let calls: [fn(&mut Host<'_>) -> Answer; CALLED.len()] = [$(|$host| {
+                let _ = &$host; // some take no arguments
+                #[allow(unused_unsafe)] // some are safe
+                // SAFETY: what the host gives is what the function's documentation demands.
+                unsafe { $name($($argument),*).into() }
+            }),*];
+            calls[n % CALLED.len()]($host)
+        }
+    };
+}
+
+calls! { |host|
+    AcceptJoin(host.chance.u64());
+    BroadcastMessage(host.data(), host.length(), host.message_type(), host.chance.byte());
+    ConnectToPeer(host.address());
+    DescribeError(host.number());
+    DisconnectPeer(host.text());
+    EnableAutoLeaderElection(host.chance.byte());
+    EnableJoinRequests(host.chance.byte());
+    EnableLogging(0);
+    ForwardMessage(host.text(), host.other(), host.data(), host.length(), host.message_type(), host.chance.byte());
+    GetAbiVersion();
+    GetCurrentLeader();
+    GetDefaultNetworkOptions(host.options_to_fill());
+    GetElectionStrategy();
+    GetLastErrorCode();
+    GetLastErrorMessage();
+    GetLeaderAliveThreshold();
+    GetLeaderElectionDuration();
+    GetLeaderEpoch();
+    GetLeaderTerm();
+    GetLeadershipDeclarationInterval();
+    GetLibraryVersion();
+    GetLocalAddr();
+    GetLocalPeerId();
+    GetMembershipSampleInterval();
+    GetMsgExpirationTimeout();
+    GetPeerCount();
+    GetPeerList();
+    GetPeerRTT(host.text());
+    GetPeerStats(host.text(), host.stats());
+    GetPeerStatus(host.text());
+    GetSessionId();
+    GetStartupGracePeriod();
+    InitializeNetwork(host.name_of_a_room(), host.other());
+    InitializeNetworkWithConfig(host.name_of_a_room(), host.other(), &host.config());
+    InitializeNetworkWithOptions(host.name_of_a_room(), host.other(), &host.options());
+    IsAutoReconnectEnabled();
+    IsCentralizedAutoForward();
+    IsCentralizedMode();
+    IsLeader();
+    IsMdnsActive();
+    IsNetworkInitialized();
+    KickPeer(host.text(), host.number(), host.data(), host.length());
+    PollEvents(host.number());
+    RegisterConnectionResultCallback(host.chance.flip().then_some(on_result));
+    RegisterEventHandler(host.handler(), held(), Some(dropped));
+    RegisterLeaderChangedCallback(host.chance.flip().then_some(on_leader));
+    RegisterLeadershipCallback(host.chance.flip().then_some(on_leadership));
+    RegisterLogCallback(host.level(), host.logger(), held(), Some(dropped));
+    RegisterPeerStatusCallback(host.chance.flip().then_some(on_status));
+    RegisterReceiveCallback(host.chance.flip().then_some(on_message));
+    RegisterReconnectCallback(host.chance.flip().then_some(on_reconnect));
+    RejectJoin(host.chance.u64(), host.number(), host.data(), host.length());
+    SendFromLeader(host.data(), host.length(), host.message_type(), host.chance.byte());
+    SendToLeader(host.data(), host.length(), host.message_type(), host.chance.byte());
+    SendToPeer(host.text(), host.data(), host.length(), host.message_type(), host.chance.byte());
+    SetAutoReconnect(host.chance.byte());
+    SetCentralizedAutoForward(host.chance.byte());
+    SetCentralizedMode(host.chance.byte());
+    SetCompressionThreshold(host.number() as u32);
+    SetElectionPriority(host.number());
+    SetJoinPayload(host.data(), host.length());
+    SetLeader(host.text());
+    SetLeaderAliveThreshold(host.number() as u32);
+    SetLeaderElectionDuration(host.number() as u32);
+    SetLeaderEligible(host.chance.byte());
+    SetLogLevel(host.number());
+    SetMaxPeers(host.number() as u32);
+    SetMembershipSampleInterval(host.number() as u32);
+    SetStartupGracePeriod(host.number() as u32);
+    ShutdownNetwork();
+    TransferLeadership(host.text());
+    YieldLeadership();
+}
+
+/// Makes the calls that `bytes` decide, then closes the room and lets go of everything.
+pub(crate) fn check(bytes: &[u8]) {
+    let mut host = Host {
+        chance: Chance::Bytes(bytes),
+        text: Vec::new(),
+        other_text: Vec::new(),
+        data: Vec::new(),
+        rooms: 0,
+        level: 0,
+    };
+    for _ in 0..MAX_CALLS {
+        if host.chance.is_spent() {
+            break;
+        }
+        let n = host.chance.byte().into();
+        let name: &str = CALLED[n % CALLED.len()];
+        if name.starts_with("Initialize") {
+            if host.rooms == MAX_ROOMS {
+                continue;
+            }
+            host.rooms += 1;
+        }
+        answered(name, call(n, &mut host));
+    }
+    let open = IsNetworkInitialized();
+    assert_eq!(ShutdownNetwork() == MMN_OK, open == 1);
+    assert_eq!(IsNetworkInitialized(), 0);
+    // SAFETY: there is nothing to call any more.
+    unsafe {
+        RegisterEventHandler(None, null_mut(), None);
+        RegisterLogCallback(MMN_LOG_OFF, None, null_mut(), None);
+    }
+    assert_eq!(
+        HELD.load(Ordering::SeqCst),
+        DROPPED.load(Ordering::SeqCst),
+        "what is registered is released once"
+    );
+}
+
+fn answered(name: &str, answer: Answer) {
+    match answer {
+        Answer::Code(code) => {
+            assert_ne!(code, MMN_INTERNAL_ERROR, "{name}: {}", last_error());
+            let count = code > 0 && (name == "PollEvents" || name.starts_with("Get"));
+            assert!((-21..=0).contains(&code) || count, "{name} gave {code}");
+            if code < 0 && name != "GetLastErrorCode" && !name.starts_with("Get") {
+                assert_eq!(GetLastErrorCode(), code, "{name}");
+                let sentence = last_error();
+                assert!((1..4096).contains(&sentence.len()), "{name}: {sentence}");
+            }
+        }
+        Answer::Number(number) => assert!(number >= -1, "{name} gave {number}"),
+        Answer::Text(text) => {
+            if !text.is_null() {
+                // SAFETY: the library's strings end with a NUL and are there until the next one is asked for.
+                let text = unsafe { CStr::from_ptr(text) };
+                assert!(text.to_str().is_ok(), "{name} gave {text:?}");
+            }
+        }
+    }
+}
+
+fn last_error() -> String {
+    let text = GetLastErrorMessage();
+    // SAFETY: it is never NULL and ends with a NUL.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().expect("UTF-8").to_owned()
+}
+
+fn read(pointer: *const c_char) -> usize {
+    assert!(!pointer.is_null());
+    // SAFETY: what callbacks get ends with a NUL.
+    let text = unsafe { CStr::from_ptr(pointer) };
+    text.to_str().expect("UTF-8").len()
+}
+
+fn held() -> *mut c_void {
+    null_mut()
+}
+
+extern "C" fn dropped(_: *mut c_void) {
+    DROPPED.fetch_add(1, Ordering::SeqCst);
+}
+
+extern "C" fn on_event(_: *mut c_void, event: *const NetworkEvent) {
+    // SAFETY: it is there during the call.
+    let event = unsafe { &*event };
+    read(event.peer);
+    read(event.other);
+    let len = usize::try_from(event.length).expect("no negative length");
+    // SAFETY: `length` bytes, and never NULL.
+    let data = unsafe { std::slice::from_raw_parts(event.data, len) };
+    assert!(data.len() <= MAX_DATA_BYTES);
+    assert_eq!(ShutdownNetwork(), MMN_WOULD_DEADLOCK);
+}
+
+extern "C" fn on_log(_: *mut c_void, level: i32, message: *const c_char) {
+    assert!((MMN_LOG_ERROR..=MMN_LOG_TRACE).contains(&level));
+    read(message);
+}
+
+extern "C" fn on_message(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, _: u8) {
+    read(peer);
+    assert!(length == 0 || !data.is_null());
+    assert!(msg_type >= MMN_MIN_MESSAGE_TYPE);
+}
+
+extern "C" fn on_result(addr: *const c_char, success: u8, _: i32) {
+    read(addr);
+    assert!(success <= 1);
+}
+
+extern "C" fn on_leader(leader: *const c_char) {
+    if !leader.is_null() {
+        read(leader);
+    }
+}
+
+extern "C" fn on_leadership(is_leader: u8) {
+    assert!(is_leader <= 1);
+}
+
+extern "C" fn on_status(peer: *const c_char, _: i32) {
+    read(peer);
+}
+
+extern "C" fn on_reconnect(peer: *const c_char, _: u8) {
+    read(peer);
+}
+
+impl Host<'_> {
+    fn any_text(&mut self) -> Option<Vec<u8>> {
+        let text: &[u8] = match self.chance.below(16) {
+            0 => return None,
+            1 => b"",
+            2 => b"me",
+            3 => b"other",
+            4 => &[b'x'; 64],
+            5 => &[b'x'; 65],
+            6 => &[b'x'; 129],
+            7 => b"\xff\xfe",
+            8 => b" blank",
+            9 => b"a\x1b[31m",
+            10 => "\u{202e}\u{10ffff}琪露诺".as_bytes(),
+            11 => return Some(vec![b'y'; ENDLESS_BYTES]),
+            12 => b"127.0.0.1:9",
+            _ => {
+                let len = self.chance.below(20);
+                let mut text = self.chance.bytes(len);
+                text.push(0);
+                return Some(text);
+            }
+        };
+        Some([text, b"\0"].concat())
+    }
+
+    fn text(&mut self) -> *const c_char {
+        match self.any_text() {
+            Some(text) => {
+                self.text = text;
+                self.text.as_ptr().cast()
+            }
+            None => null(),
+        }
+    }
+
+    fn other(&mut self) -> *const c_char {
+        match self.any_text() {
+            Some(text) => {
+                self.other_text = text;
+                self.other_text.as_ptr().cast()
+            }
+            None => null(),
+        }
+    }
+
+    /// Mostly one that is allowed.
+    fn name_of_a_room(&mut self) -> *const c_char {
+        match self.chance.one_in(8) {
+            true => self.text(),
+            false => c"me".as_ptr(),
+        }
+    }
+
+    fn address(&mut self) -> *const c_char {
+        let own = GetLocalAddr();
+        match self.chance.below(8) {
+            0 => c"127.0.0.1:9".as_ptr(),
+            1 => c"[::1]:9".as_ptr(),
+            2 => c"127.0.0.1:0".as_ptr(),
+            3 => c"224.0.0.1:9".as_ptr(),
+            4 if !own.is_null() => own,
+            _ => {
+                // No names: resolvers take their time.
+                let text = self.text();
+                let is_name = self.text.contains(&b':') && !self.text.starts_with(b"127");
+                if is_name { null() } else { text }
+            }
+        }
+    }
+
+    /// A payload; [`Host::length`] is asked for next.
+    fn data(&mut self) -> *const u8 {
+        let len = match self.chance.below(8) {
+            0 => {
+                self.data = Vec::new();
+                return null();
+            }
+            1 => 1,
+            2 => 16_384,
+            3 => 262_144,
+            4 => MAX_DATA_BYTES,
+            _ => usize::from(self.chance.byte()).max(1),
+        };
+        self.data = vec![7; len];
+        self.data.as_ptr()
+    }
+
+    fn length(&mut self) -> i32 {
+        let len = i32::try_from(self.data.len()).expect("short");
+        match self.chance.below(8) {
+            0 => -1,
+            1 => i32::MIN,
+            2 => 0,
+            // A payload that is not there.
+            3 if len == 0 => 5,
+            _ => len,
+        }
+    }
+
+    fn message_type(&mut self) -> u16 {
+        *self.chance.pick(&[0x100, 0xffff, 0xff, 0, 0x200])
+    }
+
+    fn number(&mut self) -> i32 {
+        match self.chance.below(10) {
+            0 => i32::MIN,
+            1 => i32::MAX,
+            2 => -1,
+            3 => 0,
+            4 => 1,
+            5 => 3_600_000,
+            _ => self.chance.byte().into(),
+        }
+    }
+
+    fn handler(&mut self) -> EventCallback {
+        let handler: EventCallback = self.chance.flip().then_some(on_event);
+        HELD.fetch_add(u32::from(handler.is_some()), Ordering::SeqCst);
+        handler
+    }
+
+    fn level(&mut self) -> i32 {
+        self.level = self.number();
+        self.level
+    }
+
+    /// Counted where it is taken: with a level that is none the call fails.
+    fn logger(&mut self) -> LogCallback {
+        let logger: LogCallback = self.chance.flip().then_some(on_log);
+        let taken = (MMN_LOG_OFF..=MMN_LOG_TRACE).contains(&self.level) && logger.is_some();
+        HELD.fetch_add(u32::from(taken), Ordering::SeqCst);
+        logger
+    }
+
+    fn options_to_fill(&mut self) -> *mut NetworkOptions {
+        let size = u32::from(self.chance.byte()) * 2;
+        self.data = vec![0; (size as usize).max(4)];
+        self.data[..4].copy_from_slice(&size.to_ne_bytes());
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => self.data.as_mut_ptr().cast(),
+        }
+    }
+
+    fn stats(&mut self) -> *mut PeerStats {
+        let size = u32::from(self.chance.byte());
+        self.data = vec![0; (size as usize).max(4)];
+        self.data[..4].copy_from_slice(&size.to_ne_bytes());
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => self.data.as_mut_ptr().cast(),
+        }
+    }
+
+    /// One room in three announces itself: that takes a thread more, and time.
+    fn config(&mut self) -> NetworkConfigFFI {
+        let mut config = NetworkConfigFFI {
+            mdns_port: if self.chance.one_in(3) { 15353 } else { 0 },
+            ..NetworkConfigFFI::default()
+        };
+        match self.chance.below(8) {
+            0 => config.max_connections = self.chance.byte().into(),
+            1 => config.send_queue_capacity = self.chance.byte().into(),
+            2 => config.incoming_queue_capacity = self.chance.byte().into(),
+            3 => config.heartbeat_interval_ms = self.chance.byte().into(),
+            4 => {
+                config.heartbeat_interval_ms = 1;
+                config.election_timeout_min_ms = 2;
+                config.election_timeout_max_ms = 3;
+            }
+            5 => config.handshake_timeout_ms = self.chance.byte().into(),
+            6 => config.max_message_size = self.number() as u32,
+            _ => config.compression_threshold = self.number() as u32,
+        }
+        config
+    }
+
+    fn options(&mut self) -> NetworkOptions {
+        let mut options = NetworkOptions {
+            config: self.config(),
+            dispatch_mode: self.chance.byte() % 3,
+            discovery_mode: MMN_DISCOVERY_OFF,
+            host_mode: self.chance.byte() % 4,
+            strategy: u32::from(self.chance.byte() % 5),
+            eligible: self.chance.byte(),
+            ..NetworkOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => options.struct_size = self.number() as u32 % 4,
+            1 => options.member_hold_ms = self.number() as u32,
+            2 => options.queue_bytes = self.number() as u32,
+            3 => options.priority = self.number(),
+            4 => options.quorum_policy = self.number() as u32,
+            5 => options.trace_path = c"/nowhere/at/all".as_ptr(),
+            6 => options.bind_address = c"127.0.0.1".as_ptr(),
+            _ => {
+                // The names of the same call are still to be read.
+                if let Some(text) = self.any_text() {
+                    self.data = text;
+                    options.bind_address = self.data.as_ptr().cast();
+                }
+            }
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_exported_function_is_called() {
+        let exported = include_str!("../../tests/abi/exports.txt");
+        let exported: Vec<_> = exported
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert_eq!(CALLED, exported);
+    }
+}

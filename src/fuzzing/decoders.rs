@@ -1,0 +1,276 @@
+//! What comes from the network, from the disk and from hosts as text: it is refused or it is what it says, and costs no
+//! more memory than its limits allow.
+
+use bytes::{Bytes, BytesMut};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Chance;
+use super::wild::{Known, Wild};
+use crate::core::election::record::Record;
+use crate::core::id::{
+    Fingerprint, Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId,
+};
+use crate::core::relay::{Heard, Place, Relays};
+use crate::core::wire::{
+    Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, Probe, RoomPolicy,
+};
+use crate::net::frame::{
+    ControlFrame, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, OWN_FLAG, put_message,
+    put_value, take_frame,
+};
+use crate::net::packing::{pack, unpack};
+use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
+
+/// Longest message that the targets take.
+const MAX_MESSAGE_BYTES: usize = 1 << 16;
+
+/// Decodes `bytes` as the readers of frames do; what can be decoded is encoded again as the same.
+fn whole<T>(bytes: &[u8], max: usize) -> Option<T>
+where
+    T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    if bytes.len() > max {
+        return None; // its frame is refused
+    }
+    let Ok((value, [])) = postcard::take_from_bytes::<T>(bytes) else {
+        return None;
+    };
+    let again = postcard::to_allocvec(&value).expect("what was decoded encodes");
+    // Numbers may be written longer than they need to be.
+    assert!(again.len() <= bytes.len(), "{value:?} grew");
+    let decoded = postcard::from_bytes::<T>(&again).expect("what was encoded decodes");
+    assert_eq!(decoded, value);
+    let third = postcard::to_allocvec(&decoded).expect("encodes");
+    assert_eq!(third, again, "one value has two encodings");
+    Some(value)
+}
+
+/// A frame of the control stream.
+pub fn control_frame(bytes: &[u8]) {
+    if let Some(frame) = whole::<ControlFrame>(bytes, MAX_CONTROL_FRAME_BYTES) {
+        let mut buffer = BytesMut::new();
+        put_value(&mut buffer, &frame).expect("encodes");
+        let taken = take_frame(&mut buffer, MAX_CONTROL_FRAME_BYTES);
+        let taken = taken.expect("short enough").expect("whole");
+        assert_eq!(postcard::from_bytes(&taken), Ok(frame));
+        assert!(buffer.is_empty());
+    }
+}
+
+/// What the dialler says of itself.
+pub fn hello(bytes: &[u8]) {
+    whole::<Hello>(bytes, MAX_HELLO_BYTES);
+}
+
+/// The answer to that.
+pub fn hello_ack(bytes: &[u8]) {
+    whole::<HelloAck>(bytes, MAX_HELLO_BYTES);
+}
+
+/// A datagram.
+pub fn datagram(bytes: &[u8]) {
+    whole::<Probe>(bytes, usize::MAX);
+}
+
+/// A lane: its header, then messages, some of them compressed. The first byte says in which pieces it arrives.
+pub fn lane(bytes: &[u8]) {
+    let Some((piece, stream)) = bytes.split_first() else {
+        return;
+    };
+    let at_once = read_lane(stream, stream.len().max(1));
+    let in_pieces = read_lane(stream, usize::from(*piece) + 1);
+    assert_eq!(at_once, in_pieces, "it depends on the pieces");
+}
+
+/// The frames that could be read, and whether the end is a violation.
+fn read_lane(stream: &[u8], piece: usize) -> (Vec<Bytes>, bool) {
+    let max_frame = MAX_MESSAGE_BYTES + MAX_MESSAGE_HEADER_BYTES;
+    let mut buffer = BytesMut::new();
+    let mut frames = Vec::new();
+    for piece in stream.chunks(piece) {
+        buffer.extend_from_slice(piece);
+        loop {
+            match take_frame(&mut buffer, max_frame) {
+                Ok(Some(frame)) => {
+                    assert!(frame.len() <= max_frame);
+                    if !read_lane_frame(&frame, frames.is_empty()) {
+                        return (frames, true);
+                    }
+                    frames.push(frame);
+                }
+                Ok(None) => break,
+                Err(_) => return (frames, true),
+            }
+        }
+        assert!(buffer.len() < max_frame + 4, "more is kept than one frame");
+    }
+    (frames, false)
+}
+
+fn read_lane_frame(frame: &[u8], first: bool) -> bool {
+    if first {
+        let header = postcard::take_from_bytes::<LaneHeader>(frame);
+        return matches!(header, Ok((LaneHeader { lane: 0 }, [])));
+    }
+    let Ok((header, payload)) = postcard::take_from_bytes::<MessageHeader>(frame) else {
+        return false;
+    };
+    let mut again = BytesMut::new();
+    put_message(&mut again, &header, payload).expect("a header has a longest length");
+    let again = take_frame(&mut again, usize::MAX)
+        .expect("any")
+        .expect("whole");
+    let decoded = postcard::take_from_bytes::<MessageHeader>(&again).expect("just encoded");
+    assert_eq!(decoded, (header.clone(), payload));
+    if header.flags & OWN_FLAG == 0 {
+        return payload.len() <= MAX_MESSAGE_BYTES;
+    }
+    unpack(payload, MAX_MESSAGE_BYTES).is_ok_and(|payload| payload.len() <= MAX_MESSAGE_BYTES)
+}
+
+/// A compressed payload. The first two bytes are the longest that is taken.
+pub fn packing(bytes: &[u8]) {
+    let Some((max, packed)) = bytes.split_first_chunk::<2>() else {
+        return;
+    };
+    let max = usize::from(u16::from_le_bytes(*max));
+    if let Ok(payload) = unpack(packed, max) {
+        assert!(payload.len() <= max);
+        let declared = packed
+            .first_chunk::<4>()
+            .map(|len| u32::from_le_bytes(*len));
+        assert_eq!(declared, u32::try_from(payload.len()).ok());
+        assert_eq!(unpack(packed, payload.len()).as_ref(), Ok(&payload));
+    }
+    if let Some(short) = pack(packed) {
+        assert!(short.len() < packed.len());
+        assert_eq!(unpack(&short, packed.len()).as_deref(), Ok(packed));
+        assert!(unpack(&short, packed.len() - 1).is_err());
+    }
+}
+
+/// The file of a static quorum.
+pub fn state_file(bytes: &[u8]) {
+    crate::room::check_state_file(bytes);
+}
+
+/// What discovery finds and dials.
+pub fn discovery(bytes: &[u8]) {
+    crate::net::discovery::check_finds(Chance::Bytes(bytes));
+}
+
+/// An address as a host writes it.
+pub fn target(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    match parse_target(text) {
+        Ok(target) => {
+            assert_ne!(target.port, 0);
+            let said = target.to_string();
+            assert_eq!(parse_target(&said).as_ref(), Ok(&target), "{said}");
+            match &target.host {
+                Host::Ip(_) => assert!(target.socket_addr().is_some()),
+                Host::Name(name) => assert!((1..=MAX_HOST_NAME_BYTES).contains(&name.len())),
+            }
+        }
+        // Up to 4 bytes a character are quoted as up to 10.
+        Err(error) => assert!(error.to_string().len() < 2048, "a long sentence"),
+    }
+}
+
+/// Names of peers and rooms.
+pub fn ids(bytes: &[u8]) {
+    fn check<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(
+        bytes: &[u8],
+        text: fn(&T) -> &str,
+        max: usize,
+    ) {
+        if let Some(id) = whole::<T>(bytes, usize::MAX) {
+            let text = text(&id);
+            assert!((1..=max).contains(&text.len()));
+            assert!(!text.contains(char::is_control));
+            assert_eq!(text.trim(), text);
+        }
+    }
+    check(bytes, PeerId::as_str, MAX_PEER_ID_BYTES);
+    check(bytes, SessionId::as_str, MAX_SESSION_ID_BYTES);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        match (PeerId::new(text), SessionId::new(text)) {
+            (Ok(peer), Ok(session)) => assert_eq!((peer.as_str(), session.as_str()), (text, text)),
+            (Ok(_), Err(error)) => panic!("no room may be called {text:?}: {error}"),
+            (Err(_), Ok(_)) => assert!(text.len() > MAX_PEER_ID_BYTES),
+            (Err(error), Err(_)) => assert!(error.to_string().len() < 200),
+        }
+    }
+}
+
+/// What is known of relayed broadcasts: none is delivered twice, and what is remembered has its limits.
+pub fn relay(bytes: &[u8]) {
+    /// Of one life of each of a few origins.
+    const LIVES: u8 = 4;
+    let mut chance = Chance::Bytes(bytes);
+    let (mut heard, mut relays) = (Heard::default(), Relays::default());
+    let mut delivered = std::collections::BTreeSet::new();
+    let mut steps = 0;
+    while !chance.is_spent() && steps < 4096 {
+        steps += 1;
+        let name = format!("p{}", chance.below(8));
+        let origin = PeerId::new(&name).expect("valid");
+        let life = Incarnation {
+            started_us: (chance.byte() % LIVES).into(),
+            random: 0,
+        };
+        let number = match chance.below(8) {
+            0 => u64::MAX - 1,
+            1 => chance.u64().min(u64::MAX - 1),
+            _ => chance.byte().into(),
+        };
+        let is_bound = chance.flip();
+        if chance.flip() {
+            if heard.is_new(&origin, life, is_bound, number) {
+                let new = delivered.insert((origin.clone(), life, number));
+                assert!(new, "{origin} {life:?} {number} is delivered twice");
+                heard.insert(&origin, life, is_bound, number);
+                assert!(!heard.is_new(&origin, life, is_bound, number));
+            }
+            continue;
+        }
+        let first = number.saturating_sub(chance.byte().into());
+        match relays.place(&origin, life, number, first) {
+            Place::Next { forwarded } => {
+                if !forwarded {
+                    relays.forwarded(&origin, life, number);
+                }
+                let again = relays.place(&origin, life, number, first);
+                assert_eq!(again, Place::Next { forwarded: true });
+                assert_eq!(relays.done(&origin, life, number), number + 1);
+            }
+            Place::Early => {}
+            Place::Repeated(next) => assert!(next > number, "{next} is not after {number}"),
+        }
+    }
+}
+
+/// Somebody in a room of three, for targets that need one.
+pub(super) fn someone<'a>(chance: Chance<'a>, policy: RoomPolicy) -> Wild<'a> {
+    let known = |name: &str, n: u8| Known {
+        id: PeerId::new(name).expect("valid"),
+        key: Fingerprint([n; 32]),
+        incarnation: Incarnation {
+            started_us: 7,
+            random: n.into(),
+        },
+    };
+    Wild {
+        chance,
+        me: known("a", 1),
+        others: vec![known("b", 2), known("c", 3), known("me", 0)],
+        record: Record::default(),
+        policy,
+        addresses: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 9))],
+        tame: false,
+        usurps: true,
+    }
+}

@@ -1,0 +1,54 @@
+//! Wild input for every decoder, and what must hold whatever comes: one function a target.
+//!
+//! `make fuzz` runs them under libFuzzer (`fuzz/`), which needs the feature `fuzzing`. `make test` runs them over the
+//! checked-in inputs of `fuzz/corpus/` and over mutations of these. Nobody else should use this module: it may change
+//! with every version.
+
+// The tests make inputs, the fuzzer brings its own.
+#![cfg_attr(not(test), allow(dead_code))]
+
+mod chance;
+mod decoders;
+mod node;
+pub(crate) mod wild;
+
+pub(crate) use chance::Chance;
+pub use decoders::{
+    control_frame, datagram, discovery, hello, hello_ack, ids, lane, packing, relay, state_file,
+    target,
+};
+pub use node::node;
+
+/// Settings of a room as a host passes them.
+pub fn options(bytes: &[u8]) {
+    crate::ffi::options::check(bytes);
+}
+
+/// Calls of the C ABI.
+pub fn abi(bytes: &[u8]) {
+    crate::ffi::sequences::check(bytes);
+}
+
+/// A target's name, as in `fuzz/fuzz_targets/`, and its function.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("abi", abi),
+    ("control_frame", control_frame),
+    ("datagram", datagram),
+    ("discovery", discovery),
+    ("hello", hello),
+    ("hello_ack", hello_ack),
+    ("ids", ids),
+    ("lane", lane),
+    ("node", node),
+    ("options", options),
+    ("packing", packing),
+    ("relay", relay),
+    ("state_file", state_file),
+    ("target", target),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,394 @@
+//! A node of the core with three peers that say anything: it never panics, what it puts out has its limits, and its
+//! deadlines go on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Chance;
+use super::decoders::someone;
+use super::wild::{Known, Wild, messages, probes};
+use crate::core::election::gossip::Windows;
+use crate::core::election::guards::Guards;
+use crate::core::election::raft::Recovery;
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::introductions::Reconnect;
+use crate::core::node::{
+    Command, Event, Input, LeftReason, LinkEnd, LinkUp, Node, NodeConfig, Output,
+};
+use crate::core::time::{Duration, Time};
+use crate::core::wire::{
+    Authority, Candidate, Envelope, HostMode, MAX_CONTROL_FRAME_BYTES, MergePolicy, Message,
+    PeerEntry, QuorumPolicy, RoomPolicy, Strategy, Verdict,
+};
+
+/// Inputs of one run, at most: a run is to end.
+const MAX_STEPS: usize = 2000;
+/// What one input sets off, at most, with so few peers. Among it are as many closed sessions as names can be kicked.
+const MAX_OUTPUTS: usize = 4096;
+/// Ticks at one moment until there is nothing left to do in it.
+const MAX_TICKS: usize = 64;
+
+/// A run: the first bytes are the settings, the others decide the inputs.
+pub fn node(bytes: &[u8]) {
+    watched(bytes);
+}
+
+/// The same; gives what came about and how often, so that a test can see that such runs get somewhere.
+pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
+    let mut chance = Chance::Bytes(bytes);
+    let policy = RoomPolicy {
+        strategy: match chance.flip() {
+            true => Strategy::Raft,
+            false => Strategy::Gossip {
+                strict_lowest: chance.flip(),
+            },
+        },
+        quorum: match chance.below(4) {
+            0 => QuorumPolicy::Static { voters: 3 },
+            _ => QuorumPolicy::Dynamic,
+        },
+        merge: MergePolicy::default(),
+        authority: match chance.flip() {
+            true => Authority::Anyone,
+            false => Authority::LeaderOnly,
+        },
+        host_mode: match chance.below(4) {
+            0 => HostMode::Host,
+            1 => HostMode::Guest,
+            _ => HostMode::Off,
+        },
+    };
+    let eligible = !chance.one_in(4);
+    let ask_host = chance.one_in(4);
+    let auto_reconnect = !chance.one_in(4);
+    let wild = someone(chance, policy);
+    Run::new(wild, policy, eligible, ask_host, auto_reconnect).run()
+}
+
+struct Run<'a> {
+    wild: Wild<'a>,
+    node: Node,
+    now: Time,
+    peers: Vec<Known>,
+    persisted: u64,
+    tickets: u64,
+    join_requests: Vec<u64>,
+    linked: BTreeSet<PeerId>,
+    seen: BTreeMap<&'static str, usize>,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        wild: Wild<'a>,
+        policy: RoomPolicy,
+        eligible: bool,
+        ask_host: bool,
+        auto_reconnect: bool,
+    ) -> Self {
+        let ms = Duration::from_millis;
+        let config = NodeConfig {
+            heartbeat_interval: ms(500),
+            heartbeat_timeout: ms(1500),
+            election_timeout_min: ms(1500),
+            election_timeout_max: ms(3000),
+            max_connections: 8,
+            max_peers: 0,
+            auto_reconnect,
+            reconnect: Reconnect::default(),
+            member_hold: ms(60_000),
+            handshake_timeout: ms(5000),
+            ask_host,
+            auto_election: true,
+            windows: Windows::default(),
+            recovery: Recovery::Hold,
+            eligible,
+            priority: 0,
+            saved: None,
+            wall_clock: Duration::from_secs(1_800_000_000),
+            guards: Guards::ALL,
+            policy,
+            key: Fingerprint([0; 32]),
+            addresses: Vec::new(),
+        };
+        let me = PeerId::new("me").expect("valid");
+        let incarnation = Incarnation {
+            started_us: 7,
+            random: 0,
+        };
+        let mut peers = vec![wild.me.clone()];
+        peers.extend(wild.others[..2].iter().cloned());
+        Self {
+            node: Node::new(me, incarnation, config, 1, Time::ZERO),
+            wild,
+            now: Time::ZERO,
+            peers,
+            persisted: 0,
+            tickets: 0,
+            join_requests: Vec::new(),
+            linked: BTreeSet::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    fn run(mut self) -> BTreeMap<&'static str, usize> {
+        for _ in 0..MAX_STEPS {
+            if self.wild.chance.is_spent() {
+                break;
+            }
+            let input = self.input();
+            let command = matches!(input, Input::Command(_));
+            if let Input::Message { envelope, .. } = &input {
+                self.saw(messages::name_of(&envelope.message));
+            }
+            let refused = self.node.handle(self.now, input).is_err();
+            assert!(command || !refused, "only commands are refused");
+            self.drain();
+            self.rest();
+        }
+        // Nothing but time: it comes to an end of everything that it has to do, again and again.
+        for _ in 0..200 {
+            let Some(deadline) = self.node.next_deadline() else {
+                break;
+            };
+            self.now = self.now.max(deadline);
+            self.rest();
+        }
+        self.seen
+    }
+
+    fn saw(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// After an input its deadline lies ahead, once it was ticked.
+    fn rest(&mut self) {
+        for _ in 0..MAX_TICKS {
+            match self.node.next_deadline() {
+                Some(deadline) if deadline <= self.now => {}
+                _ => return,
+            }
+            self.node.handle(self.now, Input::Tick).expect("a tick");
+            self.drain();
+        }
+        panic!(
+            "it is {:?} and the deadline stays at {:?}",
+            self.now,
+            self.node.next_deadline()
+        );
+    }
+
+    /// The inputs that a driver passes on, of which remotes decide the values.
+    fn input(&mut self) -> Input {
+        let n = self.wild.chance.below(self.peers.len());
+        let who = self.peers[n].clone();
+        self.wild.me = who.clone();
+        self.wild.record = self.wild.record.clone().max(self.node.record().clone());
+        self.wild.tame = self.wild.chance.flip();
+        let linked = self.linked.contains(&who.id);
+        let peer = who.id.clone();
+        match self.wild.chance.below(24) {
+            0 | 1 => {
+                self.pass_time();
+                Input::Tick
+            }
+            2 => {
+                self.pass_time();
+                Input::Heard { peer }
+            }
+            3 if linked => Input::Datagram {
+                from: peer,
+                probe: probes::any(&mut self.wild),
+            },
+            4 if linked && self.wild.chance.flip() => {
+                let why = [
+                    LinkEnd::Closed,
+                    LinkEnd::Silent,
+                    LinkEnd::Disconnected,
+                    LinkEnd::Violation("by chance"),
+                    LinkEnd::Kicked,
+                    LinkEnd::Replaced,
+                ];
+                let why = *self.wild.chance.pick(&why);
+                Input::LinkDown { peer, why }
+            }
+            5 if self.wild.chance.one_in(4) => Input::SessionOver {
+                peer,
+                why: *self
+                    .wild
+                    .chance
+                    .pick(&[LeftReason::Lost, LeftReason::Replaced]),
+            },
+            6 => {
+                self.tickets += 1;
+                Input::Join {
+                    ticket: self.tickets,
+                    candidate: Box::new(Candidate {
+                        entry: PeerEntry {
+                            id: peer,
+                            key: who.key,
+                            addresses: Vec::new(),
+                        },
+                        incarnation: who.incarnation,
+                        payload: Vec::new(),
+                        eligible: true,
+                    }),
+                    invited: self.wild.chance.flip(),
+                }
+            }
+            7 => Input::DialFailed {
+                peer,
+                hopeless: self.wild.chance.flip(),
+            },
+            8 => Input::Persisted {
+                number: self.persisted,
+            },
+            9 => Input::HostDialing(self.wild.chance.flip()),
+            10 => Input::Command(self.command()),
+            _ if linked => {
+                let envelope = self.envelope();
+                Input::Message {
+                    from: peer,
+                    envelope,
+                }
+            }
+            _ => self.link_up(&who),
+        }
+    }
+
+    fn envelope(&mut self) -> Envelope {
+        // The election's are most of what there is.
+        let message = match self.wild.chance.flip() {
+            true => Message::Election(self.wild.election()),
+            false => messages::any(&mut self.wild),
+        };
+        self.wild.envelope_of(message)
+    }
+
+    fn link_up(&mut self, who: &Known) -> Input {
+        let eligible = !self.wild.chance.one_in(4);
+        let hello = self.wild.hello(eligible);
+        let by_own_hand = self.wild.chance.one_in(8);
+        let checked = self
+            .node
+            .check_hello(self.now, &hello, who.key, by_own_hand);
+        if checked.is_err() {
+            return Input::Tick;
+        }
+        let known = self.peers.iter().find(|known| known.id == hello.peer_id);
+        let Some(known) = known.cloned() else {
+            return Input::Tick;
+        };
+        self.linked.insert(known.id.clone());
+        Input::LinkUp(Box::new(LinkUp {
+            peer: known.id,
+            incarnation: known.incarnation,
+            key: known.key,
+            addresses: Vec::new(),
+            eligible: hello.eligible,
+            priority: hello.priority,
+            is_host: hello.policy.host_mode == HostMode::Host,
+            ours: self.node.side(self.now),
+            theirs: hello.side,
+        }))
+    }
+
+    fn command(&mut self) -> Command {
+        let n = self.wild.chance.below(self.peers.len());
+        let peer = self.peers[n].id.clone();
+        let request = self.join_requests.pop().unwrap_or(1);
+        match self.wild.chance.below(16) {
+            0 => Command::SetLeader(peer),
+            1 => Command::EnableAutoElection(self.wild.chance.flip()),
+            2 => Command::Disconnect(peer),
+            3 => Command::Unbar(peer),
+            4 => Command::TransferLeadership(peer),
+            5 => Command::YieldLeadership,
+            6 => Command::SetAutoReconnect(self.wild.chance.flip()),
+            7 => Command::SetEligible(self.wild.chance.flip()),
+            8 => Command::SetPriority(*self.wild.chance.pick(&[0, i32::MAX, i32::MIN])),
+            9 => Command::SetWindows(Windows::default()),
+            10 => Command::AskHost(self.wild.chance.flip()),
+            11 => Command::AnswerJoin {
+                request,
+                verdict: match self.wild.chance.flip() {
+                    true => Verdict::Accepted,
+                    false => Verdict::Full,
+                },
+            },
+            12 => Command::Kick {
+                peer,
+                code: 1,
+                bytes: Vec::new(),
+            },
+            13 => Command::SetMaxPeers(self.wild.chance.byte().into()),
+            _ if self.wild.chance.one_in(16) => Command::Leave,
+            _ => Command::SetLeader(self.node.id().clone()),
+        }
+    }
+
+    fn pass_time(&mut self) {
+        let ms = match self.wild.chance.below(4) {
+            0 => 0,
+            1 => 1,
+            2 => u64::from(self.wild.chance.byte()) * 10,
+            _ => {
+                // As a timer does it.
+                let deadline = self.node.next_deadline().unwrap_or(self.now);
+                self.now = self.now.max(deadline);
+                0
+            }
+        };
+        self.now = self.now + Duration::from_millis(ms);
+    }
+
+    fn drain(&mut self) {
+        let mut count = 0;
+        while let Some(output) = self.node.poll_output() {
+            count += 1;
+            assert!(count <= MAX_OUTPUTS, "one input set off more and more");
+            match output {
+                Output::Transmit { to, envelope, .. } => {
+                    assert_ne!(to, *self.node.id(), "it writes to itself");
+                    let len = postcard::to_allocvec(&envelope).expect("encodes").len();
+                    assert!(
+                        len < MAX_CONTROL_FRAME_BYTES,
+                        "a frame of {len} bytes: {}",
+                        messages::name_of(&envelope.message)
+                    );
+                }
+                Output::Persist { number, .. } => {
+                    assert!(number > self.persisted, "numbers of states go up");
+                    self.persisted = number;
+                }
+                Output::Close { peer, why } => {
+                    if let LinkEnd::Violation(what) = why {
+                        self.saw(what);
+                    }
+                    self.linked.remove(&peer);
+                }
+                Output::Event(Event::JoinRequest { request, .. }) => {
+                    self.join_requests.push(request);
+                }
+                Output::Event(Event::Joined(_)) => self.saw("joined"),
+                Output::Event(Event::Returned(_)) => self.saw("returned"),
+                Output::Event(Event::RoomEnded { .. }) => self.saw("room ended"),
+                Output::Event(Event::LeaderChanged { leader, .. }) => {
+                    let mine = leader.as_ref() == Some(self.node.id());
+                    self.saw(if mine { "leads" } else { "another leads" });
+                }
+                Output::Event(Event::Left { peer, .. } | Event::Reconnecting(peer)) => {
+                    self.saw("lost");
+                    self.linked.remove(&peer);
+                }
+                Output::JoinAnswer { ticket, verdict } => {
+                    assert!(ticket <= self.tickets);
+                    assert_ne!(verdict, Verdict::NotLeader);
+                }
+                Output::Dropped { value, bound, .. } => assert!(value > bound),
+                Output::Datagram { .. } | Output::Dial(_) | Output::Event(_) | Output::Departed => {
+                }
+            }
+        }
+        assert!(self.node.membership().len() <= self.peers.len());
+        assert!(self.node.dialing().count() <= 1024 + self.peers.len());
+    }
+}

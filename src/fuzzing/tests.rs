@@ -1,0 +1,448 @@
+//! The targets over the checked-in inputs, and over mutations of these.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::wild::{Known, Wild};
+use super::*;
+use crate::core::election::record::Record;
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::wire::{RoomPolicy, Strategy};
+use crate::net::frame::{OWN_FLAG, put_message, put_value};
+use crate::net::packing::pack;
+
+/// Mutations of each input. `make fuzz` tries far more.
+const MUTATIONS: usize = 200;
+/// The same where an input opens rooms.
+const MUTATIONS_OF_CALLS: usize = 3;
+/// Longest mutated input.
+const MAX_INPUT_BYTES: usize = 1 << 17;
+
+fn corpus(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(target)
+}
+
+/// The inputs of a target, by name.
+fn inputs(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = corpus(target);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let mut inputs: Vec<_> = entries
+        .map(|entry| {
+            let entry = entry.expect("an entry");
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, fs::read(entry.path()).expect("readable"))
+        })
+        .collect();
+    inputs.sort();
+    inputs
+}
+
+/// Says which input it was, when a target panics; the input of a mutation is written to a file.
+struct Trying<'a> {
+    target: &'a str,
+    name: &'a str,
+    input: &'a [u8],
+    mutation: usize,
+}
+
+impl Drop for Trying<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self {
+                target,
+                name,
+                mutation,
+                ..
+            } = self;
+            let path = std::env::temp_dir().join(format!("mmn-{target}-{name}-{mutation}"));
+            // The panic says more than a disk that is full.
+            let _ = fs::write(&path, self.input);
+            eprintln!(
+                "{target}: {name}, mutation {mutation}; the input is in {}",
+                path.display()
+            );
+        }
+    }
+}
+
+fn replay(target: &str, mutations: usize) {
+    let (_, run) = TARGETS
+        .iter()
+        .find(|(name, _)| *name == target)
+        .expect("a target");
+    let inputs = inputs(target);
+    assert!(!inputs.is_empty(), "{target} has no inputs");
+    let mut chance = Chance::seeded(10);
+    for (name, input) in &inputs {
+        for mutation in 0..=mutations {
+            let mut input = input.clone();
+            if mutation > 0 {
+                let other = &inputs[chance.below(inputs.len())].1;
+                mutate(&mut input, other, &mut chance);
+            }
+            let _trying = Trying {
+                target,
+                name,
+                input: &input,
+                mutation,
+            };
+            run(&input);
+        }
+    }
+}
+
+/// What a fuzzer does, without its feedback.
+fn mutate(input: &mut Vec<u8>, other: &[u8], chance: &mut Chance<'_>) {
+    for _ in 0..1 + chance.below(4) {
+        let at = chance.below(input.len() + 1);
+        match chance.below(7) {
+            0 => input.truncate(at),
+            1 => input.insert(at, chance.byte()),
+            2 if at < input.len() => {
+                input.remove(at);
+            }
+            3 if at < input.len() => input[at] ^= 1 << chance.below(8),
+            4 if at < input.len() => input[at] = *chance.pick(&[0, 1, 0x7f, 0x80, 0xff]),
+            5 => {
+                let from = chance.below(other.len() + 1);
+                input.truncate(at);
+                input.extend_from_slice(&other[from..]);
+            }
+            _ => {
+                let bytes = chance.u64().to_le_bytes();
+                input.splice(at..at, bytes);
+            }
+        }
+        input.truncate(MAX_INPUT_BYTES);
+    }
+}
+
+#[test]
+fn every_target_takes_its_inputs_and_mutations_of_them() {
+    for (target, _) in TARGETS.iter().filter(|(name, _)| *name != "abi") {
+        replay(target, MUTATIONS);
+    }
+}
+
+/// The room of the process is the calls' own, so they have a process of their own.
+#[test]
+fn calls_in_any_order_get_their_answers() {
+    let program = std::env::current_exe().expect("this program");
+    let test = "fuzzing::tests::calls";
+    let output = Command::new(program)
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .output()
+        .expect("it runs again");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{}: {said}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+#[ignore = "the test above runs it in a process of its own"]
+fn calls() {
+    // A panic of a thread of the library is as bad as one here.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
+    replay("abi", MUTATIONS_OF_CALLS);
+}
+
+#[test]
+fn each_target_has_a_program_and_inputs() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
+    let names = |folder: &str| -> BTreeSet<String> {
+        let entries = fs::read_dir(root.join(folder)).expect("a folder");
+        entries
+            .map(|entry| {
+                let path = entry.expect("an entry").path();
+                path.file_stem()
+                    .expect("a name")
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect()
+    };
+    let targets: BTreeSet<_> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(names("fuzz_targets"), targets);
+    assert_eq!(names("corpus"), targets);
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("a manifest");
+    for target in targets {
+        let text = fs::read_to_string(root.join(format!("fuzz_targets/{target}.rs")));
+        assert!(text.expect("text").contains(&format!("fuzzing::{target}(")));
+        assert!(
+            manifest.contains(&format!("name = \"{target}\"")),
+            "{target}"
+        );
+    }
+}
+
+/// A target that refuses everything at once would find nothing.
+#[test]
+fn runs_of_a_node_get_somewhere() {
+    let mut seen = std::collections::BTreeMap::new();
+    for (_, input) in inputs("node") {
+        for (what, times) in node::watched(&input) {
+            *seen.entry(what).or_insert(0) += times;
+        }
+    }
+    let expected = [
+        "joined",
+        "returned",
+        "lost",
+        "leads",
+        "another leads",
+        "Heartbeat",
+        "Kicked",
+    ];
+    for what in expected.iter().chain(wild::messages::NAMES) {
+        assert!(seen.contains_key(what), "no {what}: {seen:#?}");
+    }
+    println!("{seen:#?}");
+}
+
+/// Writes inputs to begin with: of every variant of every type, and of every call. MMN_UPDATE_CORPUS=1 runs it for good.
+#[test]
+fn the_first_inputs_can_be_made_again() {
+    let update = std::env::var("MMN_UPDATE_CORPUS").is_ok();
+    for (target, run) in TARGETS.iter().filter(|(name, _)| *name != "abi") {
+        for (n, input) in seeds(target).into_iter().enumerate() {
+            run(&input);
+            if update {
+                write_seed(target, n, &input);
+            }
+        }
+    }
+    if update {
+        for (n, input) in seeds("abi").into_iter().enumerate() {
+            write_seed("abi", n, &input);
+        }
+    }
+}
+
+fn write_seed(target: &str, n: usize, input: &[u8]) {
+    let folder = corpus(target);
+    fs::create_dir_all(&folder).expect("a folder");
+    fs::write(folder.join(format!("seed-{n:03}")), input).expect("written");
+}
+
+fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_allocvec(value).expect("encodes")
+}
+
+fn seeds(target: &str) -> Vec<Vec<u8>> {
+    use super::wild::{control_frames, elections, messages, probes, pulses, roles, verdicts};
+    use crate::core::wire::{Heartbeat, Message};
+    use crate::net::frame::ControlFrame;
+    let mut seeds = Vec::new();
+    let random = |len: usize, count: u64| -> Vec<Vec<u8>> {
+        (0..count)
+            .map(|seed| {
+                let mut chance = Chance::seeded(seed);
+                (0..len).map(|_| chance.byte()).collect()
+            })
+            .collect()
+    };
+    let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    match target {
+        "control_frame" => {
+            for seed in 0..2 {
+                let mut wild = speaker(seed);
+                let core = |wild: &mut Wild<'_>, message| {
+                    encode(&ControlFrame::Core(wild.envelope_of(message)))
+                };
+                for n in 0..control_frames::NAMES.len() {
+                    seeds.push(encode(&control_frames::nth(n, &mut wild)));
+                }
+                for n in 0..messages::NAMES.len() {
+                    let message = messages::nth(n, &mut wild);
+                    seeds.push(core(&mut wild, message));
+                }
+                for n in 0..elections::NAMES.len() {
+                    let message = Message::Election(elections::nth(n, &mut wild));
+                    seeds.push(core(&mut wild, message));
+                }
+                for n in 0..pulses::NAMES.len() {
+                    let heartbeat = Heartbeat {
+                        seq: 1,
+                        echo: None,
+                        pulse: pulses::nth(n, &mut wild),
+                    };
+                    seeds.push(core(&mut wild, Message::Heartbeat(heartbeat)));
+                }
+                for n in 0..verdicts::NAMES.len() {
+                    let verdict = verdicts::nth(n, &mut wild);
+                    seeds.push(core(
+                        &mut wild,
+                        Message::JoinAnswer {
+                            request: 1,
+                            verdict,
+                        },
+                    ));
+                }
+            }
+        }
+        "hello" => seeds.extend((0..16).map(|seed| encode(&speaker(seed).hello(true)))),
+        "hello_ack" => seeds.extend((0..16).map(|seed| encode(&speaker(seed).hello_ack()))),
+        "datagram" => {
+            for seed in 0..4 {
+                for n in 0..probes::NAMES.len() {
+                    seeds.push(encode(&probes::nth(n, &mut speaker(seed))));
+                }
+            }
+        }
+        "lane" => {
+            for seed in 0..24 {
+                let mut wild = speaker(seed);
+                let mut buffer = bytes::BytesMut::new();
+                buffer.extend_from_slice(&[wild.chance.byte()]);
+                put_value(&mut buffer, &wild.lane_header()).expect("encodes");
+                for n in 0..roles::NAMES.len() {
+                    let mut header = wild.message_header(0);
+                    header.role = roles::nth(n, &mut wild);
+                    let len = wild.chance.below(100);
+                    let payload = match pack(&vec![7; len]) {
+                        Some(packed) if header.flags & OWN_FLAG != 0 => packed.to_vec(),
+                        _ => wild.chance.bytes(len),
+                    };
+                    put_message(&mut buffer, &header, &payload).expect("encodes");
+                }
+                seeds.push(buffer.to_vec());
+            }
+        }
+        "packing" => {
+            for len in [0, 1, 13, 64, 1000, 5000] {
+                let payload = vec![b'a'; len];
+                let packed = pack(&payload).map_or(payload, |packed| packed.to_vec());
+                for max in [len, len.saturating_sub(1)] {
+                    let max = u16::try_from(max).expect("short").to_le_bytes();
+                    seeds.push([&max[..], &packed].concat());
+                }
+            }
+        }
+        "state_file" => {
+            for seed in 0..8 {
+                let saved = speaker(seed).saved();
+                seeds.push(encode(&("session", "peer", saved)));
+            }
+            seeds.push(b"MMNSTATE\x01\0\0\0\0\0\0\0".to_vec());
+        }
+        "target" => {
+            seeds = texts(&[
+                "192.168.0.7:4433",
+                "[::1]:1",
+                "[fe80::1]:65535",
+                "localhost:99",
+                "主机:99",
+                "",
+                "h:",
+                "h:0",
+                "h:+1",
+                "::1:80",
+                "[]:1",
+                "[::1]x:1",
+                "[fe80::1%3]:1",
+                "256.1.1.1:1",
+                "127.1:1",
+                " h:1",
+                "h\t:1",
+                "h\u{202e}:1",
+                "::ffff:1.2.3.4:5",
+                "[::ffff:1.2.3.4]:5",
+            ]);
+            seeds.push([&[b'n'; 254][..], b":1"].concat());
+        }
+        "ids" => {
+            for text in [
+                "p",
+                "琪露诺 ⑨",
+                " a",
+                "a\u{85}",
+                "\u{202e}x",
+                "\u{2066}",
+                "",
+            ] {
+                seeds.push(text.as_bytes().to_vec());
+                seeds.push(encode(&text));
+            }
+            for len in [63, 64, 65, 127, 128, 129] {
+                seeds.push(encode(&"x".repeat(len)));
+                seeds.push("x".repeat(len).into_bytes());
+            }
+        }
+        "options" => {
+            for (n, fields) in (0_u16..).zip(random(200, 24)) {
+                let sizes = [0, 4, 95, 96, 112, 120, 128, 136, 144, 152, 160, 0xffff];
+                let size: u16 = sizes[usize::from(n) % sizes.len()];
+                let fields = if n % 2 == 0 { fields } else { vec![1; 200] };
+                seeds.push([&size.to_le_bytes()[..], &fields].concat());
+            }
+        }
+        "relay" => seeds = random(400, 12),
+        "discovery" => seeds = random(600, 12),
+        "node" => seeds = random(1500, 32),
+        "abi" => {
+            // Every call, before a room, in a room of each kind, and after it; then by chance.
+            let calls = crate::ffi::sequences::CALLED;
+            let open: Vec<u8> = (0_u8..)
+                .zip(calls)
+                .filter(|(_, name)| name.starts_with("Initialize"))
+                .map(|(n, _)| n)
+                .collect();
+            for (n, open) in open.into_iter().enumerate() {
+                let mut sequence = Vec::new();
+                let mut chance = Chance::seeded(n as u64);
+                for call in 0..calls.len() {
+                    sequence.push(u8::try_from(call).expect("few"));
+                    sequence.extend(std::iter::repeat_with(|| chance.byte()).take(3));
+                    sequence.extend([open, 1, 2, 3, 4, 5, 6]);
+                }
+                seeds.push(sequence);
+            }
+            seeds.extend(random(500, 12));
+        }
+        other => panic!("{other} has no seeds"),
+    }
+    seeds
+}
+
+/// Somebody who speaks in one of the strategies, tame or not.
+fn speaker(seed: u64) -> Wild<'static> {
+    let known = |name: &str, n: u8| Known {
+        id: PeerId::new(name).expect("valid"),
+        key: Fingerprint([n; 32]),
+        incarnation: Incarnation {
+            started_us: 7,
+            random: n.into(),
+        },
+    };
+    let strategy = match seed % 2 {
+        0 => Strategy::Raft,
+        _ => Strategy::Gossip {
+            strict_lowest: false,
+        },
+    };
+    Wild {
+        chance: Chance::seeded(seed),
+        me: known("m", 9),
+        others: vec![known("a", 1), known("b", 2)],
+        record: Record::default(),
+        policy: RoomPolicy {
+            strategy,
+            ..RoomPolicy::default()
+        },
+        addresses: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 9))],
+        tame: seed % 4 < 2,
+        usurps: seed % 8 < 4,
+    }
+}

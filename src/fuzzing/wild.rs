@@ -1,0 +1,743 @@
+//! Values of every type that travels between members: valid encodings with wild fields.
+//!
+//! The lists below name every variant and every field. One that is added does not compile before it is made here, too.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use super::chance::Chance;
+use crate::core::election::record::{Epoch, Record, Saved, Stamp};
+use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
+use crate::core::wire::{
+    Authority, Candidate, Decrees, Echo, ElectionMessage, Envelope, Heartbeat, Hello, HelloAck,
+    HostMode, LiveLeader, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES,
+    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, MAX_STATIC_VOTERS, MergePolicy, Message, PeerEntry,
+    Probe, Pulse, QuorumPolicy, RoomPolicy, Side, Strategy, Verdict,
+};
+use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
+
+/// A member as a liar knows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) id: PeerId,
+    pub(crate) key: Fingerprint,
+    pub(crate) incarnation: Incarnation,
+}
+
+/// Makes values. What it knows of the room makes its lies credible.
+pub(crate) struct Wild<'a> {
+    pub(crate) chance: Chance<'a>,
+    /// Who speaks.
+    pub(crate) me: Known,
+    /// Others, honest and not.
+    pub(crate) others: Vec<Known>,
+    /// The largest record that was heard.
+    pub(crate) record: Record,
+    /// The rules of the room.
+    pub(crate) policy: RoomPolicy,
+    /// Where nobody, or a liar, takes links.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Whether it keeps to what does not cost a member its link at once.
+    pub(crate) tame: bool,
+    /// Whether it uses the rights of a leader against others: names those that it knows in its lists of kicked peers, and
+    /// closes the room. From whom may not lead that must have no effect.
+    pub(crate) usurps: bool,
+}
+
+/// Lists the variants of an enum: `NAMES`, `name_of` a value, and the `nth` made by chance.
+macro_rules! variants {
+    ($module:ident, $type:ident, |$wild:ident| { $($variant:ident => $value:expr,)* }) => {
+        pub(crate) mod $module {
+            use super::*;
+
+            pub(crate) const NAMES: &[&str] = &[$(stringify!($variant)),*];
+
+            // Which of them there are is what it is about.
+            #[allow(dead_code)]
+            pub(crate) fn name_of(value: &$type) -> &'static str {
+                match value {
+                    $($type::$variant { .. } => stringify!($variant),)*
+                }
+            }
+
+            pub(crate) fn nth(n: usize, wild: &mut Wild<'_>) -> $type {
+                let makers: [fn(&mut Wild<'_>) -> $type; NAMES.len()] =
+                    [$(|$wild: &mut Wild<'_>| {
+                        let _ = &$wild; // some need nothing of it
+                        $value
+                    }),*];
+                makers[n % NAMES.len()](wild)
+            }
+
+            #[allow(dead_code)]
+            pub(crate) fn any(wild: &mut Wild<'_>) -> $type {
+                let n = wild.chance.below(NAMES.len());
+                nth(n, wild)
+            }
+        }
+    };
+}
+
+variants!(control_frames, ControlFrame, |wild| {
+    Ready => ControlFrame::Ready,
+    Core => ControlFrame::Core(wild.envelope()),
+    Ack => ControlFrame::Ack {
+        lane: wild.small(0) as u16,
+        next: wild.number(0),
+    },
+    Relayed => ControlFrame::Relayed { next: wild.number(0) },
+    BroadcastAgain => ControlFrame::BroadcastAgain,
+});
+
+variants!(messages, Message, |wild| {
+    PeerList => Message::PeerList(wild.list(MAX_PEER_LIST_ENTRIES, Wild::entry)),
+    Heartbeat => Message::Heartbeat(wild.heartbeat()),
+    Leave => Message::Leave { successor: wild.maybe_id() },
+    LeaveAck => Message::LeaveAck,
+    Election => Message::Election(wild.election()),
+    JoinRequest => Message::JoinRequest {
+        request: wild.number(1),
+        candidate: wild.candidate(),
+    },
+    JoinAnswer => Message::JoinAnswer {
+        request: wild.number(1),
+        verdict: verdicts::any(wild),
+    },
+    Admitted => Message::Admitted {
+        entry: wild.entry(),
+        incarnation: wild.incarnation(),
+    },
+    Kicked => {
+        let (peer, key) = wild.kicked_peer();
+        Message::Kicked { peer, key, code: wild.signed(), bytes: wild.reason() }
+    },
+    Decrees => Message::Decrees(wild.decrees()),
+    Standing => Message::Standing {
+        // Who may lead has the rights that it must not usurp.
+        eligible: wild.chance.flip() && !wild.usurps,
+        priority: wild.signed(),
+        successor: wild.maybe_id(),
+    },
+});
+
+variants!(verdicts, Verdict, |wild| {
+    Accepted => Verdict::Accepted,
+    DuplicatePeerId => Verdict::DuplicatePeerId,
+    Full => Verdict::Full,
+    Rejected => Verdict::Rejected { reason: wild.signed(), bytes: wild.reason() },
+    Timeout => Verdict::Timeout,
+    NotLeader => Verdict::NotLeader,
+});
+
+variants!(pulses, Pulse, |wild| {
+    Follows => Pulse::Follows { record: wild.record(), live: wild.chance.flip() },
+    Leads => Pulse::Leads {
+        record: wild.own_record(),
+        weight: wild.small(3),
+        led_ms: wild.number(1000),
+        election_timeout_min_ms: wild.small(300),
+    },
+    Gossip => Pulse::Gossip { leads: wild.chance.flip() },
+});
+
+variants!(elections, ElectionMessage, |wild| {
+    PreVoteRequest => ElectionMessage::PreVoteRequest {
+        round: wild.number(1),
+        candidate: wild.own_id(),
+        term: wild.number(wild.record.stamp.term),
+    },
+    PreVoteResponse => ElectionMessage::PreVoteResponse {
+        round: wild.number(1),
+        voter: wild.own_id(),
+        granted: wild.chance.flip(),
+        record: wild.record(),
+        live: wild.live(),
+    },
+    VoteRequest => ElectionMessage::VoteRequest {
+        round: wild.number(1),
+        candidate: wild.own_id(),
+        asked_by: wild.maybe_id(),
+    },
+    VoteResponse => ElectionMessage::VoteResponse {
+        round: wild.number(1),
+        voter: wild.own_id(),
+        granted: wild.chance.flip(),
+        record: wild.record(),
+        live: wild.live(),
+    },
+    LeaderAssign => ElectionMessage::LeaderAssign {
+        record: wild.assignment(),
+        seq: wild.number(1),
+    },
+    LeaderAssignAck => ElectionMessage::LeaderAssignAck {
+        seq: wild.number(1),
+        accepted: wild.chance.flip(),
+        record: wild.record(),
+    },
+    Nack => ElectionMessage::Nack { record: wild.record(), live: wild.live() },
+    ForeignSide => ElectionMessage::ForeignSide {
+        peer: wild.id(),
+        ours: wild.side(),
+        theirs: wild.side(),
+    },
+    TimeoutNow => ElectionMessage::TimeoutNow { target: wild.id() },
+    Claim => ElectionMessage::Claim {
+        sequence: wild.number(1),
+        declares: wild.chance.flip(),
+    },
+});
+
+variants!(probes, Probe, |wild| {
+    Ping => Probe::Ping { nonce: wild.number(1) },
+    Pong => Probe::Pong { nonce: wild.number(1) },
+});
+
+variants!(roles, MessageRole, |wild| {
+    Peer => MessageRole::Peer,
+    Leader => MessageRole::Leader(wild.own_record()),
+    Relayed => {
+        let origin = wild.known();
+        MessageRole::Relayed {
+            origin: origin.id.clone(),
+            incarnation: wild.incarnation_of(&origin),
+            origin_seq: wild.number(0),
+            record: wild.own_record(),
+        }
+    },
+    Central => {
+        let origin_seq = wild.number(0);
+        MessageRole::Central {
+            origin_seq,
+            relayed_before: if wild.tame { origin_seq } else { wild.number(origin_seq) },
+            record: wild.record(),
+        }
+    },
+    Forwarded => MessageRole::Forwarded { origin: wild.id(), record: wild.own_record() },
+});
+
+variants!(strategies, Strategy, |wild| {
+    Raft => Strategy::Raft,
+    Gossip => Strategy::Gossip { strict_lowest: wild.chance.flip() },
+});
+
+variants!(quorums, QuorumPolicy, |wild| {
+    Dynamic => QuorumPolicy::Dynamic,
+    Static => QuorumPolicy::Static { voters: wild.small(MAX_STATIC_VOTERS.into()) },
+});
+
+variants!(merges, MergePolicy, |_wild| {
+    LargestSide => MergePolicy::LargestSide,
+    HighestTerm => MergePolicy::HighestTerm,
+});
+
+variants!(authorities, Authority, |_wild| {
+    Anyone => Authority::Anyone,
+    LeaderOnly => Authority::LeaderOnly,
+});
+
+variants!(host_modes, HostMode, |_wild| {
+    Off => HostMode::Off,
+    Host => HostMode::Host,
+    Guest => HostMode::Guest,
+});
+
+impl Wild<'_> {
+    /// A number that may be extreme, or lie about `near`.
+    pub(crate) fn number(&mut self, near: u64) -> u64 {
+        let kinds = if self.tame { 5 } else { 13 };
+        match self.chance.below(kinds) {
+            0 => 0,
+            1 => near,
+            2 => near.saturating_add(1),
+            3 => near.saturating_sub(1),
+            4 => near.saturating_add(u64::from(self.chance.byte())),
+            5 => u64::MAX,
+            6 => u64::MAX - 1,
+            7 => 1 << 63,
+            8 => near.saturating_add(1 << 20),
+            9 => near.saturating_add((1 << 20) + 1),
+            10 => u64::from(u32::MAX) + u64::from(self.chance.flip()),
+            11 => 1 << 48,
+            _ => self.chance.u64(),
+        }
+    }
+
+    fn small(&mut self, near: u64) -> u32 {
+        let number = self.number(near);
+        u32::try_from(number).unwrap_or(u32::MAX)
+    }
+
+    fn signed(&mut self) -> i32 {
+        *self.chance.pick(&[0, 1, -1, 100, i32::MAX, i32::MIN])
+    }
+
+    fn list<T>(&mut self, limit: usize, make: fn(&mut Self) -> T) -> Vec<T> {
+        // Most are short: the long ones cost as much as a hundred others.
+        let len = match self.chance.one_in(8) {
+            true => self.chance.length(limit, !self.tame),
+            false => self.chance.below(4),
+        };
+        (0..len).map(|_| make(self)).collect()
+    }
+
+    pub(crate) fn known(&mut self) -> Known {
+        match self.chance.below(self.others.len() + 2) {
+            0 => self.me.clone(),
+            n if n <= self.others.len() => self.others[n - 1].clone(),
+            _ => Known {
+                id: self.stranger(),
+                key: Fingerprint([self.chance.byte(); 32]),
+                incarnation: Incarnation {
+                    started_us: self.number(1),
+                    random: self.number(1),
+                },
+            },
+        }
+    }
+
+    fn stranger(&mut self) -> PeerId {
+        let text = match self.chance.below(6) {
+            0 => "\u{10ffff}".repeat(MAX_PEER_ID_BYTES / 4),
+            1 => "!".to_owned(),
+            2 => "~".repeat(MAX_PEER_ID_BYTES),
+            // An early and a late one of a bounded number.
+            n => format!(
+                "{}{}",
+                if n % 2 == 0 { "0" } else { "x" },
+                self.chance.byte()
+            ),
+        };
+        PeerId::new(&text).unwrap_or_else(|_| self.me.id.clone())
+    }
+
+    fn id(&mut self) -> PeerId {
+        self.known().id
+    }
+
+    fn maybe_id(&mut self) -> Option<PeerId> {
+        self.chance.flip().then(|| self.id())
+    }
+
+    /// Mostly the own one: another's is a violation.
+    fn own_id(&mut self) -> PeerId {
+        match !self.tame && self.chance.one_in(8) {
+            true => self.id(),
+            false => self.me.id.clone(),
+        }
+    }
+
+    fn incarnation_of(&mut self, of: &Known) -> Incarnation {
+        let Incarnation { started_us, random } = of.incarnation;
+        match self.chance.below(4) {
+            0 | 1 => of.incarnation,
+            2 => Incarnation {
+                started_us: self.number(started_us),
+                random,
+            },
+            _ => Incarnation {
+                started_us: *self.chance.pick(&[0, u64::MAX]),
+                random: *self.chance.pick(&[0, u64::MAX]),
+            },
+        }
+    }
+
+    fn incarnation(&mut self) -> Incarnation {
+        let of = self.known();
+        self.incarnation_of(&of)
+    }
+
+    fn address(&mut self) -> SocketAddr {
+        const ELSEWHERE: [SocketAddr; 6] = [
+            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9),
+            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::BROADCAST), 9),
+            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(224, 0, 0, 251)), 5353),
+            SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+            SocketAddr::new(std::net::IpAddr::V6(Ipv6Addr::LOCALHOST), 65535),
+            SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0),
+        ];
+        match self.addresses.is_empty() || self.chance.flip() {
+            true => *self.chance.pick(&ELSEWHERE),
+            false => self.addresses[self.chance.below(self.addresses.len())],
+        }
+    }
+
+    fn entry(&mut self) -> PeerEntry {
+        let of = self.known();
+        let key = match self.chance.one_in(4) {
+            true => Fingerprint([self.chance.byte(); 32]),
+            false => of.key,
+        };
+        let count = self.chance.length(MAX_PEER_ADDRESSES, !self.tame);
+        PeerEntry {
+            id: of.id,
+            key,
+            addresses: (0..count).map(|_| self.address()).collect(),
+        }
+    }
+
+    /// Whom a leader might put out: others that are known only where that is no right of the speaker.
+    fn kicked_peer(&mut self) -> (PeerId, Fingerprint) {
+        if self.usurps {
+            let of = self.known();
+            return (of.id, of.key);
+        }
+        (self.stranger(), Fingerprint([self.chance.byte(); 32]))
+    }
+
+    fn decrees(&mut self) -> Decrees {
+        Decrees {
+            version: (self.stamp(), self.number(1)),
+            max_peers: match self.usurps {
+                true => self.small(4),
+                false => *self.chance.pick(&[0, 64, u32::MAX]),
+            },
+            kicked: self.list(MAX_KICKED, Self::kicked_peer),
+        }
+    }
+
+    fn reason(&mut self) -> Vec<u8> {
+        let len = self.chance.length(MAX_REASON_BYTES, !self.tame);
+        self.chance.bytes(len)
+    }
+
+    fn candidate(&mut self) -> Candidate {
+        let len = match self.chance.one_in(4) {
+            true => self.chance.length(MAX_JOIN_PAYLOAD_BYTES, !self.tame),
+            false => 0,
+        };
+        Candidate {
+            entry: self.entry(),
+            incarnation: self.incarnation(),
+            payload: self.chance.bytes(len),
+            eligible: self.chance.flip(),
+        }
+    }
+
+    fn epoch(&mut self) -> Epoch {
+        match self.chance.below(3) {
+            0 => Epoch::default(),
+            1 => self.record.stamp.epoch.clone(),
+            _ => Epoch {
+                override_seq: self.number(self.record.stamp.epoch.override_seq),
+                assigner: self.maybe_id(),
+            },
+        }
+    }
+
+    fn stamp(&mut self) -> Stamp {
+        Stamp {
+            epoch: self.epoch(),
+            term: self.number(self.record.stamp.term),
+        }
+    }
+
+    fn record(&mut self) -> Record {
+        match self.chance.below(4) {
+            0 => Record::default(),
+            1 => self.record.clone(),
+            _ => Record {
+                stamp: self.stamp(),
+                leader: self.maybe_id(),
+                assigned: self.chance.one_in(4),
+            },
+        }
+    }
+
+    /// One in which the speaker leads.
+    fn own_record(&mut self) -> Record {
+        let record = self.record();
+        match !self.tame && self.chance.one_in(8) {
+            true => record,
+            false => Record {
+                leader: Some(self.me.id.clone()),
+                ..record
+            },
+        }
+    }
+
+    /// One that the speaker made by SetLeader.
+    fn assignment(&mut self) -> Record {
+        let mut record = self.record();
+        if self.tame || !self.chance.one_in(8) {
+            record.stamp.epoch = Epoch {
+                override_seq: self.number(self.record.stamp.epoch.override_seq),
+                assigner: Some(self.me.id.clone()),
+            };
+            record.leader = Some(self.id());
+            record.assigned = true;
+        }
+        record
+    }
+
+    fn live(&mut self) -> Option<LiveLeader> {
+        if self.chance.one_in(3) {
+            return None;
+        }
+        let of = self.known();
+        Some(LiveLeader {
+            incarnation: self.incarnation_of(&of),
+            id: of.id,
+            weight: self.small(3),
+            led_ms: self.number(1000),
+            rest_ms: self.small(1000),
+        })
+    }
+
+    fn side(&mut self) -> Side {
+        Side {
+            record: self.record(),
+            live: self.live(),
+            lone: self.chance.flip(),
+        }
+    }
+
+    fn heartbeat(&mut self) -> Heartbeat {
+        let echo = self.chance.flip().then(|| Echo {
+            seq: self.number(10),
+            held_us: self.number(1000),
+        });
+        Heartbeat {
+            seq: self.number(10),
+            echo,
+            pulse: self.pulse(),
+        }
+    }
+
+    fn raft(&self) -> bool {
+        self.policy.strategy == Strategy::Raft
+    }
+
+    fn pulse(&mut self) -> Pulse {
+        let pulse = pulses::any(self);
+        match (&pulse, self.tame) {
+            (Pulse::Gossip { .. }, true) if self.raft() => Pulse::Follows {
+                record: self.record(),
+                live: self.chance.flip(),
+            },
+            (Pulse::Follows { .. } | Pulse::Leads { .. }, true) if !self.raft() => Pulse::Gossip {
+                leads: self.chance.flip(),
+            },
+            _ => pulse,
+        }
+    }
+
+    /// What an election's peer says: where it keeps to what is allowed, of the room's own strategy.
+    pub(crate) fn election(&mut self) -> ElectionMessage {
+        let message = elections::any(self);
+        let of_gossip = matches!(message, ElectionMessage::Claim { .. });
+        match self.tame && of_gossip == self.raft() {
+            true if of_gossip => ElectionMessage::Nack {
+                record: self.record(),
+                live: self.live(),
+            },
+            true => ElectionMessage::Claim {
+                sequence: self.number(1),
+                declares: self.chance.flip(),
+            },
+            false => message,
+        }
+    }
+
+    /// A message with what every control message carries.
+    pub(crate) fn envelope(&mut self) -> Envelope {
+        let message = messages::any(self);
+        self.envelope_of(message)
+    }
+
+    pub(crate) fn envelope_of(&mut self, message: Message) -> Envelope {
+        let me = self.me.clone();
+        Envelope {
+            // Of another life nothing is read.
+            incarnation: match self.chance.one_in(16) {
+                true => self.incarnation_of(&me),
+                false => me.incarnation,
+            },
+            stamp: self.stamp(),
+            message,
+        }
+    }
+
+    /// What may travel on the control stream of a linked member.
+    pub(crate) fn control_frame(&mut self) -> ControlFrame {
+        if !self.tame {
+            return control_frames::any(self);
+        }
+        match self.chance.below(32) {
+            0 => ControlFrame::Ack { lane: 0, next: 0 },
+            1 => ControlFrame::BroadcastAgain,
+            _ => ControlFrame::Core(self.envelope()),
+        }
+    }
+
+    /// The first frame of a lane.
+    pub(crate) fn lane_header(&mut self) -> LaneHeader {
+        LaneHeader {
+            lane: match self.tame || !self.chance.one_in(8) {
+                true => 0,
+                false => self.small(0) as u16,
+            },
+        }
+    }
+
+    /// The header of a message, the next of its lane being `seq`.
+    pub(crate) fn message_header(&mut self, seq: u64) -> MessageHeader {
+        MessageHeader {
+            seq: match self.tame || !self.chance.one_in(16) {
+                true => seq,
+                false => self.number(seq),
+            },
+            msg_type: match self.tame {
+                true => 0x100,
+                false => *self.chance.pick(&[0x100, 0xffff, 0x101, 0xff, 0]),
+            },
+            flags: match self.tame {
+                true => 2,
+                false => self.chance.byte(),
+            },
+            role: roles::any(self),
+        }
+    }
+
+    /// The rules of a room; mostly those of this one, because others are refused.
+    fn room_policy(&mut self) -> RoomPolicy {
+        if !self.chance.one_in(16) {
+            return self.policy;
+        }
+        RoomPolicy {
+            strategy: strategies::any(self),
+            quorum: quorums::any(self),
+            merge: merges::any(self),
+            authority: authorities::any(self),
+            host_mode: host_modes::any(self),
+        }
+    }
+
+    /// A Hello in the speaker's name, mostly.
+    pub(crate) fn hello(&mut self, eligible: bool) -> Hello {
+        let len = match self.chance.one_in(4) {
+            true => self.chance.length(MAX_JOIN_PAYLOAD_BYTES, !self.tame),
+            false => 0,
+        };
+        Hello {
+            features: self.chance.u64(),
+            peer_id: self.own_id(),
+            incarnation: self.me.incarnation,
+            generation: self.small(0),
+            losses: self.small(0),
+            by_hand: self.chance.flip(),
+            policy: self.room_policy(),
+            listen_port: *self.chance.pick(&[0, 1, 9, 65535]),
+            max_message_size: self.small(262_144),
+            eligible,
+            priority: self.signed(),
+            side: self.side(),
+            join_payload: self.chance.bytes(len),
+        }
+    }
+
+    /// An answer to a Hello.
+    pub(crate) fn hello_ack(&mut self) -> HelloAck {
+        HelloAck {
+            code: self.signed(),
+            kicked: self.chance.flip(),
+            reason: self.signed(),
+            bytes: self.reason(),
+            hello: self.hello(true),
+        }
+    }
+
+    /// What a static quorum keeps on disk.
+    pub(crate) fn saved(&mut self) -> Saved {
+        Saved {
+            incarnation: self.incarnation(),
+            record: self.record(),
+            voted_for: self.maybe_id(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both strategies, tame and not.
+    pub(crate) fn wild(seed: u64) -> Wild<'static> {
+        let id = |name: &str| PeerId::new(name).expect("valid");
+        let known = |name: &str, n: u8| Known {
+            id: id(name),
+            key: Fingerprint([n; 32]),
+            incarnation: Incarnation {
+                started_us: 7,
+                random: n.into(),
+            },
+        };
+        let strategy = match seed % 2 {
+            0 => Strategy::Raft,
+            _ => Strategy::Gossip {
+                strict_lowest: false,
+            },
+        };
+        Wild {
+            chance: Chance::seeded(seed),
+            me: known("m", 9),
+            others: vec![known("a", 1), known("b", 2)],
+            record: Record::default(),
+            policy: RoomPolicy {
+                strategy,
+                ..RoomPolicy::default()
+            },
+            addresses: Vec::new(),
+            tame: seed % 4 < 2,
+            usurps: seed % 8 < 4,
+        }
+    }
+
+    #[test]
+    fn each_maker_makes_its_own_variant() {
+        macro_rules! check {
+            ($($module:ident),*) => {
+                for seed in 0..8 {
+                    $(for (n, name) in $module::NAMES.iter().enumerate() {
+                        assert_eq!($module::name_of(&$module::nth(n, &mut wild(seed))), *name);
+                    })*
+                }
+            };
+        }
+        check!(
+            control_frames,
+            messages,
+            verdicts,
+            pulses,
+            elections,
+            probes,
+            roles,
+            strategies,
+            quorums,
+            merges,
+            authorities,
+            host_modes
+        );
+    }
+
+    #[test]
+    fn every_variant_comes_by_chance_in_either_strategy() {
+        for seed in 0..2 {
+            let mut wild = wild(seed);
+            let mut seen = std::collections::BTreeSet::new();
+            for _ in 0..20_000 {
+                if let ControlFrame::Core(envelope) = wild.control_frame() {
+                    seen.insert(messages::name_of(&envelope.message));
+                    match &envelope.message {
+                        Message::Election(message) => {
+                            seen.insert(elections::name_of(message));
+                        }
+                        Message::Heartbeat(heartbeat) => {
+                            seen.insert(pulses::name_of(&heartbeat.pulse));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            assert!(seen.is_superset(&messages::NAMES.iter().copied().collect()));
+        }
+    }
+}
