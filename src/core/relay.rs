@@ -3,6 +3,10 @@
 //! An origin numbers its broadcasts through its life and keeps each until a leader has relayed it; after a
 //! change of the leader they go again. So a leader may get a broadcast that was relayed before, and a
 //! receiver may get one from two leaders. Nothing here knows links, queues or time.
+//!
+//! A leader knows the numbers of what it was given, and so the next ones. Were it to use those up with messages of its own,
+//! the origin's would be taken for repetitions under the leaders after it. So an origin leaps ahead, by a distance that
+//! nobody knows, when its leader changes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,6 +23,7 @@ pub struct CentralLog<M> {
     kept: VecDeque<(M, usize)>,
     first: u64,
     bytes: usize,
+    leap: u64,
 }
 
 impl<M> Default for CentralLog<M> {
@@ -27,6 +32,7 @@ impl<M> Default for CentralLog<M> {
             kept: VecDeque::new(),
             first: 0,
             bytes: 0,
+            leap: 0,
         }
     }
 }
@@ -38,8 +44,20 @@ impl<M> CentralLog<M> {
             || (self.kept.len() < max_messages && self.bytes.saturating_add(len) <= max_bytes)
     }
 
+    /// The numbers go on that far ahead, from the next broadcast on that is pushed while nothing is kept: those between
+    /// two that are kept must not be missing.
+    pub fn leap(&mut self, distance: u64) {
+        // It never comes near the last number: one leap is made for each of many leaders.
+        if self.next() < 1 << 63 {
+            self.leap = distance.min(1 << 62);
+        }
+    }
+
     /// Keeps a broadcast of `len` bytes; gives its number.
     pub fn push(&mut self, message: M, len: usize) -> u64 {
+        if self.kept.is_empty() {
+            self.first += std::mem::take(&mut self.leap);
+        }
         let number = self.next();
         self.kept.push_back((message, len));
         self.bytes += len;
@@ -298,6 +316,30 @@ mod tests {
             "nothing that was not sent"
         );
         assert_eq!(log.push('d', 10), 3);
+    }
+
+    #[test]
+    fn a_log_leaps_ahead_once_nothing_is_kept() {
+        let mut log = CentralLog::default();
+        log.leap(100);
+        assert_eq!((log.first(), log.next()), (0, 0));
+        assert_eq!([log.push('a', 1), log.push('b', 1)], [100, 101]);
+        log.leap(1000);
+        assert_eq!(
+            log.push('c', 1),
+            102,
+            "the leader waits for what is between"
+        );
+        log.relayed(103);
+        assert_eq!(log.push('d', 1), 1103);
+        assert_eq!((log.first(), log.next()), (1103, 1104));
+        log.relayed(1104);
+        for _ in 0..10 {
+            log.leap(u64::MAX);
+            let number = log.push('e', 1);
+            log.relayed(number + 1);
+        }
+        assert!(log.next() < u64::MAX, "the last number is no broadcast's");
     }
 
     #[test]

@@ -115,6 +115,7 @@ pub(super) struct Driver {
     pub(super) gate: Arc<Gate>,
     pub(super) bound: Bound,
     origin: Instant,
+    pub(super) random: SystemRandom,
     /// The wall clock as the core knows it.
     wall_clock: WallClock,
     /// The core is not ticked before: what has arrived is read first.
@@ -269,6 +270,7 @@ impl Driver {
             gate,
             bound,
             origin,
+            random,
             wall_clock: WallClock::new(Time::ZERO, wall_clock),
             tick_after: None,
             commands,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ring::rand::SecureRandom;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -148,13 +149,26 @@ impl Driver {
             }
             (None, _) => Lead::Nobody,
         };
-        self.shared.outboxes.follow(lead.clone());
+        let leap = self.draw_leap();
+        self.shared.outboxes.follow(lead.clone(), leap);
         if let Lead::Myself { .. } = lead {
             for peer in std::mem::take(&mut self.broadcasts.refused) {
                 self.sessions.say(&peer, ControlFrame::BroadcastAgain);
             }
         }
         self.broadcasts.lead = lead;
+    }
+
+    /// How far the numbers of broadcasts leap ahead under another leader: too far for a guess, and little enough for
+    /// millions of leaders.
+    fn draw_leap(&self) -> u64 {
+        let mut bytes = [0; 8];
+        if self.random.fill(&mut bytes).is_err() {
+            // Without randomness the numbers stay as they are: a leader that lies can guess the next ones.
+            tracing::warn!("the system's random generator failed");
+            return 0;
+        }
+        u64::from_le_bytes(bytes) >> 24
     }
 
     /// A link tells something about messages in another's name.

@@ -58,12 +58,13 @@ pub(crate) struct Relay {
 
 impl Outboxes {
     /// Another leader, or another record: what no leader has relayed yet goes to the present one. A node that
-    /// leads itself sends it to all.
-    pub(crate) fn follow(&self, lead: Lead) {
+    /// leads itself sends it to all. The numbers of broadcasts leap ahead by `leap`, which nobody else may know.
+    pub(crate) fn follow(&self, lead: Lead, leap: u64) {
         let mut inner = self.lock_always();
         if inner.central.lead == lead {
             return;
         }
+        inner.central.log.leap(leap);
         inner.central.lead = lead.clone();
         match lead {
             Lead::Nobody => {

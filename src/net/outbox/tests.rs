@@ -339,10 +339,10 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
         outboxes.broadcast_central(&message(1)),
         Err(SendError::NoLeader)
     );
-    outboxes.follow(under("far", 1));
+    outboxes.follow(under("far", 1), 0);
     let far = Err(SendError::PeerNotFound { id: id("far") });
     assert_eq!(outboxes.broadcast_central(&message(1)), far);
-    outboxes.follow(under("a", 2));
+    outboxes.follow(under("a", 2), 0);
     assert_eq!(outboxes.broadcast_central(&message(1)), Ok(()));
     assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
     let messages = taken(&outboxes, "a");
@@ -354,7 +354,7 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
             record: Record::clone(&led_by("a", 2)),
         }
     );
-    outboxes.follow(myself());
+    outboxes.follow(myself(), 0);
     assert_eq!(outboxes.broadcast_central(&message(2)), Ok(()));
     let to_all = taken(&outboxes, "b").pop().expect("one");
     assert_eq!((to_all.1, to_all.2.len()), (MessageRole::Peer, 2));
@@ -363,7 +363,7 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
 #[test]
 fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
     let outboxes = outboxes(&["a"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     for _ in 0..3 {
         outboxes.broadcast_central(&message(1)).expect("room");
     }
@@ -381,7 +381,7 @@ fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
 #[test]
 fn nobody_relays_what_it_was_not_sent() {
     let outboxes = outboxes(&["a", "b"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     outboxes.broadcast_central(&message(1)).expect("room");
     assert!(!outboxes.relayed(&id("a"), 1), "it did not go out yet");
     taken_seqs(&outboxes, "a");
@@ -394,28 +394,28 @@ fn nobody_relays_what_it_was_not_sent() {
 #[test]
 fn the_next_leader_gets_what_the_last_did_not_relay() {
     let outboxes = outboxes(&["a", "b"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     for _ in 0..2 {
         outboxes.broadcast_central(&message(1)).expect("room");
     }
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [(0, 0), (1, 0)]);
     outboxes.broadcast_central(&message(1)).expect("room");
     assert!(outboxes.relayed(&id("a"), 1));
-    outboxes.follow(Lead::Nobody);
+    outboxes.follow(Lead::Nobody, 0);
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [], "taken back");
-    outboxes.follow(under("b", 2));
+    outboxes.follow(under("b", 2), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1), (2, 1)]);
     // The word of the last leader came late.
     assert!(outboxes.relayed(&id("a"), 2));
     assert!(outboxes.relayed(&id("b"), 3));
-    outboxes.follow(under("a", 3));
+    outboxes.follow(under("a", 3), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "a")), []);
 }
 
 #[test]
 fn a_leader_whose_session_begins_anew_gets_the_log_when_it_is_linked() {
     let outboxes = outboxes(&["a"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     outboxes.broadcast_central(&message(1)).expect("room");
     taken_seqs(&outboxes, "a");
     assert!(outboxes.acked(&id("a"), 1));
@@ -428,7 +428,7 @@ fn a_leader_whose_session_begins_anew_gets_the_log_when_it_is_linked() {
 #[test]
 fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
     let outboxes = outboxes(&["a"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     outboxes
         .send(&id("a"), message(7), Voice::Own)
         .expect("room");
@@ -452,9 +452,9 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
 #[test]
 fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
     let outboxes = outboxes(&["a", "b"]);
-    outboxes.follow(under("a", 1));
+    outboxes.follow(under("a", 1), 0);
     outboxes.broadcast_central(&message(5)).expect("room");
-    outboxes.follow(myself());
+    outboxes.follow(myself(), 0);
     for peer in ["a", "b"] {
         let messages = taken(&outboxes, peer);
         assert_eq!(messages.len(), 1);
@@ -468,7 +468,7 @@ fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
             }
         );
     }
-    outboxes.follow(under("b", 10));
+    outboxes.follow(under("b", 10), 0);
     assert_eq!(taken(&outboxes, "b").len(), 0, "it is out of the log");
 }
 
