@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::arguments::{
     bytes as bytes_argument, peer_id as peer_id_argument, session_id as session_id_argument, text,
 };
-use super::codes::*;
 use super::config::{NetworkConfigFFI, bytes};
 use super::guard::{Failure, command};
 use super::lifecycle::refuse_second_room;
+use super::values::*;
 use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,

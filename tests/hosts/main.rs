@@ -11,6 +11,7 @@ mod demo;
 mod discovery;
 mod gossip;
 mod migration;
+mod old_host;
 mod picture;
 mod promises;
 mod rooms;

@@ -88,3 +88,34 @@ pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
         .args(sources));
     program
 }
+
+/// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
+pub(crate) fn layout(folder: &Path) -> PathBuf {
+    let header = folder.join("meta_mystia_network.h");
+    let header = root().join(header);
+    let name = folder.to_string_lossy().replace('/', "_");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let mut program = format!(
+        "#include {header:?}\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n"
+    );
+    for definition in text.split("\ntypedef struct ").skip(1) {
+        let (name, rest) = definition.split_once(" {").expect("its fields");
+        let (fields, _) = rest.split_once("\n}").expect("its end");
+        program += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
+        for field in fields.lines().filter_map(|line| line.strip_suffix(';')) {
+            let field = field.rsplit([' ', '*']).next().expect("a word");
+            program += &format!("printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));\n");
+        }
+    }
+    program += "return 0;\n}\n";
+    let source = output(&format!("layout_{name}.c"));
+    std::fs::write(&source, program).expect("the program");
+    let program = compile_c(
+        source.to_str().expect("UTF-8"),
+        &format!("layout_{name}"),
+        &[],
+    );
+    let lines = output(&format!("layout_{name}.txt"));
+    std::fs::write(&lines, run(&mut Command::new(program))).expect("the layout");
+    lines
+}
