@@ -2,12 +2,12 @@
 //! that such mods meet.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::tools::{compile_csharp, library, root, run};
+use crate::tools::{compile_csharp, dotnet, for_coreclr, library, run};
 
 /// Longer than any heartbeat may be missed: the others lose the member, and get it back.
 const PAUSE: Duration = Duration::from_secs(4);
@@ -20,30 +20,11 @@ fn a_host_of_the_classic_functions_runs_under_mono() {
 
 #[test]
 fn a_host_of_the_classic_functions_runs_under_coreclr() {
-    let exe = compile_csharp(&["tests/hosts/classic/Classic.cs"], "ClassicCore.exe");
-    // The same assembly: CoreCLR wants it to be named .dll, and to be told which runtime it is for.
-    let program = exe.with_extension("dll");
-    std::fs::rename(&exe, &program).expect("it can be renamed");
-    std::fs::write(
-        exe.with_extension("runtimeconfig.json"),
-        r#"{"runtimeOptions": {
-            "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},
-            "configProperties": {"System.Globalization.Invariant": true}
-        }}"#,
-    )
-    .expect("it can be written");
+    let program = for_coreclr(&compile_csharp(
+        &["tests/hosts/classic/Classic.cs"],
+        "ClassicCore.exe",
+    ));
     play("coreclr", &[&dotnet(), &program]);
-}
-
-/// The runtime of `scripts/install-tools.sh`.
-fn dotnet() -> PathBuf {
-    let path = root().join("target/tools/dotnetcore2/bin/dotnet");
-    assert!(
-        path.is_file(),
-        "{} is missing; run scripts/install-tools.sh first",
-        path.display()
-    );
-    path
 }
 
 /// Three processes in one room. Whatever happens, none outlives the test.

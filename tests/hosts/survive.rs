@@ -4,7 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::tools::{compile_c, compile_cpp, compile_csharp, layout, library, root, run};
+use crate::tools::{
+    compile_c, compile_cpp, compile_csharp, compile_csharp_for_coreclr, dotnet, layout, library,
+    root, run,
+};
 
 fn survives(command: &mut Command, tests: &[&str]) {
     let library = library();
@@ -50,18 +53,39 @@ fn cpp() {
     survives(Command::new(program).args(&tests), &tests);
 }
 
+const CSHARP: [&str; 4] = [
+    "bindings/csharp/tests/Survive.cs",
+    "bindings/csharp/NativeMethods.cs",
+    "bindings/csharp/Marshalling.cs",
+    "bindings/csharp/Room.cs",
+];
+const CSHARP_TESTS: [&str; 8] = [
+    "unregister",
+    "shutdown",
+    "restart",
+    "reentry",
+    "exceptions",
+    "queue",
+    "poll",
+    "layout",
+];
+
 #[test]
-fn csharp() {
-    let sources = [
-        "bindings/csharp/tests/Survive.cs",
-        "bindings/csharp/NativeMethods.cs",
-        "bindings/csharp/Marshalling.cs",
-        "bindings/csharp/Room.cs",
-    ];
-    let program = compile_csharp(&sources, "Survive.exe");
-    let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "queue", "poll", "layout"]);
-    survives(Command::new("mono").arg(program).args(&tests), &tests);
+fn csharp_under_mono() {
+    let program = compile_csharp(&CSHARP, "Survive.exe");
+    survives(
+        Command::new("mono").arg(program).args(CSHARP_TESTS),
+        &CSHARP_TESTS,
+    );
+}
+
+#[test]
+fn csharp_under_coreclr() {
+    let program = compile_csharp_for_coreclr(&CSHARP, "SurviveCore.exe");
+    survives(
+        Command::new(dotnet()).arg(program).args(CSHARP_TESTS),
+        &CSHARP_TESTS,
+    );
 }
 
 #[test]

@@ -80,10 +80,37 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
 
 /// Compiles C# sources with Mono's compiler, warnings as errors.
 pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
+    compile_csharp_with(&[], sources, name)
+}
+
+/// The same against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
+pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
+    let versions = dotnet()
+        .with_file_name("shared")
+        .join("Microsoft.NETCore.App");
+    let mut folders = std::fs::read_dir(versions).expect("the runtime's folder");
+    let folder = folders.next().expect("a version").expect("an entry").path();
+    let assemblies = std::fs::read_dir(folder).expect("its assemblies");
+    let mut options: Vec<_> = assemblies
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Those that are native code have no place in a compilation.
+            name.starts_with("System.") && name.ends_with(".dll") && !name.contains("Native")
+        })
+        .map(|path| format!("-r:{}", path.display()))
+        .collect();
+    // mcs names this for assemblies that refer to others by another version.
+    options.extend(["-nostdlib", "-noconfig", "-nowarn:1701,1702"].map(str::to_owned));
+    for_coreclr(&compile_csharp_with(&options, sources, name))
+}
+
+fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
         .current_dir(root())
         .args(["-langversion:7", "-warnaserror"])
+        .args(options)
         .arg(format!("-out:{}", program.display()))
         .args(sources));
     program
@@ -118,4 +145,30 @@ pub(crate) fn layout(folder: &Path) -> PathBuf {
     let lines = output(&format!("layout_{name}.txt"));
     std::fs::write(&lines, run(&mut Command::new(program))).expect("the layout");
     lines
+}
+
+/// An assembly for CoreCLR, which wants it to be named .dll, and to be told which runtime it is for.
+pub(crate) fn for_coreclr(exe: &Path) -> PathBuf {
+    let program = exe.with_extension("dll");
+    std::fs::rename(exe, &program).expect("it can be renamed");
+    std::fs::write(
+        exe.with_extension("runtimeconfig.json"),
+        r#"{"runtimeOptions": {
+            "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},
+            "configProperties": {"System.Globalization.Invariant": true}
+        }}"#,
+    )
+    .expect("it can be written");
+    program
+}
+
+/// The runtime of `scripts/install-tools.sh`.
+pub(crate) fn dotnet() -> PathBuf {
+    let path = root().join("target/tools/dotnetcore2/bin/dotnet");
+    assert!(
+        path.is_file(),
+        "{} is missing; run scripts/install-tools.sh first",
+        path.display()
+    );
+    path
 }
