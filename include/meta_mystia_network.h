@@ -1,8 +1,7 @@
 /*
  * meta_mystia_network: one room for the players of a game.
  *
- * Generated from the Rust source by cbindgen. Do not edit; to update it run
- *     MMN_UPDATE_HEADER=1 cargo build
+ * Generated from the Rust source. Do not edit; `make header` writes it.
  *
  * For every function:
  * - Strings are NUL-terminated UTF-8. One that is passed must have its NUL within 64 KiB; NULL, or what is not
