@@ -52,7 +52,7 @@ sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1
 figures: tools build ## speed and failover figures, printed; those of the elections go into docs/elections.md
 	@scripts/figures.sh
 
-header: ## writes include/meta_mystia_network.h from the source
+header: ## writes the C header and the bindings' tables from the source (docs/abi.md)
 	MMN_UPDATE_HEADER=1 cargo build
 
 clean: ## removes everything that was built

@@ -1,14 +1,17 @@
-//! Generates the C header, and names the shared library.
+//! Generates the C header and what the bindings take from it, and names the shared library.
+
+#[path = "bindings/generator/mod.rs"]
+mod generator;
 
 use std::env;
 use std::error::Error;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 15] = [
+const SOURCES: [&str; 16] = [
     "version",
     "codes",
+    "values",
     "config",
     "options",
     "callbacks",
@@ -26,33 +29,35 @@ const SOURCES: [&str; 15] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    generate_header(&root)?;
+    describe_abi(&root)?;
     name_shared_library()?;
     Ok(())
 }
 
-/// Writes the header to `OUT_DIR`, where `tests/header.rs` compares it with the committed one, and to
-/// `include/` when `MMN_UPDATE_HEADER` is set.
-fn generate_header(root: &Path) -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=cbindgen.toml");
-    println!("cargo::rerun-if-changed=src/ffi");
+/// Writes everything that is generated to `OUT_DIR`, where `tests/header.rs` compares it with the committed files, and
+/// into those when `MMN_UPDATE_HEADER` is set.
+fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
+    for source in ["build.rs", "cbindgen.toml", "src/ffi", "bindings/generator"] {
+        println!("cargo::rerun-if-changed={source}");
+    }
     println!("cargo::rerun-if-env-changed=MMN_UPDATE_HEADER");
+    let folder = root.join("src/ffi");
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
     let mut builder = cbindgen::Builder::new().with_config(config);
     for source in SOURCES {
-        builder = builder.with_src(root.join("src/ffi").join(source).with_extension("rs"));
+        builder = builder.with_src(folder.join(source).with_extension("rs"));
     }
     let mut header = Vec::new();
     builder.generate()?.write(&mut header);
-    fs::write(
-        PathBuf::from(env::var("OUT_DIR")?).join("meta_mystia_network.h"),
-        &header,
-    )?;
-    if env::var_os("MMN_UPDATE_HEADER").is_some() {
-        let include = root.join("include");
-        fs::create_dir_all(&include)?;
-        fs::write(include.join("meta_mystia_network.h"), &header)?;
+
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let abi = generator::Abi::read(&folder, &SOURCES)?;
+    generator::write_for_rust(&abi, &out)?;
+    for file in generator::written(&abi, &String::from_utf8(header)?)? {
+        file.keep(&out.join("abi"))?;
+        if env::var_os("MMN_UPDATE_HEADER").is_some() {
+            file.update(root)?;
+        }
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
 /*
  * meta_mystia_network: one room for the players of a game.
  *
- * Generated from the Rust source by cbindgen. Do not edit; to update it run
- *     MMN_UPDATE_HEADER=1 cargo build
+ * Generated from the Rust source. Do not edit; `make header` writes it.
  *
  * For every function:
  * - Strings are NUL-terminated UTF-8. One that is passed must have its NUL within 64 KiB; NULL, or what is not
@@ -1701,5 +1700,87 @@ int32_t RegisterLogCallback(int32_t level,
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
+
+/**
+ * Every function of this header, as X(result, name, parameters), for hosts that load the library at run time:
+ *
+ *     #define MEMBER(result, name, parameters) result (*name) parameters;
+ *     static struct { MMN_FUNCTIONS(MEMBER) } net;
+ *     #define LOAD(result, name, parameters) *(void **)&net.name = dlsym(library, #name);
+ *     MMN_FUNCTIONS(LOAD)
+ */
+#define MMN_FUNCTIONS(X) \
+  X(uint32_t, GetAbiVersion, (void)) \
+  X(const char *, GetLibraryVersion, (void)) \
+  X(int32_t, GetDefaultNetworkOptions, (struct NetworkOptions *options)) \
+  X(int32_t, InitializeNetworkWithOptions, (const char *peer_id, const char *session_id, const struct NetworkOptions *options)) \
+  X(int32_t, RegisterReceiveCallback, (ReceiveCallback callback)) \
+  X(int32_t, RegisterLeaderChangedCallback, (LeaderChangedCallback callback)) \
+  X(int32_t, RegisterLeadershipCallback, (LeadershipCallback callback)) \
+  X(int32_t, RegisterPeerStatusCallback, (PeerStatusCallback callback)) \
+  X(int32_t, RegisterConnectionResultCallback, (ConnectionResultCallback callback)) \
+  X(int32_t, RegisterReconnectCallback, (ReconnectCallback callback)) \
+  X(int32_t, RegisterEventHandler, (EventCallback callback, void *user_data, DropCallback drop_fn)) \
+  X(int32_t, PollEvents, (int32_t max)) \
+  X(int32_t, InitializeNetwork, (const char *peer_id, const char *session_id)) \
+  X(int32_t, InitializeNetworkWithConfig, (const char *peer_id, const char *session_id, const struct NetworkConfigFFI *config)) \
+  X(int32_t, ShutdownNetwork, (void)) \
+  X(uint8_t, IsNetworkInitialized, (void)) \
+  X(uint8_t, IsMdnsActive, (void)) \
+  X(int32_t, GetLastErrorCode, (void)) \
+  X(const char *, GetLastErrorMessage, (void)) \
+  X(const char *, DescribeError, (int32_t code)) \
+  X(int32_t, ConnectToPeer, (const char *addr)) \
+  X(int32_t, DisconnectPeer, (const char *peer_id)) \
+  X(const char *, GetLocalAddr, (void)) \
+  X(const char *, GetLocalPeerId, (void)) \
+  X(const char *, GetSessionId, (void)) \
+  X(int32_t, GetPeerCount, (void)) \
+  X(const char *, GetPeerList, (void)) \
+  X(int32_t, GetPeerRTT, (const char *peer_id)) \
+  X(int32_t, GetPeerStatus, (const char *peer_id)) \
+  X(int32_t, SetAutoReconnect, (uint8_t enabled)) \
+  X(uint8_t, IsAutoReconnectEnabled, (void)) \
+  X(int32_t, KickPeer, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, SetMaxPeers, (uint32_t max_peers)) \
+  X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length)) \
+  X(int32_t, EnableJoinRequests, (uint8_t enabled)) \
+  X(int32_t, AcceptJoin, (uint64_t request)) \
+  X(int32_t, RejectJoin, (uint64_t request, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, SetLeader, (const char *peer_id)) \
+  X(int32_t, EnableAutoLeaderElection, (uint8_t enabled)) \
+  X(int32_t, SetLeaderEligible, (uint8_t eligible)) \
+  X(int32_t, TransferLeadership, (const char *peer_id)) \
+  X(int32_t, YieldLeadership, (void)) \
+  X(int32_t, SetElectionPriority, (int32_t priority)) \
+  X(int64_t, GetLeaderTerm, (void)) \
+  X(int64_t, GetLeaderEpoch, (void)) \
+  X(int32_t, GetElectionStrategy, (void)) \
+  X(const char *, GetCurrentLeader, (void)) \
+  X(uint8_t, IsLeader, (void)) \
+  X(int32_t, SetStartupGracePeriod, (uint32_t milliseconds)) \
+  X(uint32_t, GetStartupGracePeriod, (void)) \
+  X(int32_t, SetMembershipSampleInterval, (uint32_t milliseconds)) \
+  X(uint32_t, GetMembershipSampleInterval, (void)) \
+  X(int32_t, SetLeaderAliveThreshold, (uint32_t milliseconds)) \
+  X(uint32_t, GetLeaderAliveThreshold, (void)) \
+  X(int32_t, SetLeaderElectionDuration, (uint32_t milliseconds)) \
+  X(uint32_t, GetLeaderElectionDuration, (void)) \
+  X(uint32_t, GetMsgExpirationTimeout, (void)) \
+  X(uint32_t, GetLeadershipDeclarationInterval, (void)) \
+  X(int32_t, BroadcastMessage, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
+  X(int32_t, SendToPeer, (const char *peer_id, const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
+  X(int32_t, SendToLeader, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
+  X(int32_t, SendFromLeader, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
+  X(int32_t, ForwardMessage, (const char *from, const char *to, const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
+  X(int32_t, SetCentralizedMode, (uint8_t enabled)) \
+  X(uint8_t, IsCentralizedMode, (void)) \
+  X(int32_t, SetCentralizedAutoForward, (uint8_t enabled)) \
+  X(uint8_t, IsCentralizedAutoForward, (void)) \
+  X(int32_t, SetCompressionThreshold, (uint32_t bytes)) \
+  X(int32_t, GetPeerStats, (const char *peer_id, struct PeerStats *stats)) \
+  X(int32_t, EnableLogging, (uint8_t enabled)) \
+  X(int32_t, SetLogLevel, (int32_t level)) \
+  X(int32_t, RegisterLogCallback, (int32_t level, LogCallback callback, void *user_data, DropCallback drop_fn))
 
 #endif  /* META_MYSTIA_NETWORK_H */

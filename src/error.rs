@@ -65,54 +65,8 @@ macro_rules! codes {
     };
 }
 
-codes! {
-    /// The call did what it says.
-    Ok = 0;
-    /// No room is open in this process: call InitializeNetwork first.
-    NotInitialized = -1;
-    /// A room is already open in this process: call ShutdownNetwork before opening another.
-    AlreadyInitialized = -2;
-    /// An argument is not allowed: GetLastErrorMessage names it and its limit.
-    InvalidArgument = -3;
-    /// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
-    ConnectionFailed = -4;
-    /// No connected peer has that id, or no open request that number.
-    PeerNotFound = -5;
-    /// Only the leader may do this, or no leader is known.
-    NotLeader = -6;
-    /// A queue is full and nothing was queued: try again later or send less.
-    SendQueueFull = -7;
-    /// The message is longer than max_message_size.
-    MessageTooLarge = -8;
-    /// A message could not be encoded or decoded.
-    SerializationError = -9;
-    /// The peer is in another session.
-    SessionMismatch = -10;
-    /// Another member already has this peer id.
-    DuplicatePeerId = -11;
-    /// The peer speaks another version of the protocol.
-    VersionMismatch = -12;
-    /// There is no place: max_connections of either end, the room's limit or its voters, or too many attempts at a time.
-    MaxConnectionsReached = -13;
-    /// The peer is already connected: the connection stands.
-    AlreadyConnected = -14;
-    /// The call would wait for itself: it is not allowed inside a callback, and PollEvents only in one thread at a time.
-    WouldDeadlock = -15;
-    /// This election strategy or this build does not have the function.
-    NotSupported = -16;
-    /// The peer has another room secret or another session id.
-    AuthenticationFailed = -17;
-    /// It was refused: by the leader, its application, the room's rules, or because of a DisconnectPeer.
-    Rejected = -18;
-    /// No answer came in time.
-    Timeout = -19;
-    /// The peer plays by other room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.
-    PolicyMismatch = -20;
-    /// A newer request took the place of this one.
-    Superseded = -21;
-    /// A fault inside the library: please report it with the log.
-    InternalError = -99;
-}
+// Every code and its sentence, from src/ffi/codes.rs.
+include!(concat!(env!("OUT_DIR"), "/codes.rs"));
 
 impl Code {
     /// The number that crosses the C boundary.

@@ -3,15 +3,15 @@
 use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
 
-use meta_mystia_network::ffi::codes::{
-    MMN_GOSSIP_STRICT_LOWEST, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,
-};
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::leader::GetElectionStrategy;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::values::{
+    MMN_GOSSIP_STRICT_LOWEST, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,
+};
 
 fn initialize(options: &NetworkOptions) -> i32 {
     // SAFETY: both strings have a NUL, and the options are as long as they say.

@@ -39,86 +39,12 @@
 #include <pthread.h>
 #endif
 
-// Every function of the ABI; X-macro, so that linking and loading cannot get out of step.
-#define MMN_FUNCTIONS(X)              \
-  X(InitializeNetwork)                \
-  X(InitializeNetworkWithConfig)      \
-  X(ShutdownNetwork)                  \
-  X(IsNetworkInitialized)             \
-  X(GetLastErrorCode)                 \
-  X(GetLastErrorMessage)              \
-  X(ConnectToPeer)                    \
-  X(DisconnectPeer)                   \
-  X(GetLocalAddr)                     \
-  X(GetLocalPeerId)                   \
-  X(GetSessionId)                     \
-  X(GetPeerCount)                     \
-  X(GetPeerList)                      \
-  X(GetPeerRTT)                       \
-  X(GetPeerStatus)                    \
-  X(SetLeader)                        \
-  X(EnableAutoLeaderElection)         \
-  X(GetCurrentLeader)                 \
-  X(IsLeader)                         \
-  X(BroadcastMessage)                 \
-  X(SendToPeer)                       \
-  X(SendToLeader)                     \
-  X(SendFromLeader)                   \
-  X(RegisterReceiveCallback)          \
-  X(RegisterLeaderChangedCallback)    \
-  X(RegisterPeerStatusCallback)       \
-  X(RegisterConnectionResultCallback) \
-  X(EnableLogging)                    \
-  X(GetAbiVersion)                    \
-  X(GetLibraryVersion)                \
-  X(DescribeError)                    \
-  X(AcceptJoin)                       \
-  X(EnableJoinRequests)               \
-  X(ForwardMessage)                   \
-  X(GetDefaultNetworkOptions)         \
-  X(GetPeerStats)                     \
-  X(InitializeNetworkWithOptions)     \
-  X(IsAutoReconnectEnabled)           \
-  X(IsCentralizedAutoForward)         \
-  X(IsCentralizedMode)                \
-  X(IsMdnsActive)                     \
-  X(KickPeer)                         \
-  X(PollEvents)                       \
-  X(RegisterEventHandler)             \
-  X(RegisterLogCallback)              \
-  X(RegisterReconnectCallback)        \
-  X(RejectJoin)                       \
-  X(SetAutoReconnect)                 \
-  X(SetCentralizedAutoForward)        \
-  X(SetCentralizedMode)               \
-  X(SetCompressionThreshold)          \
-  X(SetJoinPayload)                   \
-  X(SetLeaderEligible)                \
-  X(SetLogLevel)                      \
-  X(SetMaxPeers)                      \
-  X(GetElectionStrategy)              \
-  X(GetLeaderEpoch)                   \
-  X(GetLeaderTerm)                    \
-  X(RegisterLeadershipCallback)       \
-  X(SetElectionPriority)              \
-  X(TransferLeadership)               \
-  X(YieldLeadership)                  \
-  X(GetStartupGracePeriod)            \
-  X(SetStartupGracePeriod)            \
-  X(GetMembershipSampleInterval)      \
-  X(SetMembershipSampleInterval)      \
-  X(GetLeaderAliveThreshold)          \
-  X(SetLeaderAliveThreshold)          \
-  X(GetLeaderElectionDuration)        \
-  X(SetLeaderElectionDuration)        \
-  X(GetMsgExpirationTimeout)          \
-  X(GetLeadershipDeclarationInterval)
-
 namespace mmn {
 
 // Message types below this one belong to the library.
 constexpr std::uint16_t first_user_type = 0x0100;
 
+// -- Generated from src/ffi by `make header`: do not edit.
 // The library's codes. New ones are only ever appended, so expect numbers that are not listed here.
 enum Code : std::int32_t {
   ok = 0,
@@ -145,6 +71,22 @@ enum Code : std::int32_t {
   superseded = -21,
   internal_error = -99,
 };
+
+// One of MMN_LEADER_... in a word.
+inline const char* describe_leader_reason(std::int32_t reason) noexcept {
+  switch (reason) {
+    case MMN_LEADER_UNKNOWN: return "unknown";
+    case MMN_LEADER_ELECTED: return "elected";
+    case MMN_LEADER_ASSIGNED: return "assigned";
+    case MMN_LEADER_TRANSFERRED: return "transferred";
+    case MMN_LEADER_FOUND: return "found";
+    case MMN_LEADER_LOST: return "lost";
+    case MMN_LEADER_LEFT: return "left";
+    case MMN_LEADER_RESIGNED: return "resigned";
+    default: return "unknown";
+  }
+}
+// -- End of what is generated.
 
 enum class PeerStatus : std::int32_t { unknown = -1, connected = 0, disconnected = 1, reconnecting = 2, handshaking = 3 };
 
@@ -178,20 +120,6 @@ struct ConnectionResult {
   std::int32_t code;
 };
 
-// One of MMN_LEADER_... in a word.
-inline const char* describe_leader_reason(std::int32_t reason) noexcept {
-  switch (reason) {
-    case MMN_LEADER_ELECTED: return "elected";
-    case MMN_LEADER_ASSIGNED: return "assigned";
-    case MMN_LEADER_TRANSFERRED: return "transferred";
-    case MMN_LEADER_FOUND: return "found";
-    case MMN_LEADER_LOST: return "lost";
-    case MMN_LEADER_LEFT: return "left";
-    case MMN_LEADER_RESIGNED: return "resigned";
-    default: return "unknown";
-  }
-}
-
 // Something that happened. kind is one of MMN_EVENT_..., and says which of the others mean something (see the header).
 // The views are valid during the handler only.
 struct Event {
@@ -212,39 +140,9 @@ struct Event {
 using Config = NetworkConfigFFI;
 using Stats = PeerStats;
 
-// What a room uses that is given no configuration.
-inline Config default_config() noexcept {
-  Config config = {};
-  config.reconnect_max_ms = 30000;
-  config.compression_threshold = 512;
-  config.max_message_size = 262144;
-  config.heartbeat_interval_ms = 500;
-  config.election_timeout_min_ms = 1500;
-  config.election_timeout_max_ms = 3000;
-  config.reconnect_initial_ms = 1000;
-  config.handshake_timeout_ms = 5000;
-  config.write_timeout_ms = 5000;
-  // 4096 and not the struct's classic 128 and 256: a loading screen must not stop the other players.
-  config.send_queue_capacity = 4096;
-  config.incoming_queue_capacity = 4096;
-  config.max_connections = 64;
-  config.keepalive_time_secs = 60;
-  config.keepalive_interval_secs = 10;
-  config.mdns_port = 15353;
-  config.heartbeat_timeout_multiplier = 3;
-  config.keepalive_retries = 3;
-  config.centralized_auto_forward = 1;
-  config.auto_election_enabled = 1;
-  config.manual_override_recovery = 0;
-  config.tcp_nodelay = 1;
-  config.auto_reconnect_enabled = 1;
-  config.reconnect_max_retries = 0;
-  return config;
-}
-
 // The library's functions, either linked or loaded at run time.
 struct Api {
-#define MMN_MEMBER(name) decltype(&::name) name = nullptr;
+#define MMN_MEMBER(result, name, parameters) decltype(&::name) name = nullptr;
   MMN_FUNCTIONS(MMN_MEMBER)
 #undef MMN_MEMBER
 
@@ -252,7 +150,7 @@ struct Api {
   static const Api& linked() noexcept {
     static const Api api = [] {
       Api table;
-#define MMN_LINK(name) table.name = &::name;
+#define MMN_LINK(result, name, parameters) table.name = &::name;
       MMN_FUNCTIONS(MMN_LINK)
 #undef MMN_LINK
       return table;
@@ -260,6 +158,14 @@ struct Api {
     return api;
   }
 };
+
+// What a room uses that is given no configuration.
+inline Config default_config(const Api& api = Api::linked()) noexcept {
+  NetworkOptions options = {};
+  options.struct_size = sizeof options;
+  api.GetDefaultNetworkOptions(&options);
+  return options.config;
+}
 
 // The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they hold from the next window of the
 // room on, and for later rooms. The same for all members.
@@ -310,7 +216,7 @@ class Library {
     if (!handle_) throw std::runtime_error(std::string("cannot load the library: ") + dlerror());
 #endif
     try {
-#define MMN_RESOLVE(name) api_.name = reinterpret_cast<decltype(api_.name)>(symbol(#name));
+#define MMN_RESOLVE(result, name, parameters) api_.name = reinterpret_cast<decltype(api_.name)>(symbol(#name));
       MMN_FUNCTIONS(MMN_RESOLVE)
 #undef MMN_RESOLVE
     } catch (...) {

@@ -155,16 +155,6 @@ namespace MetaMystia.Network
         }
     }
 
-    /// <summary>The state of the link to one member.</summary>
-    public enum PeerStatus
-    {
-        Unknown = -1,
-        Connected = 0,
-        Disconnected = 1,
-        Reconnecting = 2,
-        Handshaking = 3,
-    }
-
     /// <summary>A call was refused. The message is the library's own sentence: it names the argument, its value and what to do.</summary>
     public sealed class NetworkException : Exception
     {

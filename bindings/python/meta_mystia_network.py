@@ -37,108 +37,6 @@ __all__ = [
     "set_log",
 ]
 
-FIRST_USER_TYPE = 0x0100
-"""Message types below this one belong to the library."""
-
-OK = 0
-NOT_INITIALIZED = -1
-ALREADY_INITIALIZED = -2
-INVALID_ARGUMENT = -3
-CONNECTION_FAILED = -4
-PEER_NOT_FOUND = -5
-NOT_LEADER = -6
-SEND_QUEUE_FULL = -7
-MESSAGE_TOO_LARGE = -8
-SERIALIZATION_ERROR = -9
-SESSION_MISMATCH = -10
-DUPLICATE_PEER_ID = -11
-VERSION_MISMATCH = -12
-MAX_CONNECTIONS_REACHED = -13
-ALREADY_CONNECTED = -14
-WOULD_DEADLOCK = -15
-NOT_SUPPORTED = -16
-AUTHENTICATION_FAILED = -17
-REJECTED = -18
-TIMEOUT = -19
-POLICY_MISMATCH = -20
-SUPERSEDED = -21
-INTERNAL_ERROR = -99
-
-STATUS_UNKNOWN = -1
-STATUS_CONNECTED = 0
-STATUS_DISCONNECTED = 1
-STATUS_RECONNECTING = 2
-STATUS_HANDSHAKING = 3
-
-EVENT_JOINED = 1
-EVENT_RECONNECTING = 2
-EVENT_RETURNED = 3
-EVENT_LEFT = 4
-EVENT_MESSAGE = 5
-EVENT_SET_LEADER_RESULT = 6
-EVENT_ROOM_ENDED = 7
-EVENT_LEADER_CHANGED = 8
-EVENT_LEADERSHIP_GAINED = 9
-EVENT_LEADERSHIP_LOST = 10
-EVENT_JOIN_REQUEST = 11
-EVENT_DISCOVERED = 12
-EVENT_CONNECTION_RESULT = 13
-
-LEFT_LEFT = 0
-LEFT_LOST = 1
-LEFT_DISCONNECTED = 2
-LEFT_REPLACED = 3
-LEFT_KICKED = 4
-LEFT_VIOLATION = 5
-LEFT_GAVE_UP = 6
-
-LEADER_UNKNOWN = 0
-LEADER_ELECTED = 1
-LEADER_ASSIGNED = 2
-LEADER_TRANSFERRED = 3
-LEADER_FOUND = 4
-LEADER_LOST = 5
-LEADER_LEFT = 6
-LEADER_RESIGNED = 7
-
-END_KICKED = 0
-END_HOST_LEFT = 1
-END_HOST_LOST = 2
-END_DISCONNECTED = 3
-
-DISCOVERY_OFF = 0
-DISCOVERY_REPORT = 1
-DISCOVERY_CONNECT = 2
-
-DISPATCH_THREAD = 0
-DISPATCH_POLL = 1
-
-MERGE_LARGEST_SIDE = 0
-MERGE_HIGHEST_TERM = 1
-
-AUTHORITY_ANYONE = 0
-AUTHORITY_LEADER_ONLY = 1
-
-HOST_MODE_OFF = 0
-HOST_MODE_HOST = 1
-HOST_MODE_GUEST = 2
-
-QUORUM_DYNAMIC = 0
-QUORUM_STATIC = 1
-
-STRATEGY_RAFT = 0
-STRATEGY_GOSSIP = 1
-
-GOSSIP_STRICT_LOWEST = 1
-
-LOG_OFF = 0
-LOG_ERROR = 1
-LOG_WARN = 2
-LOG_INFO = 3
-LOG_DEBUG = 4
-LOG_TRACE = 5
-
-
 class NetworkError(Exception):
     """A call was refused. `code` is one of the codes above; the text is the library's own sentence."""
 
@@ -189,68 +87,32 @@ class Event(NamedTuple):
     epoch: int
 
 
+def _default_options():
+    """NetworkOptions as the library fills them in."""
+    options = NetworkOptions.__new__(NetworkOptions)
+    options.struct_size = ctypes.sizeof(NetworkOptions)
+    code = load_library().GetDefaultNetworkOptions(ctypes.byref(options))
+    if code < 0:
+        raise NetworkError(code, describe_error(code))
+    return options
+
+
+def _set(struct, values):
+    unknown = set(values) - {name for name, _ in struct._fields_}
+    if unknown:
+        # A ctypes structure would silently take any attribute, and the setting would have no effect.
+        raise TypeError(f"{type(struct).__name__} has no field {', '.join(sorted(unknown))}")
+    for name, value in values.items():
+        setattr(struct, name, value)
+
+
 class NetworkConfig(ctypes.Structure):
     """`NetworkConfigFFI`, 44 bytes. Starts with the values that the library uses when it is given no configuration."""
 
-    _fields_ = [
-        ("reconnect_max_ms", ctypes.c_uint32),
-        ("compression_threshold", ctypes.c_uint32),
-        ("max_message_size", ctypes.c_uint32),
-        ("heartbeat_interval_ms", ctypes.c_uint16),
-        ("election_timeout_min_ms", ctypes.c_uint16),
-        ("election_timeout_max_ms", ctypes.c_uint16),
-        ("reconnect_initial_ms", ctypes.c_uint16),
-        ("handshake_timeout_ms", ctypes.c_uint16),
-        ("write_timeout_ms", ctypes.c_uint16),
-        ("send_queue_capacity", ctypes.c_uint16),
-        ("incoming_queue_capacity", ctypes.c_uint16),
-        ("max_connections", ctypes.c_uint16),
-        ("keepalive_time_secs", ctypes.c_uint16),
-        ("keepalive_interval_secs", ctypes.c_uint16),
-        ("mdns_port", ctypes.c_uint16),
-        ("heartbeat_timeout_multiplier", ctypes.c_uint8),
-        ("keepalive_retries", ctypes.c_uint8),
-        ("centralized_auto_forward", ctypes.c_uint8),
-        ("auto_election_enabled", ctypes.c_uint8),
-        ("manual_override_recovery", ctypes.c_uint8),
-        ("tcp_nodelay", ctypes.c_uint8),
-        ("auto_reconnect_enabled", ctypes.c_uint8),
-        ("reconnect_max_retries", ctypes.c_uint8),
-    ]
-
     def __init__(self, **fields):
-        values = dict(
-            reconnect_max_ms=30000,
-            compression_threshold=512,
-            max_message_size=262144,
-            heartbeat_interval_ms=500,
-            election_timeout_min_ms=1500,
-            election_timeout_max_ms=3000,
-            reconnect_initial_ms=1000,
-            handshake_timeout_ms=5000,
-            write_timeout_ms=5000,
-            # 4096 and not the struct's classic 128 and 256: a loading screen must not stop the other players.
-            send_queue_capacity=4096,
-            incoming_queue_capacity=4096,
-            max_connections=64,
-            keepalive_time_secs=60,
-            keepalive_interval_secs=10,
-            mdns_port=15353,
-            heartbeat_timeout_multiplier=3,
-            keepalive_retries=3,
-            centralized_auto_forward=1,
-            auto_election_enabled=1,
-            manual_override_recovery=0,
-            tcp_nodelay=1,
-            auto_reconnect_enabled=1,
-            reconnect_max_retries=0,
-        )
-        unknown = set(fields) - set(values)
-        if unknown:
-            # A ctypes structure would silently take any attribute, and the setting would have no effect.
-            raise TypeError("NetworkConfig has no field " + ", ".join(sorted(unknown)))
-        values.update(fields)
-        super().__init__(**values)
+        super().__init__()
+        ctypes.pointer(self)[0] = _default_options().config
+        _set(self, fields)
 
 
 class NetworkOptions(ctypes.Structure):
@@ -258,48 +120,13 @@ class NetworkOptions(ctypes.Structure):
     Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`.
     """
 
-    _fields_ = [
-        ("struct_size", ctypes.c_uint32),
-        ("config", NetworkConfig),
-        ("bind_address", ctypes.c_char_p),
-        ("secret", ctypes.c_void_p),
-        ("identity_key", ctypes.c_void_p),
-        ("secret_length", ctypes.c_uint32),
-        ("identity_key_length", ctypes.c_uint32),
-        ("member_hold_ms", ctypes.c_uint32),
-        ("queue_bytes", ctypes.c_uint32),
-        ("strategy", ctypes.c_uint32),
-        ("priority", ctypes.c_int32),
-        ("bind_port", ctypes.c_uint16),
-        ("discovery_mode", ctypes.c_uint8),
-        ("dispatch_mode", ctypes.c_uint8),
-        ("merge_policy", ctypes.c_uint8),
-        ("set_leader_authority", ctypes.c_uint8),
-        ("host_mode", ctypes.c_uint8),
-        ("eligible", ctypes.c_uint8),
-        ("state_directory", ctypes.c_char_p),
-        ("trace_path", ctypes.c_char_p),
-        ("quorum_policy", ctypes.c_uint32),
-        ("quorum_voters", ctypes.c_uint32),
-        ("strategy_flags", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("max_peers", ctypes.c_uint32),
-        ("reserved2", ctypes.c_uint32),
-    ]
-
     def __init__(
         self, *, bind_address=None, secret=None, identity_key=None, state_directory=None, trace_path=None, **fields
     ):
-        super().__init__(struct_size=ctypes.sizeof(NetworkOptions))
-        code = load_library().GetDefaultNetworkOptions(ctypes.byref(self))
-        if code < 0:
-            raise NetworkError(code, describe_error(code))
+        super().__init__()
+        ctypes.pointer(self)[0] = _default_options()
         self.dispatch_mode = DISPATCH_POLL
-        unknown = set(fields) - {name for name, _ in self._fields_}
-        if unknown:
-            raise TypeError("NetworkOptions has no field " + ", ".join(sorted(unknown)))
-        for name, value in fields.items():
-            setattr(self, name, value)
+        _set(self, fields)
         self.bind_address = _encode(bind_address)
         self.state_directory = _encode(state_directory and os.fspath(state_directory))
         self.trace_path = _encode(trace_path and os.fspath(trace_path))
@@ -321,23 +148,6 @@ class NetworkOptions(ctypes.Structure):
 class PeerStats(ctypes.Structure):
     """`PeerStats`: figures of one peer. Its size is set already."""
 
-    _fields_ = [
-        ("struct_size", ctypes.c_uint32),
-        ("rtt_us", ctypes.c_uint32),
-        ("jitter_us", ctypes.c_uint32),
-        ("loss_ppm", ctypes.c_uint32),
-        ("bytes_sent", ctypes.c_uint64),
-        ("bytes_received", ctypes.c_uint64),
-        ("messages_sent", ctypes.c_uint64),
-        ("messages_received", ctypes.c_uint64),
-        ("queue_messages", ctypes.c_uint32),
-        ("queue_age_ms", ctypes.c_uint32),
-        ("queue_bytes", ctypes.c_uint64),
-        ("congestion_window", ctypes.c_uint64),
-        ("path_mtu", ctypes.c_uint32),
-        ("reconnects", ctypes.c_uint32),
-    ]
-
     def __init__(self):
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
 
@@ -345,52 +155,251 @@ class PeerStats(ctypes.Structure):
 class NetworkEvent(ctypes.Structure):
     """`NetworkEvent`, what an EventCallback is given; valid during the call. The header says which fields `kind` uses."""
 
-    _fields_ = [
-        ("struct_size", ctypes.c_uint32),
-        ("kind", ctypes.c_uint32),
-        ("term", ctypes.c_uint64),
-        ("epoch", ctypes.c_uint64),
-        ("request", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("peer", ctypes.c_char_p),
-        ("other", ctypes.c_char_p),
-        ("data", ctypes.c_void_p),
-        ("length", ctypes.c_int32),
-        ("reason", ctypes.c_int32),
-        ("code", ctypes.c_int32),
-        ("msg_type", ctypes.c_uint16),
-        ("flags", ctypes.c_uint8),
-        ("success", ctypes.c_uint8),
-    ]
-
     def payload(self):
         """A copy of the event's bytes."""
         return ctypes.string_at(self.data, self.length) if self.length else b""
 
 
-ReceiveCallback = ctypes.CFUNCTYPE(
-    None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8
-)
+# -- Generated from src/ffi by `make header`: do not edit.
+
+ABI_VERSION = 5
+OK = 0
+NOT_INITIALIZED = -1
+ALREADY_INITIALIZED = -2
+INVALID_ARGUMENT = -3
+CONNECTION_FAILED = -4
+PEER_NOT_FOUND = -5
+NOT_LEADER = -6
+SEND_QUEUE_FULL = -7
+MESSAGE_TOO_LARGE = -8
+SERIALIZATION_ERROR = -9
+SESSION_MISMATCH = -10
+DUPLICATE_PEER_ID = -11
+VERSION_MISMATCH = -12
+MAX_CONNECTIONS_REACHED = -13
+ALREADY_CONNECTED = -14
+WOULD_DEADLOCK = -15
+NOT_SUPPORTED = -16
+AUTHENTICATION_FAILED = -17
+REJECTED = -18
+TIMEOUT = -19
+POLICY_MISMATCH = -20
+SUPERSEDED = -21
+INTERNAL_ERROR = -99
+
+MAX_PEER_ID_BYTES = 64
+MAX_SESSION_ID_BYTES = 128
+
+MIN_MESSAGE_TYPE = 256
+
+PEER_CONNECTED = 0
+PEER_DISCONNECTED = 1
+PEER_RECONNECTING = 2
+PEER_HANDSHAKING = 3
+
+RECONNECT_RETRYING = 0
+RECONNECT_RETURNED = 1
+RECONNECT_GAVE_UP = 2
+
+LOG_OFF = 0
+LOG_ERROR = 1
+LOG_WARN = 2
+LOG_INFO = 3
+LOG_DEBUG = 4
+LOG_TRACE = 5
+
+RECOVERY_HOLD = 0
+RECOVERY_AUTO_ELECT = 1
+
+DISCOVERY_OFF = 0
+DISCOVERY_REPORT = 1
+DISCOVERY_CONNECT = 2
+
+DISPATCH_THREAD = 0
+DISPATCH_POLL = 1
+
+MERGE_LARGEST_SIDE = 0
+MERGE_HIGHEST_TERM = 1
+
+AUTHORITY_ANYONE = 0
+AUTHORITY_LEADER_ONLY = 1
+
+HOST_MODE_OFF = 0
+HOST_MODE_HOST = 1
+HOST_MODE_GUEST = 2
+
+QUORUM_DYNAMIC = 0
+QUORUM_STATIC = 1
+
+STRATEGY_RAFT = 0
+STRATEGY_GOSSIP = 1
+
+GOSSIP_STRICT_LOWEST = 1
+
+MAX_SECRET_BYTES = 1024
+MAX_QUORUM_VOTERS = 1024
+
+EVENT_JOINED = 1
+EVENT_RECONNECTING = 2
+EVENT_RETURNED = 3
+EVENT_LEFT = 4
+EVENT_MESSAGE = 5
+EVENT_SET_LEADER_RESULT = 6
+EVENT_ROOM_ENDED = 7
+EVENT_LEADER_CHANGED = 8
+EVENT_LEADERSHIP_GAINED = 9
+EVENT_LEADERSHIP_LOST = 10
+EVENT_JOIN_REQUEST = 11
+EVENT_DISCOVERED = 12
+EVENT_CONNECTION_RESULT = 13
+
+LEADER_UNKNOWN = 0
+LEADER_ELECTED = 1
+LEADER_ASSIGNED = 2
+LEADER_TRANSFERRED = 3
+LEADER_FOUND = 4
+LEADER_LOST = 5
+LEADER_LEFT = 6
+LEADER_RESIGNED = 7
+
+LEFT_LEFT = 0
+LEFT_LOST = 1
+LEFT_DISCONNECTED = 2
+LEFT_REPLACED = 3
+LEFT_KICKED = 4
+LEFT_VIOLATION = 5
+LEFT_GAVE_UP = 6
+
+END_KICKED = 0
+END_HOST_LEFT = 1
+END_HOST_LOST = 2
+END_DISCONNECTED = 3
+
+
+class _BYTES(ctypes.c_char_p):
+    """The bytes before a length."""
+
+
+_TEXT = ctypes.c_char_p
+NetworkConfig._fields_ = [
+    ("reconnect_max_ms", ctypes.c_uint32),
+    ("compression_threshold", ctypes.c_uint32),
+    ("max_message_size", ctypes.c_uint32),
+    ("heartbeat_interval_ms", ctypes.c_uint16),
+    ("election_timeout_min_ms", ctypes.c_uint16),
+    ("election_timeout_max_ms", ctypes.c_uint16),
+    ("reconnect_initial_ms", ctypes.c_uint16),
+    ("handshake_timeout_ms", ctypes.c_uint16),
+    ("write_timeout_ms", ctypes.c_uint16),
+    ("send_queue_capacity", ctypes.c_uint16),
+    ("incoming_queue_capacity", ctypes.c_uint16),
+    ("max_connections", ctypes.c_uint16),
+    ("keepalive_time_secs", ctypes.c_uint16),
+    ("keepalive_interval_secs", ctypes.c_uint16),
+    ("mdns_port", ctypes.c_uint16),
+    ("heartbeat_timeout_multiplier", ctypes.c_uint8),
+    ("keepalive_retries", ctypes.c_uint8),
+    ("centralized_auto_forward", ctypes.c_uint8),
+    ("auto_election_enabled", ctypes.c_uint8),
+    ("manual_override_recovery", ctypes.c_uint8),
+    ("tcp_nodelay", ctypes.c_uint8),
+    ("auto_reconnect_enabled", ctypes.c_uint8),
+    ("reconnect_max_retries", ctypes.c_uint8),
+]
+NetworkOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("config", NetworkConfig),
+    ("bind_address", ctypes.c_char_p),
+    ("secret", ctypes.c_void_p),
+    ("identity_key", ctypes.c_void_p),
+    ("secret_length", ctypes.c_uint32),
+    ("identity_key_length", ctypes.c_uint32),
+    ("member_hold_ms", ctypes.c_uint32),
+    ("queue_bytes", ctypes.c_uint32),
+    ("strategy", ctypes.c_uint32),
+    ("priority", ctypes.c_int32),
+    ("bind_port", ctypes.c_uint16),
+    ("discovery_mode", ctypes.c_uint8),
+    ("dispatch_mode", ctypes.c_uint8),
+    ("merge_policy", ctypes.c_uint8),
+    ("set_leader_authority", ctypes.c_uint8),
+    ("host_mode", ctypes.c_uint8),
+    ("eligible", ctypes.c_uint8),
+    ("state_directory", ctypes.c_char_p),
+    ("trace_path", ctypes.c_char_p),
+    ("quorum_policy", ctypes.c_uint32),
+    ("quorum_voters", ctypes.c_uint32),
+    ("strategy_flags", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
+    ("max_peers", ctypes.c_uint32),
+    ("reserved2", ctypes.c_uint32),
+]
+NetworkEvent._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("kind", ctypes.c_uint32),
+    ("term", ctypes.c_uint64),
+    ("epoch", ctypes.c_uint64),
+    ("request", ctypes.c_uint64),
+    ("count", ctypes.c_uint64),
+    ("peer", ctypes.c_char_p),
+    ("other", ctypes.c_char_p),
+    ("data", ctypes.c_void_p),
+    ("length", ctypes.c_int32),
+    ("reason", ctypes.c_int32),
+    ("code", ctypes.c_int32),
+    ("msg_type", ctypes.c_uint16),
+    ("flags", ctypes.c_uint8),
+    ("success", ctypes.c_uint8),
+]
+PeerStats._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("rtt_us", ctypes.c_uint32),
+    ("jitter_us", ctypes.c_uint32),
+    ("loss_ppm", ctypes.c_uint32),
+    ("bytes_sent", ctypes.c_uint64),
+    ("bytes_received", ctypes.c_uint64),
+    ("messages_sent", ctypes.c_uint64),
+    ("messages_received", ctypes.c_uint64),
+    ("queue_messages", ctypes.c_uint32),
+    ("queue_age_ms", ctypes.c_uint32),
+    ("queue_bytes", ctypes.c_uint64),
+    ("congestion_window", ctypes.c_uint64),
+    ("path_mtu", ctypes.c_uint32),
+    ("reconnects", ctypes.c_uint32),
+]
+
+ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
 LeaderChangedCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
 LeadershipCallback = ctypes.CFUNCTYPE(None, ctypes.c_uint8)
 PeerStatusCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int32)
 ConnectionResultCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32)
 ReconnectCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_uint8)
+DropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 EventCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(NetworkEvent))
 LogCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_char_p)
-DropCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
-_TEXT = ctypes.c_char_p
-_MESSAGE = (ctypes.c_char_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
-
-# Name: (result, arguments), as in include/meta_mystia_network.h.
+# Name: (result, arguments).
 FUNCTIONS = {
+    "GetAbiVersion": (ctypes.c_uint32, ()),
+    "GetLibraryVersion": (_TEXT, ()),
+    "GetDefaultNetworkOptions": (ctypes.c_int32, (ctypes.POINTER(NetworkOptions),)),
+    "InitializeNetworkWithOptions": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(NetworkOptions))),
+    "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
+    "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
+    "RegisterLeadershipCallback": (ctypes.c_int32, (LeadershipCallback,)),
+    "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
+    "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
+    "RegisterReconnectCallback": (ctypes.c_int32, (ReconnectCallback,)),
+    "RegisterEventHandler": (ctypes.c_int32, (EventCallback, ctypes.c_void_p, DropCallback)),
+    "PollEvents": (ctypes.c_int32, (ctypes.c_int32,)),
     "InitializeNetwork": (ctypes.c_int32, (_TEXT, _TEXT)),
     "InitializeNetworkWithConfig": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(NetworkConfig))),
     "ShutdownNetwork": (ctypes.c_int32, ()),
     "IsNetworkInitialized": (ctypes.c_uint8, ()),
+    "IsMdnsActive": (ctypes.c_uint8, ()),
     "GetLastErrorCode": (ctypes.c_int32, ()),
     "GetLastErrorMessage": (_TEXT, ()),
+    "DescribeError": (_TEXT, (ctypes.c_int32,)),
     "ConnectToPeer": (ctypes.c_int32, (_TEXT,)),
     "DisconnectPeer": (ctypes.c_int32, (_TEXT,)),
     "GetLocalAddr": (_TEXT, ()),
@@ -400,45 +409,16 @@ FUNCTIONS = {
     "GetPeerList": (_TEXT, ()),
     "GetPeerRTT": (ctypes.c_int32, (_TEXT,)),
     "GetPeerStatus": (ctypes.c_int32, (_TEXT,)),
-    "SetLeader": (ctypes.c_int32, (_TEXT,)),
-    "EnableAutoLeaderElection": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "GetCurrentLeader": (_TEXT, ()),
-    "IsLeader": (ctypes.c_uint8, ()),
-    "BroadcastMessage": (ctypes.c_int32, _MESSAGE),
-    "SendToPeer": (ctypes.c_int32, (_TEXT,) + _MESSAGE),
-    "SendToLeader": (ctypes.c_int32, _MESSAGE),
-    "SendFromLeader": (ctypes.c_int32, _MESSAGE),
-    "RegisterReceiveCallback": (ctypes.c_int32, (ReceiveCallback,)),
-    "RegisterLeaderChangedCallback": (ctypes.c_int32, (LeaderChangedCallback,)),
-    "RegisterPeerStatusCallback": (ctypes.c_int32, (PeerStatusCallback,)),
-    "RegisterConnectionResultCallback": (ctypes.c_int32, (ConnectionResultCallback,)),
-    "RegisterReconnectCallback": (ctypes.c_int32, (ReconnectCallback,)),
-    "RegisterEventHandler": (ctypes.c_int32, (EventCallback, ctypes.c_void_p, DropCallback)),
-    "PollEvents": (ctypes.c_int32, (ctypes.c_int32,)),
-    "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
-    "RegisterLogCallback": (ctypes.c_int32, (ctypes.c_int32, LogCallback, ctypes.c_void_p, DropCallback)),
-    "GetAbiVersion": (ctypes.c_uint32, ()),
-    "GetLibraryVersion": (_TEXT, ()),
-    "DescribeError": (_TEXT, (ctypes.c_int32,)),
-    "SetCentralizedMode": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "IsCentralizedMode": (ctypes.c_uint8, ()),
-    "SetCentralizedAutoForward": (ctypes.c_int32, (ctypes.c_uint8,)),
-    "IsCentralizedAutoForward": (ctypes.c_uint8, ()),
-    "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
-    "ForwardMessage": (ctypes.c_int32, (_TEXT, _TEXT) + _MESSAGE),
-    "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
-    "GetDefaultNetworkOptions": (ctypes.c_int32, (ctypes.POINTER(NetworkOptions),)),
-    "InitializeNetworkWithOptions": (ctypes.c_int32, (_TEXT, _TEXT, ctypes.POINTER(NetworkOptions))),
-    "IsMdnsActive": (ctypes.c_uint8, ()),
     "SetAutoReconnect": (ctypes.c_int32, (ctypes.c_uint8,)),
     "IsAutoReconnectEnabled": (ctypes.c_uint8, ()),
-    "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32)),
+    "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
     "SetMaxPeers": (ctypes.c_int32, (ctypes.c_uint32,)),
-    "SetJoinPayload": (ctypes.c_int32, (ctypes.c_char_p, ctypes.c_int32)),
+    "SetJoinPayload": (ctypes.c_int32, (_BYTES, ctypes.c_int32)),
     "EnableJoinRequests": (ctypes.c_int32, (ctypes.c_uint8,)),
     "AcceptJoin": (ctypes.c_int32, (ctypes.c_uint64,)),
-    "RejectJoin": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32, ctypes.c_char_p, ctypes.c_int32)),
+    "RejectJoin": (ctypes.c_int32, (ctypes.c_uint64, ctypes.c_int32, _BYTES, ctypes.c_int32)),
+    "SetLeader": (ctypes.c_int32, (_TEXT,)),
+    "EnableAutoLeaderElection": (ctypes.c_int32, (ctypes.c_uint8,)),
     "SetLeaderEligible": (ctypes.c_int32, (ctypes.c_uint8,)),
     "TransferLeadership": (ctypes.c_int32, (_TEXT,)),
     "YieldLeadership": (ctypes.c_int32, ()),
@@ -446,7 +426,8 @@ FUNCTIONS = {
     "GetLeaderTerm": (ctypes.c_int64, ()),
     "GetLeaderEpoch": (ctypes.c_int64, ()),
     "GetElectionStrategy": (ctypes.c_int32, ()),
-    "RegisterLeadershipCallback": (ctypes.c_int32, (LeadershipCallback,)),
+    "GetCurrentLeader": (_TEXT, ()),
+    "IsLeader": (ctypes.c_uint8, ()),
     "SetStartupGracePeriod": (ctypes.c_int32, (ctypes.c_uint32,)),
     "GetStartupGracePeriod": (ctypes.c_uint32, ()),
     "SetMembershipSampleInterval": (ctypes.c_int32, (ctypes.c_uint32,)),
@@ -457,7 +438,31 @@ FUNCTIONS = {
     "GetLeaderElectionDuration": (ctypes.c_uint32, ()),
     "GetMsgExpirationTimeout": (ctypes.c_uint32, ()),
     "GetLeadershipDeclarationInterval": (ctypes.c_uint32, ()),
+    "BroadcastMessage": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
+    "SendToPeer": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
+    "SendToLeader": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
+    "SendFromLeader": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
+    "ForwardMessage": (ctypes.c_int32, (_TEXT, _TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
+    "SetCentralizedMode": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "IsCentralizedMode": (ctypes.c_uint8, ()),
+    "SetCentralizedAutoForward": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "IsCentralizedAutoForward": (ctypes.c_uint8, ()),
+    "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
+    "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
+    "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
+    "RegisterLogCallback": (ctypes.c_int32, (ctypes.c_int32, LogCallback, ctypes.c_void_p, DropCallback)),
 }
+# -- End of what is generated.
+
+FIRST_USER_TYPE = MIN_MESSAGE_TYPE
+"""Message types below this one belong to the library."""
+
+STATUS_UNKNOWN = -1
+STATUS_CONNECTED = PEER_CONNECTED
+STATUS_DISCONNECTED = PEER_DISCONNECTED
+STATUS_RECONNECTING = PEER_RECONNECTING
+STATUS_HANDSHAKING = PEER_HANDSHAKING
 
 _library = None
 _library_lock = threading.Lock()
@@ -488,8 +493,10 @@ def describe_error(code):
 
 def describe_leader_reason(reason):
     """One of LEADER_... in a word."""
-    words = ("unknown", "elected", "assigned", "transferred", "found", "lost", "left", "resigned")
-    return words[reason] if 0 <= reason < len(words) else words[LEADER_UNKNOWN]
+    for name, value in globals().items():
+        if name.startswith("LEADER_") and value == reason:
+            return name.removeprefix("LEADER_").lower()
+    return "unknown"
 
 
 class GossipWindows(NamedTuple):

@@ -3,9 +3,9 @@
 use std::ffi::c_char;
 
 use super::arguments::peer_id as peer_id_argument;
-use super::codes::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
 use super::guard::{command, query, room};
 use super::strings::hand_out;
+use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.

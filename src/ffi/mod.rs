@@ -1,8 +1,9 @@
 //! The C ABI: exported functions by topic, and the only `unsafe` of the library.
 //!
 //! No logic lives here. Every function checks its arguments, asks the room and translates the answer, inside
-//! a guard that no panic passes. The header `include/meta_mystia_network.h` is generated from these files,
-//! in the order in which `build.rs` lists them; their documentation is the header's.
+//! a guard that no panic passes. The header `include/meta_mystia_network.h` and what the bindings take
+//! from it are generated from these files, in the order in which `build.rs` lists them; their documentation is the
+//! header's.
 
 pub mod callbacks;
 pub mod codes;
@@ -18,6 +19,7 @@ pub mod options;
 pub mod peers;
 pub mod send;
 pub mod stats;
+pub mod values;
 pub mod version;
 
 mod arguments;

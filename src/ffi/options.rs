@@ -9,10 +9,10 @@ use std::time::Duration;
 use super::arguments::{
     bytes as bytes_argument, peer_id as peer_id_argument, session_id as session_id_argument, text,
 };
-use super::codes::*;
 use super::config::{NetworkConfigFFI, bytes};
 use super::guard::{Failure, command};
 use super::lifecycle::refuse_second_room;
+use super::values::*;
 use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
@@ -543,7 +543,11 @@ pub(crate) fn check(input: &[u8]) {
     // SAFETY: `struct_size` bytes that can be written.
     let code = unsafe { GetDefaultNetworkOptions(pointer) };
     let right = (FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size));
-    assert_eq!(code == MMN_OK, right, "a struct of {size} bytes");
+    assert_eq!(
+        code == crate::ffi::codes::MMN_OK,
+        right,
+        "a struct of {size} bytes"
+    );
 }
 
 /// The strategy of a number that is one, with its flags.

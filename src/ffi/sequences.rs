@@ -22,6 +22,7 @@ use super::options::*;
 use super::peers::*;
 use super::send::*;
 use super::stats::*;
+use super::values::*;
 use super::version::*;
 use crate::fuzzing::Chance;
 

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::tools::{compile_csharp, dotnet, library, run, tell_runtime};
+use crate::tools::{compile_csharp, dotnet, for_coreclr, library, run};
 
 /// Longer than any heartbeat may be missed: the others lose the member, and get it back.
 const PAUSE: Duration = Duration::from_secs(4);
@@ -20,11 +20,10 @@ fn a_host_of_the_classic_functions_runs_under_mono() {
 
 #[test]
 fn a_host_of_the_classic_functions_runs_under_coreclr() {
-    let exe = compile_csharp(&["tests/hosts/classic/Classic.cs"], "ClassicCore.exe");
-    // The same assembly: CoreCLR wants it to be named .dll.
-    let program = exe.with_extension("dll");
-    std::fs::rename(&exe, &program).expect("it can be renamed");
-    tell_runtime(&program);
+    let program = for_coreclr(&compile_csharp(
+        &["tests/hosts/classic/Classic.cs"],
+        "ClassicCore.exe",
+    ));
     play("coreclr", &[&dotnet(), &program]);
 }
 

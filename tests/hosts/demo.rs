@@ -105,6 +105,7 @@ fn leadership_goes_round_between_c_and_csharp_and_each_hears_of_it_in_turn() {
         "csharp-sample/Lobby.cs",
         "csharp-sample/SharedState.cs",
         "bindings/csharp/NativeMethods.cs",
+        "bindings/csharp/Marshalling.cs",
         "bindings/csharp/Room.cs",
     ];
     let printed = run(Command::new("python3")

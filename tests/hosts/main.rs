@@ -12,6 +12,7 @@ mod discovery;
 mod fork;
 mod gossip;
 mod migration;
+mod old_host;
 mod picture;
 mod promises;
 mod rooms;

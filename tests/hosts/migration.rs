@@ -10,6 +10,7 @@ fn shows(story: &str) {
         "csharp-sample/Lobby.cs",
         "csharp-sample/SharedState.cs",
         "bindings/csharp/NativeMethods.cs",
+        "bindings/csharp/Marshalling.cs",
         "bindings/csharp/Room.cs",
     ];
     let lobby = compile_csharp(&sources, "Lobby.exe");

@@ -1,11 +1,11 @@
 //! What a host may do at any time: unregister while events flow, shut down with events in flight, open and
 //! close rooms and the library itself again and again, call everything from inside callbacks.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::tools::{
-    compile_c, compile_cpp, compile_csharp, compile_csharp_for_coreclr, dotnet, library, output,
+    compile_c, compile_cpp, compile_csharp, compile_csharp_for_coreclr, dotnet, layout, library,
     root, run,
 };
 
@@ -16,7 +16,7 @@ fn survives(command: &mut Command, tests: &[&str]) {
         .current_dir(root())
         .env("MMN_LIBRARY", &library)
         .env("MMN_GUEST", root().join("bindings/python/tests/guest.py"))
-        .env("MMN_LAYOUT", layout())
+        .env("MMN_LAYOUT", layout(Path::new("include")))
         .env("LD_LIBRARY_PATH", folder)
         // One arena, so that what the C library keeps for each thread is no growth.
         .env("MALLOC_ARENA_MAX", "1"));
@@ -27,31 +27,6 @@ fn survives(command: &mut Command, tests: &[&str]) {
             "no line \"{line}\" in:\n{printed}"
         );
     }
-}
-
-/// The structs of the header as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
-fn layout() -> PathBuf {
-    let header = std::fs::read_to_string(root().join("include/meta_mystia_network.h"));
-    let header = header.expect("the header");
-    let mut program = String::from(
-        "#include <meta_mystia_network.h>\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {\n",
-    );
-    for definition in header.split("\ntypedef struct ").skip(1) {
-        let (name, rest) = definition.split_once(" {").expect("its fields");
-        let (fields, _) = rest.split_once("\n}").expect("its end");
-        program += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
-        for field in fields.lines().filter_map(|line| line.strip_suffix(';')) {
-            let field = field.rsplit([' ', '*']).next().expect("a word");
-            program += &format!("printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));\n");
-        }
-    }
-    program += "return 0;\n}\n";
-    let source = output("layout.c");
-    std::fs::write(&source, program).expect("the program");
-    let program = compile_c(source.to_str().expect("UTF-8"), "layout", &[]);
-    let lines = output("layout.txt");
-    std::fs::write(&lines, run(&mut Command::new(program))).expect("the layout");
-    lines
 }
 
 const EVERYWHERE: [&str; 4] = ["unregister", "shutdown", "restart", "reentry"];
@@ -78,17 +53,39 @@ fn cpp() {
     survives(Command::new(program).args(&tests), &tests);
 }
 
+const CSHARP: [&str; 4] = [
+    "bindings/csharp/tests/Survive.cs",
+    "bindings/csharp/NativeMethods.cs",
+    "bindings/csharp/Marshalling.cs",
+    "bindings/csharp/Room.cs",
+];
+const CSHARP_TESTS: [&str; 8] = [
+    "unregister",
+    "shutdown",
+    "restart",
+    "reentry",
+    "exceptions",
+    "queue",
+    "poll",
+    "layout",
+];
+
 #[test]
-fn csharp() {
-    let sources = [
-        "bindings/csharp/tests/Survive.cs",
-        "bindings/csharp/NativeMethods.cs",
-        "bindings/csharp/Room.cs",
-    ];
-    let program = compile_csharp(&sources, "Survive.exe");
-    let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "queue", "poll", "layout"]);
-    survives(Command::new("mono").arg(program).args(&tests), &tests);
+fn csharp_under_mono() {
+    let program = compile_csharp(&CSHARP, "Survive.exe");
+    survives(
+        Command::new("mono").arg(program).args(CSHARP_TESTS),
+        &CSHARP_TESTS,
+    );
+}
+
+#[test]
+fn csharp_under_coreclr() {
+    let program = compile_csharp_for_coreclr(&CSHARP, "SurviveCore.exe");
+    survives(
+        Command::new(dotnet()).arg(program).args(CSHARP_TESTS),
+        &CSHARP_TESTS,
+    );
 }
 
 /// Every registration of the bindings, and the scripts that made it unloaded: what Unity's editor does.
@@ -99,9 +96,10 @@ const RELOADED: [&str; 5] = [
     "ConnectionResult, queue",
     "everything, thread",
 ];
-const RELOAD_SOURCES: [&str; 3] = [
+const RELOAD_SOURCES: [&str; 4] = [
     "bindings/csharp/tests/Reload.cs",
     "bindings/csharp/NativeMethods.cs",
+    "bindings/csharp/Marshalling.cs",
     "bindings/csharp/Room.cs",
 ];
 
@@ -113,7 +111,7 @@ fn csharp_scripts_are_reloaded_under_mono() {
 
 #[test]
 fn csharp_scripts_are_reloaded_under_coreclr() {
-    let program = compile_csharp_for_coreclr(&RELOAD_SOURCES, "ReloadCore.dll");
+    let program = compile_csharp_for_coreclr(&RELOAD_SOURCES, "ReloadCore.exe");
     survives(Command::new(dotnet()).arg(program), &RELOADED);
 }
 

@@ -80,53 +80,89 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
 
 /// Compiles C# sources with Mono's compiler, warnings as errors.
 pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
+    compile_csharp_with(&[], sources, name)
+}
+
+/// The same against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
+pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
+    let versions = dotnet()
+        .with_file_name("shared")
+        .join("Microsoft.NETCore.App");
+    let mut folders = std::fs::read_dir(versions).expect("the runtime's folder");
+    let folder = folders.next().expect("a version").expect("an entry").path();
+    let assemblies = std::fs::read_dir(folder).expect("its assemblies");
+    let mut options: Vec<_> = assemblies
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // Those that are native code have no place in a compilation.
+            name.starts_with("System.") && name.ends_with(".dll") && !name.contains("Native")
+        })
+        .map(|path| format!("-r:{}", path.display()))
+        .collect();
+    // mcs names this for assemblies that refer to others by another version.
+    options.extend(["-nostdlib", "-noconfig", "-nowarn:1701,1702"].map(str::to_owned));
+    for_coreclr(&compile_csharp_with(&options, sources, name))
+}
+
+fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
         .current_dir(root())
         .args(["-langversion:7", "-warnaserror"])
+        .args(options)
         .arg(format!("-out:{}", program.display()))
         .args(sources));
     program
 }
 
-/// Compiles C# sources against the class library of CoreCLR, which has types that Mono's has elsewhere.
-pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
-    let shared = root().join("target/tools/dotnetcore2/bin/shared/Microsoft.NETCore.App");
-    let version = std::fs::read_dir(&shared)
-        .expect("the runtime of scripts/install-tools.sh")
-        .next()
-        .expect("one version")
-        .expect("it can be read");
-    let program = output(name);
-    let mut compiler = Command::new("mcs");
-    compiler.current_dir(root()).args([
-        "-langversion:7",
-        "-warnaserror",
-        "-nostdlib",
-        "-noconfig",
-        // Of two references to one assembly, which the runtime's own are full of.
-        "-nowarn:1702",
-    ]);
-    for assembly in [
-        "System.Private.CoreLib",
-        "System.Runtime",
-        "System.Runtime.Extensions",
-        "System.Console",
-        "System.Collections",
-        "System.ComponentModel.Primitives",
-        "System.Diagnostics.Process",
-    ] {
-        let path = version.path().join(format!("{assembly}.dll"));
-        compiler.arg(format!("-r:{}", path.display()));
+/// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
+pub(crate) fn layout(folder: &Path) -> PathBuf {
+    let header = folder.join("meta_mystia_network.h");
+    let header = root().join(header);
+    let name = folder.to_string_lossy().replace('/', "_");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let mut program = format!(
+        "#include {header:?}\n#include <stddef.h>\n#include <stdio.h>\nint main(void) {{\n"
+    );
+    for definition in text.split("\ntypedef struct ").skip(1) {
+        let (name, rest) = definition.split_once(" {").expect("its fields");
+        let (fields, _) = rest.split_once("\n}").expect("its end");
+        program += &format!("printf(\"{name} %zu\\n\", sizeof({name}));\n");
+        for field in fields.lines().filter_map(|line| line.strip_suffix(';')) {
+            let field = field.rsplit([' ', '*']).next().expect("a word");
+            program += &format!("printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));\n");
+        }
     }
-    run(compiler
-        .arg(format!("-out:{}", program.display()))
-        .args(sources));
-    tell_runtime(&program);
+    program += "return 0;\n}\n";
+    let source = output(&format!("layout_{name}.c"));
+    std::fs::write(&source, program).expect("the program");
+    let program = compile_c(
+        source.to_str().expect("UTF-8"),
+        &format!("layout_{name}"),
+        &[],
+    );
+    let lines = output(&format!("layout_{name}.txt"));
+    std::fs::write(&lines, run(&mut Command::new(program))).expect("the layout");
+    lines
+}
+
+/// An assembly for CoreCLR, which wants it to be named .dll, and to be told which runtime it is for.
+pub(crate) fn for_coreclr(exe: &Path) -> PathBuf {
+    let program = exe.with_extension("dll");
+    std::fs::rename(exe, &program).expect("it can be renamed");
+    std::fs::write(
+        exe.with_extension("runtimeconfig.json"),
+        r#"{"runtimeOptions": {
+            "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},
+            "configProperties": {"System.Globalization.Invariant": true}
+        }}"#,
+    )
+    .expect("it can be written");
     program
 }
 
-/// CoreCLR's, of `scripts/install-tools.sh`.
+/// The runtime of `scripts/install-tools.sh`.
 pub(crate) fn dotnet() -> PathBuf {
     let path = root().join("target/tools/dotnetcore2/bin/dotnet");
     assert!(
@@ -135,16 +171,4 @@ pub(crate) fn dotnet() -> PathBuf {
         path.display()
     );
     path
-}
-
-/// CoreCLR wants to be told beside a program which runtime it is for.
-pub(crate) fn tell_runtime(program: &Path) {
-    std::fs::write(
-        program.with_extension("runtimeconfig.json"),
-        r#"{"runtimeOptions": {
-            "framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},
-            "configProperties": {"System.Globalization.Invariant": true}
-        }}"#,
-    )
-    .expect("it can be written");
 }

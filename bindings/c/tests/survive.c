@@ -38,42 +38,9 @@ enum {
     ALLOWED_GROWTH_KIB = 1024,
 };
 
-#define FUNCTIONS(X)                    \
-    X(InitializeNetwork)                \
-    X(InitializeNetworkWithConfig)      \
-    X(ShutdownNetwork)                  \
-    X(IsNetworkInitialized)             \
-    X(GetLastErrorCode)                 \
-    X(GetLastErrorMessage)              \
-    X(ConnectToPeer)                    \
-    X(DisconnectPeer)                   \
-    X(GetLocalAddr)                     \
-    X(GetLocalPeerId)                   \
-    X(GetSessionId)                     \
-    X(GetPeerCount)                     \
-    X(GetPeerList)                      \
-    X(GetPeerRTT)                       \
-    X(GetPeerStatus)                    \
-    X(SetLeader)                        \
-    X(EnableAutoLeaderElection)         \
-    X(GetCurrentLeader)                 \
-    X(IsLeader)                         \
-    X(BroadcastMessage)                 \
-    X(SendToPeer)                       \
-    X(SendToLeader)                     \
-    X(SendFromLeader)                   \
-    X(RegisterReceiveCallback)          \
-    X(RegisterLeaderChangedCallback)    \
-    X(RegisterPeerStatusCallback)       \
-    X(RegisterConnectionResultCallback) \
-    X(EnableLogging)                    \
-    X(GetAbiVersion)                    \
-    X(GetLibraryVersion)                \
-    X(DescribeError)
-
 static struct {
-#define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
+#define MEMBER(result, name, parameters) result (*name) parameters;
+    MMN_FUNCTIONS(MEMBER)
 #undef MEMBER
 } net;
 
@@ -115,10 +82,10 @@ static void *load(void)
 {
     void *library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);
     if (!library) fail("%s", dlerror());
-#define RESOLVE(name)                            \
+#define RESOLVE(result, name, parameters)        \
     *(void **)&net.name = dlsym(library, #name); \
     if (!net.name) fail("the library has no function " #name);
-    FUNCTIONS(RESOLVE)
+    MMN_FUNCTIONS(RESOLVE)
 #undef RESOLVE
     return library;
 }

@@ -341,7 +341,7 @@ void test_reentry() {
   // Every function, once in a handler of every kind.
   const auto call_everything = [&](int kind) {
     if (begun[kind].exchange(true)) return;
-    const mmn::Config config = mmn::default_config();
+    const mmn::Config config = mmn::default_config(api);
     const auto allowed = [](std::int32_t code, std::initializer_list<std::int32_t> codes) {
       return std::find(codes.begin(), codes.end(), code) != codes.end();
     };

@@ -10,6 +10,7 @@
  * --list prints the names of the functions that it calls. With --gossip the peers, and most rooms, elect by gossip.
  */
 #define _GNU_SOURCE
+#include "../../abi/tables.h"
 #include "../classic.h"
 #include "meta_mystia_network.h"
 
@@ -356,7 +357,7 @@ static void on_status(const char *peer, int32_t status)
 static void on_result(const char *address, uint8_t success, int32_t code)
 {
     read_text(address, sizeof endless);
-    if (success > 1 || code > 0 || code < -21) fail("ConnectionResult %u, %d", success, (int)code);
+    if (success > 1 || code > 0 || code < LAST_CODE) fail("ConnectionResult %u, %d", success, (int)code);
     atomic_fetch_add(&results, 1);
     go_on_inside();
 }
@@ -374,7 +375,7 @@ static void on_reconnect(const char *peer, uint8_t status)
 /* Each gives whether the call was accepted, and fails on an answer that its function does not have. */
 static int code(int32_t answer)
 {
-    if (answer > 0 || (answer < -21)) fail("%s answered %d: %s", atomic_load(&self->in), (int)answer, net.GetLastErrorMessage());
+    if (answer > 0 || (answer < LAST_CODE)) fail("%s answered %d: %s", atomic_load(&self->in), (int)answer, net.GetLastErrorMessage());
     if (answer != 0 && net.GetLastErrorCode() == 0) fail("%s answered %d without a last error", atomic_load(&self->in), (int)answer);
     return answer == 0;
 }
@@ -570,8 +571,8 @@ static unsigned all_weights;
 
 static void resolve(void *library)
 {
-#define RESOLVE(type, name, parameters) *(void **)&more.name = dlsym(library, #name);
-    EXTENDED_FUNCTIONS(RESOLVE)
+#define RESOLVE(result, name, parameters) *(void **)&more.name = dlsym(library, #name);
+    MMN_FUNCTIONS(RESOLVE)
 #undef RESOLVE
     for (int i = 0; i < CALL_COUNT; i++) {
         calls[i].exists = dlsym(library, calls[i].name) != NULL;

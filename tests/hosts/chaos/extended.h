@@ -2,46 +2,10 @@
  * Part of chaos.c: what exists beside the classic functions, with its structs from the library's header. A library without
  * one of these functions is tested without it.
  */
-#define EXTENDED_FUNCTIONS(X)                                                                                       \
-    X(uint32_t, GetAbiVersion, (void))                                                                              \
-    X(const char *, GetLibraryVersion, (void))                                                                      \
-    X(const char *, DescribeError, (int32_t code))                                                                  \
-    X(int32_t, GetDefaultNetworkOptions, (NetworkOptions *options))                                                 \
-    X(int32_t, InitializeNetworkWithOptions, (const char *peer, const char *session, const NetworkOptions *))       \
-    X(int32_t, GetPeerStats, (const char *peer, PeerStats *stats))                                                  \
-    X(int32_t, KickPeer, (const char *peer, int32_t code, const uint8_t *data, int32_t length))                     \
-    X(int32_t, SetMaxPeers, (uint32_t max_peers))                                                                   \
-    X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length))                                               \
-    X(int32_t, EnableJoinRequests, (uint8_t enabled))                                                               \
-    X(int32_t, AcceptJoin, (uint64_t request))                                                                      \
-    X(int32_t, RejectJoin, (uint64_t request, int32_t code, const uint8_t *data, int32_t length))                   \
-    X(int32_t, SetLeaderEligible, (uint8_t eligible))                                                               \
-    X(int32_t, TransferLeadership, (const char *peer))                                                              \
-    X(int32_t, YieldLeadership, (void))                                                                             \
-    X(int32_t, SetElectionPriority, (int32_t priority))                                                             \
-    X(int64_t, GetLeaderTerm, (void))                                                                               \
-    X(int64_t, GetLeaderEpoch, (void))                                                                              \
-    X(int32_t, GetElectionStrategy, (void))                                                                         \
-    X(int32_t, RegisterLeadershipCallback, (LeadershipCallback))                                                    \
-    X(int32_t, SetStartupGracePeriod, (uint32_t milliseconds))                                                      \
-    X(uint32_t, GetStartupGracePeriod, (void))                                                                      \
-    X(int32_t, SetMembershipSampleInterval, (uint32_t milliseconds))                                                \
-    X(uint32_t, GetMembershipSampleInterval, (void))                                                                \
-    X(int32_t, SetLeaderAliveThreshold, (uint32_t milliseconds))                                                    \
-    X(uint32_t, GetLeaderAliveThreshold, (void))                                                                    \
-    X(int32_t, SetLeaderElectionDuration, (uint32_t milliseconds))                                                  \
-    X(uint32_t, GetLeaderElectionDuration, (void))                                                                  \
-    X(uint32_t, GetMsgExpirationTimeout, (void))                                                                    \
-    X(uint32_t, GetLeadershipDeclarationInterval, (void))                                                           \
-    X(int32_t, PollEvents, (int32_t max))                                                                           \
-    X(int32_t, RegisterEventHandler, (EventCallback, void *user_data, DropCallback))                                \
-    X(int32_t, SetLogLevel, (int32_t level))                                                                        \
-    X(int32_t, RegisterLogCallback, (int32_t level, LogCallback, void *user_data, DropCallback))
-
 static struct {
-#define EXTENDED_MEMBER(type, name, parameters) type (*name) parameters;
-    EXTENDED_FUNCTIONS(EXTENDED_MEMBER)
-#undef EXTENDED_MEMBER
+#define MORE(result, name, parameters) result (*name) parameters;
+    MMN_FUNCTIONS(MORE)
+#undef MORE
 } more;
 
 /* ------------------------------------------------------------------ options */
@@ -269,7 +233,7 @@ static void on_event(void *user_data, const NetworkEvent *event)
 {
     if (*(int *)user_data != TYPE) fail("an event's user data is damaged");
     if (event->struct_size != sizeof *event) fail("an event of %u bytes", event->struct_size);
-    if (event->kind < MMN_EVENT_JOINED || event->kind > MMN_EVENT_CONNECTION_RESULT) fail("an event of kind %u", event->kind);
+    if (event->kind < MMN_EVENT_JOINED || event->kind > LAST_EVENT_KIND) fail("an event of kind %u", event->kind);
     read_text(event->peer, NAME_BYTES);
     read_text(event->other, sizeof endless);
     if (!event->data || event->length < 0 || event->length > LIMIT_BYTES || event->success > 1)

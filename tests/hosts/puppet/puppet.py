@@ -21,78 +21,41 @@ import threading
 import time
 import traceback
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../bindings/python"))
+import meta_mystia_network as mmn  # noqa: E402
+
 STREAM_TYPES = 0x0200
 OK, SEND_QUEUE_FULL = 0, -7
 
-TEXT, FLAG, INT, UINT = ctypes.c_char_p, ctypes.c_uint8, ctypes.c_int32, ctypes.c_uint32
 # What a command gives as one text: pointer and length.
 BYTES = object()
-MESSAGE = (BYTES, ctypes.c_uint16, FLAG)
 
-# Name: (result, arguments), as in include/meta_mystia_network.h. Callbacks and configurations are not here.
+
+def commanded(arguments):
+    """The arguments of a function as a command gives them; None where one is a callback or a struct."""
+    kinds = list(arguments)
+    while mmn._BYTES in kinds:
+        place = kinds.index(mmn._BYTES)
+        kinds[place : place + 2] = [BYTES]
+    simple = all(kind is BYTES or issubclass(kind, ctypes._SimpleCData) for kind in kinds)
+    return kinds if simple else None
+
+
+# Name: (result, arguments).
 FUNCTIONS = {
-    "InitializeNetwork": (INT, (TEXT, TEXT)),
-    "ShutdownNetwork": (INT, ()),
-    "IsNetworkInitialized": (FLAG, ()),
-    "IsMdnsActive": (FLAG, ()),
-    "GetLastErrorCode": (INT, ()),
-    "GetLastErrorMessage": (TEXT, ()),
-    "ConnectToPeer": (INT, (TEXT,)),
-    "DisconnectPeer": (INT, (TEXT,)),
-    "GetLocalAddr": (TEXT, ()),
-    "GetLocalPeerId": (TEXT, ()),
-    "GetSessionId": (TEXT, ()),
-    "GetPeerCount": (INT, ()),
-    "GetPeerList": (TEXT, ()),
-    "GetPeerRTT": (INT, (TEXT,)),
-    "GetPeerStatus": (INT, (TEXT,)),
-    "SetLeader": (INT, (TEXT,)),
-    "EnableAutoLeaderElection": (INT, (FLAG,)),
-    "GetCurrentLeader": (TEXT, ()),
-    "IsLeader": (FLAG, ()),
-    "SetCentralizedMode": (INT, (FLAG,)),
-    "IsCentralizedMode": (FLAG, ()),
-    "SetCentralizedAutoForward": (INT, (FLAG,)),
-    "IsCentralizedAutoForward": (FLAG, ()),
-    "SetCompressionThreshold": (INT, (UINT,)),
-    "BroadcastMessage": (INT, MESSAGE),
-    "SendToPeer": (INT, (TEXT,) + MESSAGE),
-    "SendToLeader": (INT, MESSAGE),
-    "SendFromLeader": (INT, MESSAGE),
-    "ForwardMessage": (INT, (TEXT, TEXT) + MESSAGE),
-    "SetAutoReconnect": (INT, (FLAG,)),
-    "IsAutoReconnectEnabled": (FLAG, ()),
-    "EnableLogging": (INT, (FLAG,)),
-    "KickPeer": (INT, (TEXT, INT, BYTES)),
-    "SetMaxPeers": (INT, (UINT,)),
-    "TransferLeadership": (INT, (TEXT,)),
-    "YieldLeadership": (INT, ()),
-    "SetElectionPriority": (INT, (INT,)),
-    "SetLeaderEligible": (INT, (FLAG,)),
-    "GetLeaderTerm": (ctypes.c_int64, ()),
-    "GetLeaderEpoch": (ctypes.c_int64, ()),
-    "GetElectionStrategy": (INT, ()),
-    "SetStartupGracePeriod": (INT, (UINT,)),
-    "GetStartupGracePeriod": (UINT, ()),
-    "SetMembershipSampleInterval": (INT, (UINT,)),
-    "GetMembershipSampleInterval": (UINT, ()),
-    "SetLeaderAliveThreshold": (INT, (UINT,)),
-    "GetLeaderAliveThreshold": (UINT, ()),
-    "SetLeaderElectionDuration": (INT, (UINT,)),
-    "GetLeaderElectionDuration": (UINT, ()),
-    "GetMsgExpirationTimeout": (UINT, ()),
-    "GetLeadershipDeclarationInterval": (UINT, ()),
+    name: (result, commanded(arguments))
+    for name, (result, arguments) in mmn.FUNCTIONS.items()
+    if commanded(arguments) is not None
 }
 
+# Name: arguments, of the callbacks that a function of their own registers.
 CALLBACKS = {
-    "Receive": (TEXT, ctypes.c_void_p, INT, ctypes.c_uint16, FLAG),
-    "LeaderChanged": (TEXT,),
-    "Leadership": (FLAG,),
-    "PeerStatus": (TEXT, INT),
-    "ConnectionResult": (TEXT, FLAG, INT),
-    "Reconnect": (TEXT, FLAG),
+    name.removeprefix("Register").removesuffix("Callback"): arguments[0]._argtypes_
+    for name, (_, arguments) in mmn.FUNCTIONS.items()
+    if name.endswith("Callback") and len(arguments) == 1
 }
 
+# The classic struct with the classic defaults, once more and on purpose: it never changes.
 CONFIG = [
     ("reconnect_max_ms", ctypes.c_uint32, 30000),
     ("compression_threshold", ctypes.c_uint32, 512),
@@ -122,62 +85,6 @@ CONFIG = [
 
 class Config(ctypes.Structure):
     _fields_ = [(name, kind) for name, kind, _ in CONFIG]
-
-
-class Options(ctypes.Structure):
-    """NetworkOptions of version 5 of the ABI."""
-
-    _fields_ = [
-        ("struct_size", ctypes.c_uint32),
-        ("config", Config),
-        ("bind_address", TEXT),
-        ("secret", ctypes.c_void_p),
-        ("identity_key", ctypes.c_void_p),
-        ("secret_length", ctypes.c_uint32),
-        ("identity_key_length", ctypes.c_uint32),
-        ("member_hold_ms", ctypes.c_uint32),
-        ("queue_bytes", ctypes.c_uint32),
-        ("strategy", ctypes.c_uint32),
-        ("priority", INT),
-        ("bind_port", ctypes.c_uint16),
-        ("discovery_mode", FLAG),
-        ("dispatch_mode", FLAG),
-        ("merge_policy", FLAG),
-        ("set_leader_authority", FLAG),
-        ("host_mode", FLAG),
-        ("eligible", FLAG),
-        ("state_directory", TEXT),
-        ("trace_path", TEXT),
-        ("quorum_policy", ctypes.c_uint32),
-        ("quorum_voters", ctypes.c_uint32),
-        ("strategy_flags", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint32),
-        ("max_peers", ctypes.c_uint32),
-        ("reserved2", ctypes.c_uint32),
-    ]
-
-
-class Event(ctypes.Structure):
-    """NetworkEvent, as far as a puppet reads it."""
-
-    _fields_ = [
-        ("struct_size", ctypes.c_uint32),
-        ("kind", ctypes.c_uint32),
-        ("term", ctypes.c_uint64),
-        ("epoch", ctypes.c_uint64),
-        ("request", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("peer", TEXT),
-        ("other", TEXT),
-        ("data", ctypes.c_void_p),
-        ("length", INT),
-        ("reason", INT),
-        ("code", INT),
-    ]
-
-
-EVENT_ROOM_ENDED, EVENT_LEADER_CHANGED, EVENT_CONNECTION_RESULT = 7, 8, 13
-EVENT_HANDLER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(Event))
 
 
 class Inflow:
@@ -214,7 +121,9 @@ class Puppet:
             if function := getattr(self.native, name, None):
                 function.restype = result
                 function.argtypes = [
-                    kind for argument in arguments for kind in ((TEXT, INT) if argument is BYTES else (argument,))
+                    kind
+                    for argument in arguments
+                    for kind in ((mmn._BYTES, ctypes.c_int32) if argument is BYTES else (argument,))
                 ]
 
     def serve(self):
@@ -346,9 +255,10 @@ class Puppet:
             assert register is None or register(callback) == OK, name
 
     def open_with(self, peer, session, config, options):
-        self.on_event = EVENT_HANDLER(self.event_handler)
+        self.on_event = mmn.EventCallback(self.event_handler)
         assert self.native.RegisterEventHandler(self.on_event, None, None) == OK
-        settings = Options(struct_size=ctypes.sizeof(Options))
+        settings = mmn.NetworkOptions.__new__(mmn.NetworkOptions)
+        settings.struct_size = ctypes.sizeof(mmn.NetworkOptions)
         assert self.native.GetDefaultNetworkOptions(ctypes.byref(settings)) == OK
         for name, value in options.items():
             assert hasattr(settings, name), f"no such option: {name}"
@@ -360,12 +270,12 @@ class Puppet:
 
     def event_handler(self, _, pointer):
         event = pointer.contents
-        if event.kind == EVENT_LEADER_CHANGED:
+        if event.kind == mmn.EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
-        elif event.kind == EVENT_ROOM_ENDED:
+        elif event.kind == mmn.EVENT_ROOM_ENDED:
             self.event("Ended", event.reason)
-        elif event.kind == EVENT_CONNECTION_RESULT:
+        elif event.kind == mmn.EVENT_CONNECTION_RESULT:
             why = ctypes.string_at(event.data, event.length) if event.length else b""
             self.event("Result", event.code, why.decode())
 

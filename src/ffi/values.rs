@@ -1,0 +1,117 @@
+//! The other numbers of the ABI: limits, and the values of options and of callbacks' arguments.
+
+/// Longest peer id, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_PEER_ID_BYTES: i32 = 64;
+/// Longest session id, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_SESSION_ID_BYTES: i32 = 128;
+/// Smallest message type that an application may use; the smaller ones are the library's own.
+pub const MMN_MIN_MESSAGE_TYPE: u16 = 0x0100;
+
+/// GetPeerStatus, PeerStatusCallback: the peer is connected.
+pub const MMN_PEER_CONNECTED: i32 = 0;
+/// PeerStatusCallback: the connection to the peer is lost. GetPeerStatus never answers it.
+pub const MMN_PEER_DISCONNECTED: i32 = 1;
+/// GetPeerStatus: the connection is lost and being dialled again.
+pub const MMN_PEER_RECONNECTING: i32 = 2;
+/// GetPeerStatus: the peer is being admitted.
+pub const MMN_PEER_HANDSHAKING: i32 = 3;
+
+/// ReconnectCallback: the peer is lost and being dialled again.
+pub const MMN_RECONNECT_RETRYING: u8 = 0;
+/// ReconnectCallback: the peer is back.
+pub const MMN_RECONNECT_RETURNED: u8 = 1;
+/// ReconnectCallback: the peer has been given up.
+pub const MMN_RECONNECT_GAVE_UP: u8 = 2;
+
+/// Log levels: nothing.
+pub const MMN_LOG_OFF: i32 = 0;
+/// Log levels: faults.
+pub const MMN_LOG_ERROR: i32 = 1;
+/// Log levels: and what may be wrong.
+pub const MMN_LOG_WARN: i32 = 2;
+/// Log levels: and what happens in the room.
+pub const MMN_LOG_INFO: i32 = 3;
+/// Log levels: and how it comes about.
+pub const MMN_LOG_DEBUG: i32 = 4;
+/// Log levels: and every detail.
+pub const MMN_LOG_TRACE: i32 = 5;
+
+/// manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
+/// EnableAutoLeaderElection is called. With MMN_AUTHORITY_LEADER_ONLY it is replaced by an election all the same.
+pub const MMN_RECOVERY_HOLD: u8 = 0;
+/// manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
+pub const MMN_RECOVERY_AUTO_ELECT: u8 = 1;
+
+/// discovery_mode: nothing is announced, nothing is found.
+pub const MMN_DISCOVERY_OFF: u8 = 0;
+/// discovery_mode: announce this member, and report the members that are found.
+pub const MMN_DISCOVERY_REPORT: u8 = 1;
+/// discovery_mode: announce this member, and connect to the members that are found.
+pub const MMN_DISCOVERY_CONNECT: u8 = 2;
+
+/// dispatch_mode: a thread of the library runs the callbacks.
+pub const MMN_DISPATCH_THREAD: u8 = 0;
+/// dispatch_mode: the callbacks run on the thread that calls PollEvents.
+pub const MMN_DISPATCH_POLL: u8 = 1;
+
+/// merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.
+pub const MMN_MERGE_LARGEST_SIDE: u8 = 0;
+/// merge_policy: the leader with the higher leadership record stays.
+pub const MMN_MERGE_HIGHEST_TERM: u8 = 1;
+
+/// set_leader_authority: every member may call SetLeader.
+pub const MMN_AUTHORITY_ANYONE: u8 = 0;
+/// set_leader_authority: the leader alone may call SetLeader. A leader that is lost is replaced by an election,
+/// whatever manual_override_recovery says: nobody else could name one.
+pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
+
+/// host_mode: no fixed host; the room elects its leader.
+pub const MMN_HOST_MODE_OFF: u8 = 0;
+/// host_mode: this member is the room's host, and leads from its start on, for as long as the room lives.
+pub const MMN_HOST_MODE_HOST: u8 = 1;
+/// host_mode: another member is the room's host.
+pub const MMN_HOST_MODE_GUEST: u8 = 2;
+
+/// quorum_policy: a majority of the members that are connected when an election starts.
+pub const MMN_QUORUM_DYNAMIC: u32 = 0;
+/// quorum_policy: a majority of a fixed number of voters, connected or not.
+pub const MMN_QUORUM_STATIC: u32 = 1;
+
+/// strategy: the leader is elected by votes of the connected members.
+pub const MMN_STRATEGY_RAFT: u32 = 0;
+/// strategy: the lowest peer id that finds no leader leads, in every part of a room that is cut.
+pub const MMN_STRATEGY_GOSSIP: u32 = 1;
+
+/// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always follows a leader that is lost.
+pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
+
+/// Longest room secret of NetworkOptions, in bytes.
+pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+/// Most quorum_voters of NetworkOptions.
+pub const MMN_MAX_QUORUM_VOTERS: u32 = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::id::{MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES};
+    use crate::dispatch::ReconnectStatus;
+    use crate::snapshot::PeerStatus;
+
+    #[test]
+    fn the_headers_numbers_are_the_librarys() {
+        assert_eq!(
+            MMN_MAX_SECRET_BYTES as usize,
+            crate::config::MAX_SECRET_BYTES
+        );
+        assert_eq!(MMN_MAX_QUORUM_VOTERS, crate::core::wire::MAX_STATIC_VOTERS);
+        assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
+        assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
+        assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);
+        assert_eq!(PeerStatus::Handshaking as i32, MMN_PEER_HANDSHAKING);
+        assert_eq!(ReconnectStatus::Retrying as u8, MMN_RECONNECT_RETRYING);
+        assert_eq!(ReconnectStatus::Returned as u8, MMN_RECONNECT_RETURNED);
+        assert_eq!(ReconnectStatus::GaveUp as u8, MMN_RECONNECT_GAVE_UP);
+        assert_eq!(MMN_MAX_PEER_ID_BYTES as usize, MAX_PEER_ID_BYTES);
+        assert_eq!(MMN_MAX_SESSION_ID_BYTES as usize, MAX_SESSION_ID_BYTES);
+    }
+}
