@@ -116,12 +116,13 @@ fn marks(comment: &str) -> (String, String) {
     )
 }
 
-/// What the library and its tests include: the result codes, and a call of every function.
+/// What the library and its tests include: the result codes, and calls of every function.
 ///
 /// # Errors
 /// A file that cannot be written, or a parameter that the tests have no value for.
 pub(crate) fn write_for_rust(abi: &Abi, out: &Path) -> Result<(), Box<dyn Error>> {
     fs::write(out.join("codes.rs"), rust::codes(abi))?;
     fs::write(out.join("calls.rs"), rust::calls(abi)?)?;
+    fs::write(out.join("sequences.rs"), rust::sequences(abi)?)?;
     Ok(())
 }

@@ -74,3 +74,70 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Named(_), _) => return None,
     })
 }
+
+/// An invocation of `calls!` (`src/ffi/sequences.rs`): every function in the order of the exports, each argument made by a
+/// method of its host.
+///
+/// # Errors
+/// A parameter of a type that no method makes.
+pub(crate) fn sequences(abi: &Abi) -> Result<String, Box<dyn Error>> {
+    let mut functions: Vec<_> = abi.functions.iter().collect();
+    functions.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut text = String::from("calls! { |host|\n");
+    for function in functions {
+        let mut arguments = Vec::new();
+        for (place, parameter) in function.parameters.iter().enumerate() {
+            let argument = by_chance(&function.name, place, parameter)
+                .ok_or_else(|| format!("{}: {}", function.name, parameter.name))?;
+            arguments.push(argument);
+        }
+        writeln!(text, "    {}({});", function.name, arguments.join(", "))?;
+    }
+    Ok(text + "}\n")
+}
+
+fn by_chance(function: &str, place: usize, parameter: &Variable) -> Option<String> {
+    let method = |name: &str| Some(format!("host.{name}()"));
+    match (&parameter.kind, parameter.name.as_str()) {
+        // What it writes would bury what a failure says.
+        _ if function == "EnableLogging" => Some("0".into()),
+        (Type::Text, "addr") => method("address"),
+        (Type::Text, _) if place == 0 && function.starts_with("Initialize") => {
+            method("name_of_a_room")
+        }
+        (Type::Text, _) => method(if place == 0 { "text" } else { "other" }),
+        (Type::Bytes, _) => method("data"),
+        (Type::Scalar(_), "length") => method("length"),
+        (Type::Scalar(_), "msg_type") => method("message_type"),
+        (Type::Scalar(_), "level") => method("level"),
+        (Type::Scalar(kind), _) => match kind.bits {
+            8 => method("chance.byte"),
+            64 => method("chance.u64"),
+            _ if kind.signed => method("number"),
+            _ => Some("host.number() as u32".into()),
+        },
+        (Type::UserData, _) => Some("held()".into()),
+        (Type::Named(name), _) => match name.strip_suffix("Callback")? {
+            "Drop" => Some("Some(dropped)".into()),
+            "Event" => method("handler"),
+            "Log" => method("logger"),
+            kind => Some(format!("host.chance.flip().then_some(on_{})", snake(kind))),
+        },
+        (Type::Pointer { to, mutable: true }, _) => method(&(snake(to) + "_to_fill")),
+        (Type::Pointer { to, .. }, _) => Some(format!("&host.{}()", snake(to))),
+    }
+}
+
+/// `NetworkConfigFFI` as `network_config_ffi`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    let mut before = 'A';
+    for letter in name.chars() {
+        if letter.is_uppercase() && before.is_lowercase() {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+        before = letter;
+    }
+    snake
+}
