@@ -115,7 +115,7 @@ fn one_handler_hears_everything_after_the_classic_one() {
             "set b -19",
             "request 7",
             "discovered host:1",
-            "ended 1",
+            "RoomEnded { reason: HostLeft, code: 0, bytes: b\"\" }",
         ]
     );
 }

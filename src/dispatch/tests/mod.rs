@@ -148,9 +148,9 @@ fn events(sender: &Sender<String>, name: &'static str) -> EventHandler {
                 }
                 Event::ConnectionResult(result) => format!("result {}", result.target),
                 Event::SetLeaderResult { target, code } => format!("set {target} {code}"),
-                Event::RoomEnded { reason, .. } => format!("ended {}", *reason as i32),
                 Event::JoinRequest(request) => format!("request {}", request.request),
                 Event::Discovered { address } => format!("discovered {address}"),
+                other => format!("{other:?}"),
             },
         };
         let _ = sender.send(format!("{name}{line}"));
