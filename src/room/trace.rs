@@ -47,10 +47,11 @@ impl Trace {
         let clock_us = clock.map_or(0, |since| since.as_micros().try_into().unwrap_or(0));
         let header = tracer.header(node, clock_us, "room");
         let (queue, batches) = sync_channel(QUEUE);
+        let known = fork::closed_in_children(&file);
         let writer = thread::Builder::new()
             .name("mmn-trace".into())
             .spawn(move || {
-                let _known = fork::closed_in_children(&file);
+                let _known = known;
                 write(BufWriter::new(file), LIMIT, &header, &batches);
             })?;
         let mut running = Running {

@@ -271,11 +271,15 @@ impl Node {
         }
     }
 
-    /// Tells a member what is decreed: now, or the newest when it may be told again.
+    /// Tells a member what is decreed, if anything is, or if it was told something else.
     pub(super) fn tell_decrees(&mut self, now: Time, peer: &PeerId) {
-        if self.decrees == Decrees::default() {
-            return;
+        if self.decrees != Decrees::default() || self.telling.contains_key(peer) {
+            self.say_decrees(now, peer);
         }
+    }
+
+    /// Tells a member what is decreed: now, or the newest when it may be told again.
+    fn say_decrees(&mut self, now: Time, peer: &PeerId) {
         let telling = self.telling.entry(peer.clone());
         let telling = telling.or_insert_with(|| Telling {
             pace: decrees_pace(now),
@@ -311,17 +315,12 @@ impl Node {
             .map(|(peer, _)| peer.clone())
             .collect();
         for peer in telling {
-            self.tell_decrees(now, &peer);
+            self.say_decrees(now, &peer);
         }
     }
 
-    /// A peer is linked no longer.
+    /// A peer is linked no longer. When it is back it says anew what it goes by, and nothing where that is nothing.
     pub(super) fn decrees_unlinked(&mut self, peer: &PeerId) {
-        self.telling.remove(peer);
-    }
-
-    /// The session with a peer is over.
-    pub(super) fn decrees_forget(&mut self, peer: &PeerId) {
         self.telling.remove(peer);
         self.decreed_by.remove(peer);
     }
@@ -363,7 +362,12 @@ impl Node {
             self.set_limit(&decrees);
             self.go_by_kicks_of_leader(now, from, decrees);
         } else if self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
+            let says = decrees.max_peers;
             self.go_by_hearsay(now, from, decrees);
+            if self.is_leader() && says != self.decrees.max_peers {
+                // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
+                self.say_decrees(now, from);
+            }
         }
     }
 

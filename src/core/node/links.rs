@@ -216,7 +216,7 @@ impl Node {
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
-        self.decrees_forget(peer);
+        self.decrees_unlinked(peer);
         self.event(Event::Left {
             peer: peer.clone(),
             why,

@@ -8,10 +8,10 @@ use crate::gossip;
 use crate::liars::among;
 use crate::plan::Plan;
 
-/// So many runs show that lies are refused, too, and not only taken.
+/// So many runs show that lies are refused, too, and not only taken, where there is a counter to refuse.
 const ENOUGH: u64 = 500;
 
-fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64]) {
+fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64], refuses: bool) {
     let began = Instant::now();
     let order = Order::from_env();
     let (mut runs, mut refusals) = (0, 0);
@@ -29,15 +29,16 @@ fn rooms(draw: impl Fn(u64) -> Plan + Sync, known: &[u64]) {
         "{runs} runs with liars in {:.1} s; dropped with a word in the log: {refusals}",
         began.elapsed().as_secs_f64()
     );
-    assert!(runs < ENOUGH || refusals > 0);
+    assert!(runs < ENOUGH || (refusals > 0) == refuses);
 }
 
 #[test]
 fn simulations_with_liars_part_nobody_else() {
-    rooms(Plan::draw, &[]);
+    rooms(Plan::draw, &[], true);
 }
 
 #[test]
 fn simulations_of_gossip_with_liars_part_nobody_else() {
-    rooms(gossip::draw, &[]);
+    // No claim of gossip has a counter that outlives it.
+    rooms(gossip::draw, &[], false);
 }
