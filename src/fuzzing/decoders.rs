@@ -8,9 +8,7 @@ use serde::de::DeserializeOwned;
 use super::Chance;
 use super::wild::{Known, Wild};
 use crate::core::election::record::Record;
-use crate::core::id::{
-    Fingerprint, Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId,
-};
+use crate::core::id::{Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId};
 use crate::core::relay::{Heard, Place, Relays};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, Probe, RoomPolicy,
@@ -255,18 +253,14 @@ pub fn relay(bytes: &[u8]) {
 
 /// Somebody in a room of three, for targets that need one.
 pub(super) fn someone<'a>(chance: Chance<'a>, policy: RoomPolicy) -> Wild<'a> {
-    let known = |name: &str, n: u8| Known {
-        id: PeerId::new(name).expect("valid"),
-        key: Fingerprint([n; 32]),
-        incarnation: Incarnation {
-            started_us: 7,
-            random: n.into(),
-        },
-    };
     Wild {
         chance,
-        me: known("a", 1),
-        others: vec![known("b", 2), known("c", 3), known("me", 0)],
+        me: Known::numbered("a", 1),
+        others: vec![
+            Known::numbered("b", 2),
+            Known::numbered("c", 3),
+            Known::numbered("me", 0),
+        ],
         record: Record::default(),
         policy,
         addresses: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 9))],

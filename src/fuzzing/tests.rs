@@ -7,8 +7,6 @@ use std::process::Command;
 
 use super::wild::{Known, Wild};
 use super::*;
-use crate::core::election::record::Record;
-use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::wire::{RoomPolicy, Strategy};
 use crate::net::frame::{OWN_FLAG, put_message, put_value};
 use crate::net::packing::pack;
@@ -417,32 +415,22 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// Somebody who speaks in one of the strategies, tame or not.
-fn speaker(seed: u64) -> Wild<'static> {
-    let known = |name: &str, n: u8| Known {
-        id: PeerId::new(name).expect("valid"),
-        key: Fingerprint([n; 32]),
-        incarnation: Incarnation {
-            started_us: 7,
-            random: n.into(),
-        },
-    };
+pub(super) fn speaker(seed: u64) -> Wild<'static> {
     let strategy = match seed % 2 {
         0 => Strategy::Raft,
         _ => Strategy::Gossip {
             strict_lowest: false,
         },
     };
+    let policy = RoomPolicy {
+        strategy,
+        ..RoomPolicy::default()
+    };
     Wild {
-        chance: Chance::seeded(seed),
-        me: known("m", 9),
-        others: vec![known("a", 1), known("b", 2)],
-        record: Record::default(),
-        policy: RoomPolicy {
-            strategy,
-            ..RoomPolicy::default()
-        },
-        addresses: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 9))],
+        me: Known::numbered("m", 9),
+        others: vec![Known::numbered("a", 1), Known::numbered("b", 2)],
         tame: seed % 4 < 2,
         usurps: seed % 8 < 4,
+        ..decoders::someone(Chance::seeded(seed), policy)
     }
 }

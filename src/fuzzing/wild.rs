@@ -23,6 +23,20 @@ pub(crate) struct Known {
     pub(crate) incarnation: Incarnation,
 }
 
+impl Known {
+    /// One whose key and incarnation follow from a number.
+    pub(super) fn numbered(name: &str, n: u8) -> Self {
+        Self {
+            id: PeerId::new(name).expect("valid"),
+            key: Fingerprint([n; 32]),
+            incarnation: Incarnation {
+                started_us: 7,
+                random: n.into(),
+            },
+        }
+    }
+}
+
 /// Makes values. What it knows of the room makes its lies credible.
 pub(crate) struct Wild<'a> {
     pub(crate) chance: Chance<'a>,
@@ -658,38 +672,7 @@ impl Wild<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Both strategies, tame and not.
-    pub(crate) fn wild(seed: u64) -> Wild<'static> {
-        let id = |name: &str| PeerId::new(name).expect("valid");
-        let known = |name: &str, n: u8| Known {
-            id: id(name),
-            key: Fingerprint([n; 32]),
-            incarnation: Incarnation {
-                started_us: 7,
-                random: n.into(),
-            },
-        };
-        let strategy = match seed % 2 {
-            0 => Strategy::Raft,
-            _ => Strategy::Gossip {
-                strict_lowest: false,
-            },
-        };
-        Wild {
-            chance: Chance::seeded(seed),
-            me: known("m", 9),
-            others: vec![known("a", 1), known("b", 2)],
-            record: Record::default(),
-            policy: RoomPolicy {
-                strategy,
-                ..RoomPolicy::default()
-            },
-            addresses: Vec::new(),
-            tame: seed % 4 < 2,
-            usurps: seed % 8 < 4,
-        }
-    }
+    use crate::fuzzing::tests::speaker as wild;
 
     #[test]
     fn each_maker_makes_its_own_variant() {
