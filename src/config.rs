@@ -9,9 +9,8 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
-use crate::core::wire::{
-    Authority, HostMode, MAX_STATIC_VOTERS, MergePolicy, QuorumPolicy, Strategy,
-};
+use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum};
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
@@ -74,7 +73,7 @@ pub struct Config {
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
-    pub quorum: QuorumPolicy,
+    pub quorum: Quorum,
     /// Where a static quorum keeps what must survive the process: an existing directory that may be written. There
     /// with a static quorum, and only there.
     pub state_directory: Option<PathBuf>,
@@ -198,7 +197,7 @@ impl Config {
             strategy: Strategy::default(),
             windows: Windows::default(),
             merge_policy: MergePolicy::default(),
-            quorum: QuorumPolicy::default(),
+            quorum: Quorum::Dynamic,
             state_directory: None,
             trace_path: None,
             authority: Authority::default(),
@@ -302,21 +301,18 @@ impl Config {
                 priority: self.priority,
             });
         }
-        if self.quorum != QuorumPolicy::Dynamic {
+        if self.quorum.is_static() {
             return Err(ConfigError::StaticQuorumWithGossip);
         }
         Ok(())
     }
 
     fn check_quorum(&self) -> Result<(), ConfigError> {
-        let QuorumPolicy::Static { voters } = self.quorum else {
+        if !self.quorum.is_static() {
             return match self.state_directory {
                 Some(_) => Err(ConfigError::StateDirectoryWithoutStatic),
                 None => Ok(()),
             };
-        };
-        if !(1..=MAX_STATIC_VOTERS).contains(&voters) {
-            return Err(ConfigError::QuorumVoters { voters });
         }
         if self.host_mode != HostMode::Off {
             return Err(ConfigError::StaticQuorumWithHost {
@@ -387,7 +383,7 @@ pub enum ConfigError {
     Window(#[from] WindowError),
     /// A static quorum of nobody, or of more than can be in a room.
     #[error(
-        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_STATIC_VOTERS}"
+        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_ROSTER_VOTERS}"
     )]
     QuorumVoters {
         /// The number given.

@@ -307,6 +307,11 @@ pub enum SetLeaderError {
     /// The room's rules leave this to the leader, which this node is not.
     #[error("only the leader may name a leader in this room (set_leader_authority)")]
     NotLeader,
+    /// The quorum is static, and this node hears no leader that it could ask.
+    #[error(
+        "SetLeader asks the leader to hand over where the quorum is static, and no leader is heard here; call it when there is one"
+    )]
+    NoLeader,
     /// One fixed member leads.
     #[error(
         "who leads is fixed in this room (host_mode); open it with host_mode off to name another leader"
@@ -341,7 +346,7 @@ impl Coded for SetLeaderError {
     fn code(&self) -> Code {
         match self {
             Self::PeerNotFound { .. } => Code::PeerNotFound,
-            Self::NotLeader => Code::NotLeader,
+            Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::Rejected { .. } | Self::FixedHost => Code::Rejected,
             Self::NotSupported { .. } => Code::NotSupported,
             Self::NotInitialized => Code::NotInitialized,

@@ -9,6 +9,7 @@ pub mod introductions;
 pub mod membership;
 pub mod node;
 mod pace;
+pub mod quorum;
 pub mod relay;
 pub mod time;
 pub mod trace;

@@ -28,7 +28,7 @@ use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, PeerEntry, Probe, QuorumPolicy, Side, Strategy,
+    Message, PeerEntry, Probe, RoomPolicy, Side, Strategy,
 };
 use bars::Bars;
 use joins::Joins;
@@ -95,6 +95,7 @@ impl Node {
         now: Time,
     ) -> Self {
         let mut config = config.with_effective_timeouts();
+        config.policy.quorum = config.quorum.policy();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
         let clock = WallClock::new(now, config.wall_clock);
         let election = elect_by(&me, incarnation, &config, clock, seed, now);
@@ -198,6 +199,11 @@ impl Node {
         self.election.leader() == Some(&self.me)
     }
 
+    /// The rules that all members of the room share.
+    pub fn policy(&self) -> RoomPolicy {
+        self.config.policy
+    }
+
     /// Whether this node may lead, and its election priority.
     pub fn standing_of_myself(&self) -> (bool, i32) {
         (self.config.eligible, self.config.priority)
@@ -274,6 +280,9 @@ impl Node {
         if self.is_kicked(peer, key) {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
+        if self.election.key_of(peer).is_some_and(|fixed| fixed != key) {
+            return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
+        }
         let linked = self.membership.get(peer).is_some();
         match self.bearer(peer) {
             Some((bound_to, incarnation)) if bound_to == key && hello.incarnation < incarnation => {
@@ -286,9 +295,6 @@ impl Node {
         }
         if !linked && self.membership.len() >= self.config.max_connections {
             return Err(AdmissionRefusal::Full(self.membership.len()));
-        }
-        if let Some(voters) = self.voters_without(peer).filter(|_| hello.eligible) {
-            return Err(AdmissionRefusal::VotersFull(voters));
         }
         // What the other end says of itself lifts what a host did, and not what it did itself.
         let barred =
@@ -376,6 +382,10 @@ impl Node {
                 ElectionOutput::Persist { number, saved } => {
                     self.outputs.push_back(Output::Persist { number, saved });
                 }
+                ElectionOutput::StaleState { remembered, writes } => {
+                    let output = Output::StaleState { remembered, writes };
+                    self.outputs.push_back(output);
+                }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
@@ -436,7 +446,8 @@ impl Node {
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
         let pulse = self.election.pulse(now, &self.view);
         if let Some(member) = self.membership.get_mut(peer) {
-            let heartbeat = member.next_heartbeat(now, pulse);
+            let memory = self.election.memory_of(peer);
+            let heartbeat = member.next_heartbeat(now, pulse, memory);
             let stamp = self.election.stamp().clone();
             self.transmit_at(peer, stamp, Message::Heartbeat(heartbeat), urgent);
         }
@@ -451,6 +462,15 @@ impl Node {
         }
         member.heard(now);
         self.binding_lives(from);
+        if self.config.quorum.is_static() {
+            let shown = ElectionInput::WritesShown {
+                from: from.clone(),
+                writes: envelope.writes,
+            };
+            if let Err(error) = self.try_elect(now, shown) {
+                return self.punish(now, from, error);
+            }
+        }
         match envelope.message {
             Message::PeerList(entries) => self.introduced(now, from, entries),
             Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
@@ -502,6 +522,13 @@ impl Node {
             pulse: heartbeat.pulse,
         };
         self.elect_for(now, from, input);
+        if let Some(memory) = heartbeat.memory.filter(|_| self.config.quorum.is_static()) {
+            let input = ElectionInput::Memory {
+                from: from.clone(),
+                memory,
+            };
+            self.elect_for(now, from, input);
+        }
         self.decider_heard(from);
         if answer {
             self.heartbeat(now, from, true);
@@ -665,6 +692,7 @@ impl Node {
             envelope: Envelope {
                 incarnation: self.incarnation,
                 stamp,
+                writes: self.election.writes(),
                 message,
             },
             urgent,
@@ -698,7 +726,7 @@ fn elect_by(
                 heartbeat_timeout: config.heartbeat_timeout,
                 election_timeout_min: config.election_timeout_min,
                 election_timeout_max: config.election_timeout_max,
-                quorum: config.policy.quorum,
+                quorum: config.quorum.clone(),
                 saved: config.saved.clone(),
                 guards: config.guards,
                 merge: config.policy.merge,
@@ -706,7 +734,7 @@ fn elect_by(
                 host_mode: config.policy.host_mode,
                 recovery: config.recovery,
                 auto_election: config.auto_election,
-                eligible: config.eligible,
+                eligible: config.eligible && config.quorum.admits(me),
                 priority: config.priority,
                 clock,
             };

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::election::record::{Record, Stamp};
 use super::id::{Fingerprint, Incarnation, PeerId};
+use super::quorum::QuorumPolicy;
 
 /// Longest join payload in a [`Hello`], in bytes.
 pub const MAX_JOIN_PAYLOAD_BYTES: usize = 8192;
@@ -37,23 +38,6 @@ pub enum Strategy {
         strict_lowest: bool,
     },
 }
-
-/// Who counts for a majority.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum QuorumPolicy {
-    /// The peers that are connected when a campaign starts.
-    #[default]
-    Dynamic,
-    /// A fixed number of voters, connected or not: a majority of them elects, so that a room that is cut has one
-    /// leader at most.
-    Static {
-        /// How many; 1 to [`MAX_STATIC_VOTERS`].
-        voters: u32,
-    },
-}
-
-/// Most voters of [`QuorumPolicy::Static`]; the least is one.
-pub const MAX_STATIC_VOTERS: u32 = 1024;
 
 /// Which leader stays when two sides meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -146,6 +130,8 @@ pub struct Side {
     pub live: Option<LiveLeader>,
     /// Whether the sender has had no peer since its start.
     pub lone: bool,
+    /// Where the quorum is static, the sender's write counter; else 0.
+    pub writes: u64,
 }
 
 /// A leader that is known to be alive, and how strong its side is.
@@ -245,6 +231,9 @@ pub struct Envelope {
     pub incarnation: Incarnation,
     /// The sender's epoch and term.
     pub stamp: Stamp,
+    /// Where the quorum is static, the sender's write counter
+    /// ([`Saved::writes`](super::election::record::Saved::writes)) as it is on disk; else 0.
+    pub writes: u64,
     /// What is said.
     pub message: Message,
 }
@@ -321,8 +310,6 @@ pub struct Candidate {
     /// What its application says, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub payload: Vec<u8>,
-    /// Whether it may lead.
-    pub eligible: bool,
 }
 
 /// Whether somebody may enter.
@@ -369,6 +356,18 @@ pub struct Heartbeat {
     pub echo: Option<Echo>,
     /// What the strategy adds.
     pub pulse: Pulse,
+    /// Between voters of a static quorum: what the sender remembers of the receiver.
+    pub memory: Option<Memory>,
+}
+
+/// What a voter of a static quorum tells another one about state files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The largest write counter that the receiver ever showed to the sender. A receiver whose own one is smaller lost
+    /// its file, or has an older copy of it.
+    pub remembered: u64,
+    /// Whether the sender itself is in that case, and has not learned enough to vote again.
+    pub stale: bool,
 }
 
 /// A heartbeat's sequence sent back, with the time that it was held.
@@ -493,6 +492,19 @@ pub enum ElectionMessage {
     TimeoutNow {
         /// Who shall lead.
         target: PeerId,
+    },
+    /// Where the quorum is static: `SetLeader` was called at the sender, who follows the receiver. The receiver hands
+    /// over to `target`.
+    TransferRequest {
+        /// Counts the sender's requests.
+        seq: u64,
+        /// Who shall lead.
+        target: PeerId,
+    },
+    /// The answer of a leader that does not hand over to the target of a request.
+    TransferRefused {
+        /// The request answered.
+        seq: u64,
     },
     /// Where the strategy is gossip: the sender would lead, or leads.
     Claim {

@@ -128,14 +128,6 @@ pub enum EligibilityError {
         "who may lead is fixed in this room (host_mode); open it with host_mode off to change it"
     )]
     FixedHost,
-    /// The quorum of the room is static, and all its voters are there.
-    #[error(
-        "the quorum of this room is of {voters} voters, and {voters} other members may lead already; wait until one leaves, or give the room a larger number"
-    )]
-    VotersFull {
-        /// How many voters the quorum is of.
-        voters: u32,
-    },
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -151,7 +143,6 @@ impl Coded for EligibilityError {
     fn code(&self) -> Code {
         match self {
             Self::FixedHost => Code::Rejected,
-            Self::VotersFull { .. } => Code::MaxConnectionsReached,
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
         }

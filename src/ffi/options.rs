@@ -17,7 +17,8 @@ use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
-use crate::core::wire::{Authority, HostMode, MergePolicy, QuorumPolicy, Strategy};
+use crate::core::quorum::Quorum;
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::Quoted;
 use crate::runtime;
 
@@ -429,9 +430,9 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
         }
     };
     let quorum = match (options.quorum_policy, options.quorum_voters) {
-        (MMN_QUORUM_DYNAMIC, 0) => QuorumPolicy::Dynamic,
+        (MMN_QUORUM_DYNAMIC, 0) => Quorum::Dynamic,
         (MMN_QUORUM_DYNAMIC, voters) => return Err(ConfigError::VotersWithoutStatic { voters }),
-        (MMN_QUORUM_STATIC, voters) => QuorumPolicy::Static { voters },
+        (MMN_QUORUM_STATIC, voters) => return Err(ConfigError::QuorumVoters { voters }.into()), // TODO the roster
         (value, _) => {
             return Err(ConfigError::NotAllowed {
                 field: "quorum_policy",

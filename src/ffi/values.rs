@@ -88,7 +88,7 @@ pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
 /// Most quorum_voters of NetworkOptions.
-pub const MMN_MAX_QUORUM_VOTERS: u32 = 1024;
+pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 
 #[cfg(test)]
 mod tests {
@@ -103,7 +103,10 @@ mod tests {
             MMN_MAX_SECRET_BYTES as usize,
             crate::config::MAX_SECRET_BYTES
         );
-        assert_eq!(MMN_MAX_QUORUM_VOTERS, crate::core::wire::MAX_STATIC_VOTERS);
+        assert_eq!(
+            MMN_MAX_QUORUM_VOTERS as usize,
+            crate::core::quorum::MAX_ROSTER_VOTERS
+        );
         assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);

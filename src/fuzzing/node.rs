@@ -14,10 +14,11 @@ use crate::core::introductions::Reconnect;
 use crate::core::node::{
     Command, Event, Input, LeftReason, LinkEnd, LinkUp, Node, NodeConfig, Output,
 };
+use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{
     Authority, Candidate, Envelope, HostMode, MAX_CONTROL_FRAME_BYTES, MergePolicy, Message,
-    PeerEntry, QuorumPolicy, RoomPolicy, Strategy, Verdict,
+    PeerEntry, RoomPolicy, Strategy, Verdict,
 };
 
 /// Inputs of one run, at most: a run is to end.
@@ -35,6 +36,13 @@ pub fn node(bytes: &[u8]) {
 /// The same; gives what came about and how often, so that a test can see that such runs get somewhere.
 pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
     let mut chance = Chance::Bytes(bytes);
+    let quorum = match chance.below(4) {
+        0 => {
+            let voters = ["me", "p0", "p1"].map(|name| (PeerId::new(name).expect("valid"), None));
+            Quorum::Static(Roster::new(voters).expect("three names"))
+        }
+        _ => Quorum::Dynamic,
+    };
     let policy = RoomPolicy {
         strategy: match chance.flip() {
             true => Strategy::Raft,
@@ -42,10 +50,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
                 strict_lowest: chance.flip(),
             },
         },
-        quorum: match chance.below(4) {
-            0 => QuorumPolicy::Static { voters: 3 },
-            _ => QuorumPolicy::Dynamic,
-        },
+        quorum: quorum.policy(),
         merge: MergePolicy::default(),
         authority: match chance.flip() {
             true => Authority::Anyone,
@@ -61,7 +66,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
     let ask_host = chance.one_in(4);
     let auto_reconnect = !chance.one_in(4);
     let wild = someone(chance, policy);
-    Run::new(wild, policy, eligible, ask_host, auto_reconnect).run()
+    Run::new(wild, policy, quorum, eligible, ask_host, auto_reconnect).run()
 }
 
 struct Run<'a> {
@@ -80,6 +85,7 @@ impl<'a> Run<'a> {
     fn new(
         wild: Wild<'a>,
         policy: RoomPolicy,
+        quorum: Quorum,
         eligible: bool,
         ask_host: bool,
         auto_reconnect: bool,
@@ -102,6 +108,7 @@ impl<'a> Run<'a> {
             recovery: Recovery::Hold,
             eligible,
             priority: 0,
+            quorum,
             saved: None,
             wall_clock: Duration::from_secs(1_800_000_000),
             guards: Guards::ALL,
@@ -229,7 +236,6 @@ impl<'a> Run<'a> {
                         },
                         incarnation: who.incarnation,
                         payload: Vec::new(),
-                        eligible: true,
                     }),
                     invited: self.wild.chance.flip(),
                 }
@@ -384,6 +390,7 @@ impl<'a> Run<'a> {
                     assert_ne!(verdict, Verdict::NotLeader);
                 }
                 Output::Dropped { value, bound, .. } => assert!(value > bound),
+                Output::StaleState { remembered, writes } => assert!(remembered > writes),
                 Output::Datagram { .. } | Output::Dial(_) | Output::Event(_) | Output::Departed => {
                 }
             }

@@ -272,6 +272,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 }
                 for n in 0..pulses::NAMES.len() {
                     let heartbeat = Heartbeat {
+                        memory: None,
                         seq: 1,
                         echo: None,
                         pulse: pulses::nth(n, &mut wild),

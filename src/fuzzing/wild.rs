@@ -2,16 +2,18 @@
 //!
 //! The lists below name every variant and every field. One that is added does not compile before it is made here, too.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::chance::Chance;
-use crate::core::election::record::{Epoch, Record, Saved, Stamp};
+use crate::core::election::record::{Epoch, KnownVoter, Record, Saved, Stamp};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
+use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
     Authority, Candidate, Decrees, Echo, ElectionMessage, Envelope, Heartbeat, Hello, HelloAck,
     HostMode, LiveLeader, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES,
-    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, MAX_STATIC_VOTERS, MergePolicy, Message, PeerEntry,
-    Probe, Pulse, QuorumPolicy, RoomPolicy, Side, Strategy, Verdict,
+    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, Memory, MergePolicy, Message, PeerEntry, Probe, Pulse,
+    RoomPolicy, Side, Strategy, Verdict,
 };
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
 
@@ -194,6 +196,11 @@ variants!(elections, ElectionMessage, |wild| {
         theirs: wild.side(),
     },
     TimeoutNow => ElectionMessage::TimeoutNow { target: wild.id() },
+    TransferRequest => ElectionMessage::TransferRequest {
+        seq: wild.number(1),
+        target: wild.id(),
+    },
+    TransferRefused => ElectionMessage::TransferRefused { seq: wild.number(1) },
     Claim => ElectionMessage::Claim {
         sequence: wild.number(1),
         declares: wild.chance.flip(),
@@ -235,7 +242,10 @@ variants!(strategies, Strategy, |wild| {
 
 variants!(quorums, QuorumPolicy, |wild| {
     Dynamic => QuorumPolicy::Dynamic,
-    Static => QuorumPolicy::Static { voters: wild.small(MAX_STATIC_VOTERS.into()) },
+    Static => QuorumPolicy::Static {
+        voters: wild.small(64),
+        roster: RosterDigest([wild.chance.byte(); 32]),
+    },
 });
 
 variants!(merges, MergePolicy, |_wild| {
@@ -422,7 +432,6 @@ impl Wild<'_> {
             entry: self.entry(),
             incarnation: self.incarnation(),
             payload: self.chance.bytes(len),
-            eligible: self.chance.flip(),
         }
     }
 
@@ -501,6 +510,7 @@ impl Wild<'_> {
             record: self.record(),
             live: self.live(),
             lone: self.chance.flip(),
+            writes: self.number(3),
         }
     }
 
@@ -513,6 +523,10 @@ impl Wild<'_> {
             seq: self.number(10),
             echo,
             pulse: self.pulse(),
+            memory: self.chance.flip().then(|| Memory {
+                remembered: self.number(3),
+                stale: self.chance.flip(),
+            }),
         }
     }
 
@@ -560,6 +574,7 @@ impl Wild<'_> {
     pub(crate) fn envelope_of(&mut self, message: Message) -> Envelope {
         let me = self.me.clone();
         Envelope {
+            writes: self.number(3),
             // Of another life nothing is read.
             incarnation: match self.chance.one_in(16) {
                 true => self.incarnation_of(&me),
@@ -659,12 +674,26 @@ impl Wild<'_> {
         }
     }
 
+    fn others_known(&mut self) -> BTreeMap<PeerId, KnownVoter> {
+        let voters = self.list(2, |wild| {
+            let known = KnownVoter {
+                key: Fingerprint([wild.chance.byte(); 32]),
+                incarnation: wild.incarnation(),
+                writes: wild.number(3),
+            };
+            (wild.id(), known)
+        });
+        voters.into_iter().collect()
+    }
+
     /// What a static quorum keeps on disk.
     pub(crate) fn saved(&mut self) -> Saved {
         Saved {
             incarnation: self.incarnation(),
+            writes: self.number(3),
             record: self.record(),
             voted_for: self.maybe_id(),
+            others: self.others_known(),
         }
     }
 }

@@ -226,7 +226,6 @@ impl Driver {
                 },
                 incarnation: question.hello.incarnation,
                 payload: question.hello.join_payload.clone(),
-                eligible: question.hello.eligible,
             };
             let invited = question.invited;
             self.feed(Input::Join {
@@ -503,12 +502,6 @@ fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
         AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
         AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
-        AdmissionRefusal::VotersFull(_) => {
-            return Refused {
-                bytes: Bytes::from(refusal.to_string()),
-                ..Code::MaxConnectionsReached.into()
-            };
-        }
         AdmissionRefusal::Policy { .. } => {
             return Refused {
                 bytes: Bytes::from(refusal.to_string()),

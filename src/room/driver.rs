@@ -189,7 +189,7 @@ impl Driver {
 
         let policy = RoomPolicy {
             strategy: config.strategy,
-            quorum: config.quorum,
+            quorum: config.quorum.policy(),
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
@@ -201,9 +201,13 @@ impl Driver {
             filled.map_err(|_| internal(&"the system's random generator failed"))?;
             Ok(u64::from_le_bytes(bytes))
         };
-        let incarnation = new_incarnation(saved.as_ref(), draw()?);
+        let mut incarnation = new_incarnation(draw()?);
+        let mut saved = saved;
         if let Some(file) = &state_file {
-            file.keep_incarnation(saved.as_ref(), incarnation)?;
+            let state = Saved::of_next_incarnation(saved.take(), incarnation);
+            incarnation = state.incarnation;
+            file.keep(&state)?;
+            saved = Some(state);
         }
         let wall_clock = since_1970();
         let node = Node::new(
@@ -412,6 +416,13 @@ impl Driver {
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
                 Output::Persist { number, saved } => self.persist(number, saved),
+                Output::StaleState { remembered, writes } => {
+                    tracing::error!(
+                        remembered,
+                        writes,
+                        "another voter remembers more writes of this member's state than its file in state_directory knows of: the file was lost, or an older copy was put in its place; this member neither votes nor leads until it has been connected to all other voters"
+                    );
+                }
                 Output::Dropped { from, value, bound } => {
                     tracing::warn!(peer = %from, value, bound, "dropped what the peer said of who leads: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
                 }
@@ -480,6 +491,7 @@ impl Driver {
                     AssignOutcome::Done => Code::Ok,
                     AssignOutcome::Timeout => Code::Timeout,
                     AssignOutcome::Superseded => Code::Superseded,
+                    AssignOutcome::Rejected => Code::Rejected,
                 };
                 let code = code.value();
                 HostEvent::SetLeaderResult { target, code }
@@ -734,6 +746,7 @@ fn node_config(
         eligible: config.eligible,
         priority: config.priority,
         wall_clock,
+        quorum: config.quorum.clone(),
         saved,
         guards: Guards::ALL,
         policy,

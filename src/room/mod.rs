@@ -279,6 +279,7 @@ impl Room {
                     reason: "it is an observer",
                 },
                 ElectionError::NotLeader => SetLeaderError::NotLeader,
+                ElectionError::NoLeader => SetLeaderError::NoLeader,
                 ElectionError::NotSupported { strategy } => {
                     SetLeaderError::NotSupported { strategy }
                 }

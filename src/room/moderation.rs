@@ -112,9 +112,6 @@ impl Room {
             None => Err(EligibilityError::NotInitialized),
             Some(Ok(())) => Ok(()),
             Some(Err(CommandError::FixedHost)) => Err(EligibilityError::FixedHost),
-            Some(Err(CommandError::VotersFull(voters))) => {
-                Err(EligibilityError::VotersFull { voters })
-            }
             Some(Err(error)) => Err(EligibilityError::Internal {
                 what: error.to_string(),
             }),

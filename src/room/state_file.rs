@@ -15,13 +15,13 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 
 use super::Shared;
-use crate::core::election::record::{Record, Saved};
+use crate::core::election::record::Saved;
 use crate::core::id::{Incarnation, PeerId, SessionId};
 use crate::error::{StartError, StateError};
 use crate::fork::{self, ClosedInChildren};
 
 const MAGIC: &[u8; 8] = b"MMNSTATE";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
 const DIGEST_BYTES: usize = 32;
 /// Far more than ids and counters need; no other file is read whole.
@@ -139,22 +139,13 @@ impl StateFile {
         Ok(Some(content.saved))
     }
 
-    /// So that the next life is newer than this one, even if this one never votes. And a disk that takes nothing is
-    /// told to the host before it has a room.
+    /// The same before the room is open: the next incarnation must be newer than this one, even if this one never
+    /// votes. And a disk that takes nothing is told to the host before it has a room.
     ///
     /// # Errors
     /// [`StateError`]; the file is as it was.
-    pub(super) fn keep_incarnation(
-        &self,
-        saved: Option<&Saved>,
-        incarnation: Incarnation,
-    ) -> Result<(), StateError> {
-        let saved = Saved {
-            incarnation,
-            record: saved.map_or_else(Record::default, |saved| saved.record.clone()),
-            voted_for: saved.and_then(|saved| saved.voted_for.clone()),
-        };
-        self.write(&saved).map_err(|source| StateError::Unwritable {
+    pub(super) fn keep(&self, saved: &Saved) -> Result<(), StateError> {
+        self.write(saved).map_err(|source| StateError::Unwritable {
             path: self.path.clone(),
             source,
         })
@@ -190,16 +181,13 @@ pub(super) fn take_state(
     Ok((Some(file), saved))
 }
 
-/// A life that is newer than the one that saved its state, whatever the clock says (C6 G9).
-pub(super) fn new_incarnation(saved: Option<&Saved>, random: u64) -> Incarnation {
-    let clock = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX));
-    let now = Incarnation {
-        started_us: clock,
+/// The name of an incarnation that starts now.
+pub(super) fn new_incarnation(random: u64) -> Incarnation {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    Incarnation {
+        started_us: since_1970.map_or(0, |since| since.as_micros().try_into().unwrap_or(u64::MAX)),
         random,
-    };
-    saved.map_or(now, |saved| now.after(saved.incarnation))
+    }
 }
 
 /// Ids may hold what no file name may, and two of them may differ in case alone.

@@ -8,9 +8,9 @@ use std::ops::{Deref, DerefMut};
 
 use thiserror::Error;
 
-use super::id::{Incarnation, PeerId};
+use super::id::{Fingerprint, Incarnation, PeerId};
 use super::time::{Duration, Time};
-use super::wire::{ElectionMessage, Pulse, Side};
+use super::wire::{ElectionMessage, Memory, Pulse, Side};
 use bound::WallClock;
 use gossip::{Gossip, Windows};
 use raft::Raft;
@@ -75,6 +75,8 @@ pub enum ElectionInput {
     PeerUp {
         /// The peer.
         peer: PeerId,
+        /// The key that it showed.
+        key: Fingerprint,
         /// What we said of our side in our Hello.
         ours: Side,
         /// What it said of its side.
@@ -97,6 +99,20 @@ pub enum ElectionInput {
         stamp: Stamp,
         /// What it says.
         message: ElectionMessage,
+    },
+    /// Where the quorum is static: the write counter that a peer shows with a message, before that message.
+    WritesShown {
+        /// The peer.
+        from: PeerId,
+        /// What it shows.
+        writes: u64,
+    },
+    /// Where the quorum is static: what a peer's heartbeat says of state files, after its pulse.
+    Memory {
+        /// The peer.
+        from: PeerId,
+        /// What it says.
+        memory: Memory,
     },
     /// The strategy's part of a peer's heartbeat.
     Pulse {
@@ -177,6 +193,14 @@ pub enum ElectionOutput {
         /// What to keep.
         saved: Saved,
     },
+    /// Where the quorum is static: this node's state file was lost, or is an older copy. It neither votes nor leads until
+    /// it has heard all other voters.
+    StaleState {
+        /// The write counter that another voter remembers of this node.
+        remembered: u64,
+        /// The own one.
+        writes: u64,
+    },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
     /// How a `SetLeader` of this host ended.
@@ -219,6 +243,8 @@ pub enum AssignOutcome {
     Timeout,
     /// Another `SetLeader` won.
     Superseded,
+    /// The leader that was asked does not hand over to the target.
+    Rejected,
 }
 
 /// Why a strategy refuses an input. Its state is unchanged, but for what is said with
@@ -234,6 +260,11 @@ pub enum ElectionError {
     /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
     #[error("only the leader may do this")]
     NotLeader,
+    /// With a static quorum `SetLeader` asks the leader that this node hears, and it hears none.
+    #[error(
+        "the quorum is static, so that SetLeader asks the leader to hand over, and no leader is heard here"
+    )]
+    NoLeader,
     /// The leader yields, but nobody else is connected who may lead.
     #[error("nobody else is connected who may lead")]
     NoSuccessor,
@@ -281,6 +312,18 @@ pub trait Election {
     /// Epoch and term of what this node says: those of the largest record that a restart of it cannot undo.
     fn stamp(&self) -> &Stamp {
         &self.record().stamp
+    }
+    /// Where the quorum is static: the write counter that this node shows with everything that it says.
+    fn writes(&self) -> u64 {
+        0
+    }
+    /// Where the quorum is static: what a heartbeat to the voter `peer` says of state files.
+    fn memory_of(&self, _peer: &PeerId) -> Option<Memory> {
+        None
+    }
+    /// Where the quorum is static: the key of the voter `peer`. Nobody else may use its id.
+    fn key_of(&self, _peer: &PeerId) -> Option<Fingerprint> {
+        None
     }
     /// The record that stamps what this node sends as leader; `None` unless it leads, and while a restart could
     /// undo that.

@@ -11,9 +11,9 @@
 use std::collections::BTreeSet;
 
 use super::guards::Guards;
-use super::record::{Epoch, Record, Saved, Stamp};
+use super::record::{Epoch, Record, Stamp};
 use crate::core::id::PeerId;
-use crate::core::wire::QuorumPolicy;
+use crate::core::quorum::Quorum;
 
 /// What a node does in its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,25 +26,6 @@ pub enum Role {
     Candidate,
     /// Leads. While it campaigns in place for a higher term, it stays in this role.
     Leader,
-}
-
-/// Votes that make a majority of `total_nodes` nodes, self included.
-///
-/// Two nodes need one vote only, so that the survivor of a pair can lead.
-pub fn majority_threshold(total_nodes: usize) -> usize {
-    if total_nodes <= 2 {
-        1
-    } else {
-        total_nodes / 2 + 1
-    }
-}
-
-/// Votes that a campaign needs among `electorate` voters, self included.
-pub fn votes_needed(quorum: QuorumPolicy, electorate: usize) -> usize {
-    match quorum {
-        QuorumPolicy::Dynamic => majority_threshold(electorate),
-        QuorumPolicy::Static { voters } => voters as usize / 2 + 1,
-    }
 }
 
 /// How a round of votes stands.
@@ -98,7 +79,7 @@ impl Campaign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     me: PeerId,
-    quorum: QuorumPolicy,
+    quorum: Quorum,
     guards: Guards,
     role: Role,
     record: Record,
@@ -111,7 +92,7 @@ pub struct Rules {
 
 impl Rules {
     /// A follower of nobody in term 0.
-    pub fn new(me: PeerId, quorum: QuorumPolicy, guards: Guards) -> Self {
+    pub fn new(me: PeerId, quorum: Quorum, guards: Guards) -> Self {
         Self {
             me,
             quorum,
@@ -125,10 +106,10 @@ impl Rules {
         }
     }
 
-    /// Takes up what an earlier life kept on disk. Whoever led then starts as a follower.
-    pub fn restore(&mut self, saved: &Saved) {
-        self.take(saved.record.clone());
-        self.voted_for.clone_from(&saved.voted_for);
+    /// Takes up what an earlier incarnation kept on disk. One that led then starts as a follower.
+    pub fn restore(&mut self, record: Record, voted_for: Option<PeerId>) {
+        self.take(record);
+        self.voted_for = voted_for;
     }
 
     /// What this node does.
@@ -188,7 +169,7 @@ impl Rules {
         electorate.insert(self.me.clone());
         let campaign = Campaign {
             round: self.rounds,
-            needed: votes_needed(self.quorum, electorate.len()),
+            needed: self.quorum.votes_needed(electorate.len()),
             electorate,
             granted: BTreeSet::from([self.me.clone()]),
             refused: BTreeSet::new(),
@@ -205,7 +186,7 @@ impl Rules {
         {
             campaign.electorate.clone_from(electorate);
             campaign.electorate.insert(self.me.clone());
-            campaign.needed = votes_needed(self.quorum, campaign.electorate.len());
+            campaign.needed = self.quorum.votes_needed(campaign.electorate.len());
         }
     }
 
@@ -274,6 +255,11 @@ impl Rules {
             self.voted_for = Some(candidate.clone());
         }
         granted
+    }
+
+    /// The vote of the record's term may have been given by an earlier incarnation: nobody else gets it.
+    pub fn spend_vote(&mut self) {
+        self.voted_for = Some(self.me.clone());
     }
 
     /// Whether `record` replaces the own one: G12 and G10 in one place.
@@ -374,7 +360,7 @@ mod tests {
     }
 
     fn rules_of(name: &str) -> Rules {
-        Rules::new(id(name), QuorumPolicy::Dynamic, Guards::ALL)
+        Rules::new(id(name), Quorum::Dynamic, Guards::ALL)
     }
 
     fn voters(names: &[&str]) -> BTreeSet<PeerId> {

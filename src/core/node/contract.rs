@@ -12,6 +12,7 @@ use crate::core::election::{AssignOutcome, ElectionError, LeaderReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
+use crate::core::quorum::Quorum;
 use crate::core::time::Duration;
 use crate::core::wire::{Candidate, Envelope, Probe, RoomPolicy, Side, Verdict};
 
@@ -52,11 +53,14 @@ pub struct NodeConfig {
     pub priority: i32,
     /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
     pub wall_clock: Duration,
-    /// What an earlier life kept on disk ([`Output::Persist`]), where the quorum is static.
+    /// Who counts for a majority.
+    pub quorum: Quorum,
+    /// Where the quorum is static: what is on disk ([`Output::Persist`]) under the name of this incarnation already
+    /// ([`Saved::of_next_incarnation`]). `None` is a first start.
     pub saved: Option<Saved>,
     /// Which guards hold: all of them, outside the laboratory.
     pub guards: Guards,
-    /// The rules that all members share.
+    /// The rules that all members share. Its quorum is taken from `quorum`.
     pub policy: RoomPolicy,
     /// The key of this node.
     pub key: Fingerprint,
@@ -284,6 +288,14 @@ pub enum Output {
         /// What to keep.
         saved: Saved,
     },
+    /// Say in the log that the state file was lost, or is an older copy: another voter of the static quorum remembers
+    /// more writes. This node neither votes nor leads until it has heard all other voters.
+    StaleState {
+        /// How many writes the other voter remembers.
+        remembered: u64,
+        /// How many the own file knows of.
+        writes: u64,
+    },
     /// Say in the log that something that a peer said was dropped, since it told a counter that is larger than the
     /// clock allows: one of both clocks is wrong, or somebody lies. At most once in ten seconds.
     Dropped {
@@ -403,9 +415,6 @@ pub enum CommandError {
     /// So many peers are kicked already.
     #[error("{0} peers are kicked already, which is the limit")]
     TooManyKicked(usize),
-    /// Where the quorum is static, so many others may lead already.
-    #[error("the quorum of this room is of {0} voters, and {0} other members may lead already")]
-    VotersFull(u32),
     /// The fixed host always leads and its guests never do.
     #[error("who may lead is fixed in a room with a fixed host")]
     FixedHost,
@@ -423,12 +432,6 @@ pub enum AdmissionRefusal {
     /// The room is full here.
     #[error("there are {0} other members already, which is the limit here")]
     Full(usize),
-    /// Where the quorum is static, so many members that may lead are in the room already: with one more, two
-    /// majorities could have no member in common.
-    #[error(
-        "the quorum of this room is of {0} voters, and {0} members that may lead are in it; enter as an observer, or give the room a larger number"
-    )]
-    VotersFull(u32),
     /// The rules of the room differ.
     #[error(
         "{field} is {ours} in the room and {theirs} at the peer that wants to enter; all members of a room need the same"
@@ -478,6 +481,7 @@ impl NodeConfig {
             eligible: true,
             priority: 0,
             wall_clock: Duration::ZERO,
+            quorum: Quorum::Dynamic,
             saved: None,
             guards: Guards::ALL,
             policy: RoomPolicy::default(),

@@ -508,15 +508,13 @@ impl Node {
         if self.config.eligible == eligible {
             return Ok(());
         }
-        if let Some(voters) = self.voters_without(&self.me).filter(|_| eligible) {
-            return Err(CommandError::VotersFull(voters));
-        }
         let successor = self.election.successor(&self.view);
         self.config.eligible = eligible;
         if self.ended {
             return Ok(()); // nobody leads what is over
         }
-        self.try_elect(now, ElectionInput::SetEligible(eligible))?;
+        let counts = eligible && self.config.quorum.admits(&self.me);
+        self.try_elect(now, ElectionInput::SetEligible(counts))?;
         self.tell_standing(successor);
         Ok(())
     }
@@ -552,8 +550,8 @@ impl Node {
         priority: i32,
         successor: Option<PeerId>,
     ) {
-        // One too many is taken for an observer: counted, it would make two majorities possible.
-        let eligible = eligible && self.voters_without(from).is_none();
+        // A static quorum counts its roster and nobody else, whatever they say.
+        let eligible = eligible && self.config.quorum.admits(from);
         let Some(voter) = self.view.voters.get_mut(from) else {
             return;
         };

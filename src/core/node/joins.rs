@@ -25,13 +25,7 @@ pub(super) struct Joins {
     asked: u64,
     vouched: BTreeMap<PeerId, (Fingerprint, Time)>,
     /// Who was let in by this node and is not linked yet; it has a place until then.
-    granted: BTreeMap<PeerId, Granted>,
-}
-
-#[derive(Debug)]
-struct Granted {
-    eligible: bool,
-    until: Time,
+    granted: BTreeMap<PeerId, Time>,
 }
 
 #[derive(Debug)]
@@ -143,7 +137,6 @@ impl Node {
         };
         let entry = open.candidate.entry.clone();
         let incarnation = open.candidate.incarnation;
-        let eligible = open.candidate.eligible;
         let (asker, invited) = (open.asker.clone(), open.invited);
         let host_is_asked = open.waits == Waits::Host;
         if self.farewells.is_some() || self.ended {
@@ -199,9 +192,7 @@ impl Node {
                 self.ask_leader(number, &leader);
             }
             _ if host_is_asked => {}
-            _ if self.has_no_place_for(now, &entry.id, eligible) => {
-                self.answer(number, Verdict::Full)
-            }
+            _ if self.has_no_place_for(now, &entry.id) => self.answer(number, Verdict::Full),
             _ if self.config.ask_host && !invited => {
                 self.set_waits(number, Waits::Host);
                 let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
@@ -219,27 +210,14 @@ impl Node {
     /// Whether the limits of the room leave no place for one more member. Within the leader's limit lost members
     /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
     /// members that come and go could keep everybody out.
-    fn has_no_place_for(&mut self, now: Time, peer: &PeerId, eligible: bool) -> bool {
-        self.joins.granted.retain(|_, granted| now < granted.until);
+    fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
+        self.joins.granted.retain(|_, until| now < *until);
         let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
         let lost = self.absent.keys().filter(|id| *id != peer).count();
         let linked = self.membership.len();
-        if eligible && self.no_vote_is_left_for(peer) {
-            return true;
-        }
         let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
         linked >= self.config.max_connections
             || (max_peers > 0 && linked + granted + lost >= max_peers)
-    }
-
-    /// The same for the voters of a static quorum.
-    fn no_vote_is_left_for(&self, peer: &PeerId) -> bool {
-        let QuorumPolicy::Static { voters } = self.config.policy.quorum else {
-            return false;
-        };
-        let granted = self.joins.granted.iter();
-        let granted = granted.filter(|(id, granted)| *id != peer && granted.eligible);
-        self.voters_besides(peer) + granted.count() >= voters as usize
     }
 
     /// It is linked: its place is no promise any more.
@@ -271,7 +249,6 @@ impl Node {
         };
         let entry = open.candidate.entry.clone();
         let incarnation = open.candidate.incarnation;
-        let eligible = open.candidate.eligible;
         if let Some(absent) = self.absent.get(&entry.id)
             && (absent.key, absent.incarnation) != (entry.key, incarnation)
         {
@@ -280,8 +257,7 @@ impl Node {
         if decided {
             let until = now + self.config.handshake_timeout;
             if self.joins.granted.len() < MAX_VOUCHED {
-                let granted = Granted { eligible, until };
-                self.joins.granted.insert(entry.id.clone(), granted);
+                self.joins.granted.insert(entry.id.clone(), until);
             }
             self.vouch(now, &entry);
             for peer in self.membership.ids() {
@@ -361,15 +337,13 @@ impl Node {
         request: u64,
         verdict: Verdict,
     ) -> Result<(), CommandError> {
-        let (newcomer, eligible) = match self.joins.open.get(&request) {
-            Some(open) if open.waits == Waits::Host => {
-                (open.candidate.entry.id.clone(), open.candidate.eligible)
-            }
+        let newcomer = match self.joins.open.get(&request) {
+            Some(open) if open.waits == Waits::Host => open.candidate.entry.id.clone(),
             _ => return Err(CommandError::UnknownRequest(request)),
         };
         if verdict != Verdict::Accepted {
             self.answer(request, verdict);
-        } else if self.has_no_place_for(now, &newcomer, eligible) {
+        } else if self.has_no_place_for(now, &newcomer) {
             // Others took the last places while the host thought about it.
             self.answer(request, Verdict::Full);
         } else {

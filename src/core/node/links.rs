@@ -9,8 +9,6 @@ pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
     is_host: bool,
-    /// Whether it may vote and lead.
-    eligible: bool,
     hold_until: Time,
 }
 
@@ -68,10 +66,9 @@ impl Node {
             peer.clone(),
             Voter {
                 incarnation: link.incarnation,
-                // Two may have been let in at once for one place.
                 eligible: link.eligible
                     && (link.is_host || !self.is_fixed())
-                    && self.voters_without(&peer).is_none(),
+                    && self.config.quorum.admits(&peer),
                 priority: link.priority,
                 rtt: None,
             },
@@ -104,6 +101,7 @@ impl Node {
             now,
             ElectionInput::PeerUp {
                 peer: peer.clone(),
+                key: link.key,
                 ours: link.ours,
                 theirs: link.theirs,
             },
@@ -162,7 +160,7 @@ impl Node {
             return;
         };
         self.decrees_unlinked(peer);
-        let voter = self.view.voters.remove(peer);
+        self.view.voters.remove(peer);
         let hold_until = now + self.config.member_hold;
         self.introductions
             .lost(now, peer, member.key, &member.addresses, hold_until);
@@ -172,7 +170,6 @@ impl Node {
                 incarnation: member.incarnation,
                 key: member.key,
                 is_host: member.is_host,
-                eligible: voter.is_some_and(|voter| voter.eligible),
                 hold_until,
             },
         );
@@ -327,24 +324,6 @@ impl Node {
         let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
         let mut hosts = linked.map(|(id, _)| id).chain(lost.map(|(id, _)| id));
         hosts.find(|id| *id != peer)
-    }
-
-    /// How many voters the static quorum of this room is of, where the members that may lead, linked or lost, are
-    /// as many without `peer`: it would be one too many.
-    pub(super) fn voters_without(&self, peer: &PeerId) -> Option<u32> {
-        let QuorumPolicy::Static { voters } = self.config.policy.quorum else {
-            return None;
-        };
-        (self.voters_besides(peer) >= voters as usize).then_some(voters)
-    }
-
-    /// How many members may lead, linked or lost, this node included and `peer` not.
-    pub(super) fn voters_besides(&self, peer: &PeerId) -> usize {
-        let linked = self.view.eligible().map(|(id, _)| id);
-        let lost = self.absent.iter().filter(|(_, absent)| absent.eligible);
-        let others = linked.chain(lost.map(|(id, _)| id));
-        let others = others.filter(|id| *id != peer).count();
-        others + usize::from(self.config.eligible && *peer != self.me)
     }
 
     /// Whether the room has a fixed host, this node or another.

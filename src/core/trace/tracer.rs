@@ -222,7 +222,7 @@ impl Tracer {
             },
             Output::Event(event) => told(event),
             Output::Persist { number, .. } => What::Persist { number: *number },
-            Output::Departed | Output::Dropped { .. } => return,
+            Output::Departed | Output::Dropped { .. } | Output::StaleState { .. } => return,
         };
         self.add(now, what);
     }
@@ -322,6 +322,8 @@ fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
         ),
         M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
         M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
+        M::TransferRequest { target, .. } => ("transfer_request", at, None, Some(target)),
+        M::TransferRefused { .. } => ("transfer_refused", at, None, None),
         M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
         M::Claim { declares, .. } => {
             let kind = if *declares { "declaration" } else { "proposal" };
@@ -374,6 +376,7 @@ fn told(event: &Event) -> What {
                 AssignOutcome::Done => "done",
                 AssignOutcome::Timeout => "timeout",
                 AssignOutcome::Superseded => "superseded",
+                AssignOutcome::Rejected => "rejected",
             }
             .into(),
         },
@@ -496,6 +499,7 @@ pub(crate) mod tests {
 
     fn envelope(message: Message) -> Envelope {
         Envelope {
+            writes: 0,
             incarnation: incarnation(),
             stamp: Stamp::default(),
             message,
@@ -504,6 +508,7 @@ pub(crate) mod tests {
 
     fn heartbeat() -> Envelope {
         envelope(Message::Heartbeat(Heartbeat {
+            memory: None,
             seq: 77,
             echo: None,
             pulse: Pulse::Follows {

@@ -35,6 +35,7 @@ fn length(len: usize) -> Vec<u8> {
 
 fn core(stamp: Stamp, message: Message) -> Offence {
     Offence::Control(framed(&ControlFrame::Core(Envelope {
+        writes: 0,
         incarnation: Incarnation {
             started_us: 1,
             random: 1,
@@ -50,6 +51,7 @@ fn election(message: ElectionMessage) -> Offence {
 
 fn pulse(pulse: Pulse) -> Offence {
     let heartbeat = Heartbeat {
+        memory: None,
         seq: u64::MAX,
         echo: None,
         pulse,
@@ -266,7 +268,6 @@ fn offences() -> Vec<(&'static str, Offence)> {
                             random: 1,
                         },
                         payload: vec![0; MAX_JOIN_PAYLOAD_BYTES + 1],
-                        eligible: true,
                     },
                 },
             ),
@@ -356,6 +357,7 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
 /// The heartbeat of one that leads in `term`.
 fn claim(name: &str, term: u64) -> Message {
     Message::Heartbeat(Heartbeat {
+        memory: None,
         seq: term,
         echo: None,
         pulse: Pulse::Leads {
@@ -382,6 +384,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
         let stamp = led_by("m", term).stamp;
         let record = led_by("b", term);
         let follows = Heartbeat {
+            memory: None,
             seq: term,
             echo: None,
             pulse: Pulse::Follows { record, live: true },
@@ -633,6 +636,7 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
     let flood = async {
         for seq in 0..20_000 {
             let heartbeat = Heartbeat {
+                memory: None,
                 seq,
                 echo: None,
                 pulse: Pulse::Follows {

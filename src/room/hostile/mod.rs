@@ -337,6 +337,7 @@ impl Attacker {
             eligible: false,
             priority: 0,
             side: Side {
+                writes: 0,
                 record: Record::default(),
                 live: None,
                 lone: true,
@@ -434,6 +435,7 @@ impl Member {
     async fn tell_core_at(&mut self, stamp: Stamp, message: Message) {
         let incarnation = self.incarnation;
         self.say(&ControlFrame::Core(Envelope {
+            writes: 0,
             incarnation,
             stamp,
             message,

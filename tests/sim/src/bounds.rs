@@ -10,7 +10,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 
 use meta_mystia_network::core::node::{Command, Node};
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
+use meta_mystia_network::core::wire::Authority;
 
 use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;
@@ -57,9 +57,9 @@ impl Run<'_> {
 
     /// What a campaign waits for disks: the candidate's, its voters', and that of the winner.
     fn disks(&self) -> Duration {
-        match self.world.settings.quorum {
-            QuorumPolicy::Dynamic => Duration::ZERO,
-            QuorumPolicy::Static { .. } => self.world.settings.disk.1 * 3,
+        match self.world.settings.roster {
+            None => Duration::ZERO,
+            Some(_) => self.world.settings.disk.1 * 3,
         }
     }
 
@@ -79,11 +79,8 @@ impl Run<'_> {
 
     /// Whether so many voters can elect.
     fn suffice(&self, voters: usize) -> bool {
-        voters > 0
-            && match self.world.settings.quorum {
-                QuorumPolicy::Dynamic => true,
-                QuorumPolicy::Static { voters: all } => voters > all as usize / 2,
-            }
+        let roster = self.world.settings.roster.as_ref();
+        voters > 0 && roster.is_none_or(|roster| voters > roster.len() / 2)
     }
 
     /// Whether the larger side's leader stays: by LargestSide, and where nobody is told that the leader's process
@@ -412,7 +409,7 @@ impl Run<'_> {
             self.world.slots[joiner].rename("zzzz");
         }
         // Where the voters are counted beforehand, nobody else may vote.
-        let fixed = matches!(self.world.settings.quorum, QuorumPolicy::Static { .. });
+        let fixed = self.world.settings.roster.is_some();
         self.world.slots[joiner].eligible = !fixed && self.world.rng.random_bool(0.9);
         let contact = *self
             .world

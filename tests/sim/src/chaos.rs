@@ -10,7 +10,7 @@ use meta_mystia_network::core::id::Fingerprint;
 use meta_mystia_network::core::node::{Command, LinkEnd, Node};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::{Authority, QuorumPolicy};
+use meta_mystia_network::core::wire::Authority;
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -469,9 +469,9 @@ impl<'a> Run<'a> {
         let left = (0..self.world.slots.len())
             .filter(|slot| !out(slot))
             .count();
-        let least = match self.world.settings.quorum {
-            QuorumPolicy::Dynamic => 2,
-            QuorumPolicy::Static { voters } => voters as usize / 2 + 1 + self.plan.observers.len(),
+        let least = match &self.world.settings.roster {
+            None => 2,
+            Some(roster) => roster.len() / 2 + 1 + self.plan.observers.len(),
         };
         let Some(leader) = self.world.leaders().first().copied() else {
             return;

@@ -8,10 +8,11 @@ use std::fmt;
 
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::election::record::{Epoch, Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, Role, votes_needed};
+use meta_mystia_network::core::election::rules::{Campaign, Role};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Event, LeftReason, Output};
-use meta_mystia_network::core::wire::{ElectionMessage, Message, QuorumPolicy};
+use meta_mystia_network::core::quorum::Quorum;
+use meta_mystia_network::core::wire::{ElectionMessage, Message};
 
 pub mod gossip;
 
@@ -90,7 +91,7 @@ pub struct Checker {
     /// Whether somebody makes up terms and epochs: then they leap (P15).
     pub lied_to: bool,
     /// Who counts for a majority.
-    pub quorum: QuorumPolicy,
+    pub quorum: Quorum,
     /// The votes that earlier processes of a place told others, where those must survive them.
     pasts: BTreeMap<usize, BTreeMap<Stamp, PeerId>>,
     /// Who was elected in each (epoch, term), where the quorum is static.
@@ -111,7 +112,7 @@ impl Default for Checker {
             births: BTreeMap::new(),
             recovery: Recovery::Hold,
             lied_to: false,
-            quorum: QuorumPolicy::Dynamic,
+            quorum: Quorum::Dynamic,
             pasts: BTreeMap::new(),
             elected: BTreeMap::new(),
             highest: BTreeMap::new(),
@@ -367,11 +368,11 @@ impl Checker {
             life.vote(&seen.record.stamp, voted_for)?;
         }
         life.follows(seen)?;
-        life.electorate(seen)?;
+        life.electorate(seen, &self.quorum)?;
         if seen.leads_under != life.led_under.as_ref() {
             if let Some(record) = seen.leads_under {
                 self.begun += u64::from(life.led_under.is_none());
-                let by_votes = life.elected(record, seen.won, &self.granted, self.quorum)?;
+                let by_votes = life.elected(record, seen.won, &self.granted, &self.quorum)?;
                 if by_votes && life.kept {
                     one_elected(&mut self.elected, record)?;
                 }
@@ -458,8 +459,8 @@ impl Life {
         Ok(())
     }
 
-    /// P5, P6: a round is open to the linked voters of its beginning, and to nobody else.
-    fn electorate(&mut self, seen: &Seen<'_>) -> Checked {
+    /// P5, P6: a round is open to the linked voters of its beginning, or to the roster, and to nobody else.
+    fn electorate(&mut self, seen: &Seen<'_>, quorum: &Quorum) -> Checked {
         let Some(campaign) = seen.campaign else {
             return Ok(());
         };
@@ -467,7 +468,10 @@ impl Life {
             return Ok(());
         }
         self.round = campaign.round;
-        let mut voters: BTreeSet<&PeerId> = seen.eligible.iter().copied().collect();
+        let mut voters: BTreeSet<&PeerId> = match quorum.roster() {
+            Some(roster) => roster.voters().collect(),
+            None => seen.eligible.iter().copied().collect(),
+        };
         voters.insert(&self.id);
         ensure(
             campaign.electorate.iter().eq(voters.iter().copied()),
@@ -513,7 +517,7 @@ impl Life {
         record: &Record,
         won: Option<&Campaign>,
         granted: &BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
-        quorum: QuorumPolicy,
+        quorum: &Quorum,
     ) -> Result<bool, Violation> {
         let id = &self.id;
         ensure(record.leader.as_ref() == Some(id), "P5", || {
@@ -545,7 +549,7 @@ impl Life {
                 won.granted
             )
         })?;
-        let threshold = votes_needed(quorum, won.electorate.len());
+        let threshold = quorum.votes_needed(won.electorate.len());
         ensure(
             won.granted.is_subset(&won.electorate) && won.granted.len() >= threshold,
             "P5",

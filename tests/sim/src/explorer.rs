@@ -17,7 +17,6 @@ use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::wire::QuorumPolicy;
 
 use member::{Act, Members, NOTHING};
 use sets::Sets;
@@ -30,7 +29,8 @@ pub const MAX_NODES: usize = 4;
 pub struct Scope {
     /// Nodes, all linked at first.
     pub nodes: usize,
-    pub quorum: QuorumPolicy,
+    /// The roster of a static quorum: the first of the nodes. `None` is a dynamic one.
+    pub voters: Option<usize>,
     pub guards: Guards,
     /// Nobody campaigns for a term above this one.
     pub terms: u64,
@@ -57,7 +57,7 @@ impl Scope {
     pub fn of_three(terms: u64, set_leaders: usize) -> Self {
         Self {
             nodes: 3,
-            quorum: QuorumPolicy::Static { voters: 3 },
+            voters: Some(3),
             guards: Guards::ALL,
             terms,
             set_leaders,
@@ -76,7 +76,7 @@ impl Scope {
 
     /// Whether a node that restarts goes on where it ended.
     fn keeps_its_state(&self) -> bool {
-        self.quorum != QuorumPolicy::Dynamic && self.guards.persistence
+        self.voters.is_some() && self.guards.persistence
     }
 }
 

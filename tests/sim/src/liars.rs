@@ -208,6 +208,7 @@ impl Run<'_> {
         };
         for message in lie.told(words) {
             let envelope = Envelope {
+                writes: 0,
                 incarnation,
                 stamp: lie.stamp.clone(),
                 message,
@@ -237,6 +238,7 @@ impl Lie {
 
     fn side(&self, weight: u32) -> Side {
         Side {
+            writes: 0,
             record: self.record(&self.me, false),
             live: Some(LiveLeader {
                 id: self.me.clone(),
@@ -252,6 +254,7 @@ impl Lie {
     fn told(&self, words: Words) -> Vec<Message> {
         let heartbeat = |pulse| {
             vec![Message::Heartbeat(Heartbeat {
+                memory: None,
                 seq: u64::MAX,
                 echo: None,
                 pulse,

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::quorum::MAX_ROSTER_VOTERS;
 use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{Authority, MergePolicy, QuorumPolicy};
+use meta_mystia_network::core::wire::{Authority, MergePolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;
@@ -271,7 +272,6 @@ impl Plan {
     /// The settings of its room.
     pub fn settings(&self) -> Settings {
         let rules = &self.rules;
-        let voters = self.size - self.observers.len();
         let mut settings = Settings {
             delay: (ms(rules.delay_ms.0), ms(rules.delay_ms.1)),
             lateness: Duration::from_micros(rules.lateness_us),
@@ -289,9 +289,13 @@ impl Plan {
             settings.recovery = Recovery::AutoElect;
         }
         if rules.fixed_voters {
-            settings.quorum = QuorumPolicy::Static {
-                voters: u32::try_from(voters).unwrap_or(u32::MAX),
-            };
+            let voter = |slot: &usize| !self.observers.contains(slot);
+            settings.roster = Some(
+                (0..self.size)
+                    .filter(voter)
+                    .take(MAX_ROSTER_VOTERS)
+                    .collect(),
+            );
         }
         if rules.fast {
             settings.heartbeat_interval = ms(200);

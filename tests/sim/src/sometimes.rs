@@ -69,6 +69,8 @@ counters! {
     assignments_superseded,
     /// The target of a `SetLeader` was not heard in time.
     assignments_timed_out,
+    assignments_rejected,
+    stale_states,
     /// A leader was shown that is not linked.
     indirect_leaders,
     /// A leader left, and named who follows it.
@@ -217,6 +219,7 @@ impl Sometimes {
                     AssignOutcome::Done => self.assignments_done += 1,
                     AssignOutcome::Superseded => self.assignments_superseded += 1,
                     AssignOutcome::Timeout => self.assignments_timed_out += 1,
+                    AssignOutcome::Rejected => self.assignments_rejected += 1,
                 },
                 _ => {}
             }

@@ -3,14 +3,14 @@
 //! Looked at every few milliseconds of a run, from outside. What the property presupposes, and nothing else,
 //! decides whether a change of the leader is a violation; see [`Stability::sample`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meta_mystia_network::core::election::record::Epoch;
-use meta_mystia_network::core::election::rules::majority_threshold;
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Node;
+use meta_mystia_network::core::quorum::majority_threshold;
 use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{MergePolicy, QuorumPolicy, Strategy};
+use meta_mystia_network::core::wire::{MergePolicy, Strategy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -65,10 +65,7 @@ impl Stability {
             applies: settings.merge == MergePolicy::LargestSide
                 && silence_is_told
                 && settings.strategy == Strategy::Raft,
-            fixed: match settings.quorum {
-                QuorumPolicy::Dynamic => 0,
-                QuorumPolicy::Static { voters } => voters as usize,
-            },
+            fixed: settings.roster.as_ref().map_or(0, BTreeSet::len),
             window: slowest_clock(settings.election_timeout_max * 2),
             fresh: settings.heartbeat_timeout * 4 / 5,
             voters: BTreeMap::new(),

@@ -22,10 +22,11 @@ use meta_mystia_network::core::introductions::Reconnect;
 use meta_mystia_network::core::node::{
     Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
 };
+use meta_mystia_network::core::quorum::{Quorum, Roster};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::trace::What;
 use meta_mystia_network::core::wire::{
-    Authority, HostMode, MergePolicy, Message, QuorumPolicy, RoomPolicy, Strategy,
+    Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy,
 };
 
 use crate::checks::{Checker, Seen, Violation};
@@ -164,8 +165,8 @@ pub struct Settings {
     pub lateness: Duration,
     /// How long a lost member keeps its place.
     pub member_hold: Duration,
-    /// Who counts for a majority.
-    pub quorum: QuorumPolicy,
+    /// The places on the roster, where the quorum is static.
+    pub roster: Option<BTreeSet<usize>>,
     /// How long a write to disk takes, at least and at most.
     pub disk: (Duration, Duration),
     /// Which guards hold.
@@ -201,7 +202,7 @@ impl Default for Settings {
             delay: (Duration::from_millis(1), Duration::from_millis(5)),
             lateness: Duration::ZERO,
             member_hold: Duration::from_secs(60),
-            quorum: QuorumPolicy::Dynamic,
+            roster: None,
             disk: (Duration::from_millis(1), Duration::from_millis(10)),
             guards: Guards::ALL,
             strategy: Strategy::Raft,
@@ -401,6 +402,7 @@ impl World {
             started_us: CLOCK_US + self.now.as_micros(),
             random: self.rng.random(),
         };
+        let incarnation = self.keep_incarnation(slot, incarnation);
         let config = self.config(slot, key);
         let place = &mut self.slots[slot];
         place.life = life;
@@ -430,14 +432,15 @@ impl World {
             self.now,
             format_args!("{} starts, life {life}", self.slots[slot].id),
         );
-        let place = &self.slots[slot];
-        let kept = matches!(self.settings.quorum, QuorumPolicy::Static { .. });
+        let kept = self.settings.roster.is_some();
         self.checker.recovery = self.settings.effective_recovery();
         self.checker.lied_to = !self.liars.is_empty();
-        self.checker.quorum = self.settings.quorum;
+        self.checker.quorum = self.quorum();
+        let place = &self.slots[slot];
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
-        self.sometimes.restarts_from_disk += u64::from(place.saved.is_some());
+        let restarts = place.saved.as_ref().is_some_and(|saved| saved.writes > 1);
+        self.sometimes.restarts_from_disk += u64::from(restarts);
         if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
             recorder.start(slot, self.now, &process.node);
         }
@@ -486,6 +489,7 @@ impl World {
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
             wall_clock: self.wall_clock(slot),
+            quorum: self.quorum(),
             saved: self.slots[slot].saved.clone(),
             guards: self.settings.guards,
             policy: self.policy(slot),
@@ -501,6 +505,17 @@ impl World {
         Duration::from_micros(micros.saturating_add_signed(ahead))
     }
 
+    /// Who counts for a majority.
+    pub fn quorum(&self) -> Quorum {
+        let Some(places) = &self.settings.roster else {
+            return Quorum::Dynamic;
+        };
+        let voters = places
+            .iter()
+            .map(|slot| (self.slots[*slot].id.clone(), None));
+        Quorum::Static(Roster::new(voters).expect("1 to 64 places, each with a name of its own"))
+    }
+
     /// The rules by which the processes of a place play.
     pub fn policy(&self, slot: usize) -> RoomPolicy {
         RoomPolicy {
@@ -509,7 +524,7 @@ impl World {
                 Some(host) if host == slot => HostMode::Host,
                 Some(_) => HostMode::Guest,
             },
-            quorum: self.settings.quorum,
+            quorum: self.quorum().policy(),
             merge: self.settings.merge,
             authority: self.settings.authority,
             strategy: self.settings.strategy,
@@ -756,6 +771,7 @@ impl World {
                     other => place.events.push((self.now, other)),
                 }
             }
+            Output::StaleState { .. } => self.sometimes.stale_states += 1,
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),

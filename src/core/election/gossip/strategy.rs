@@ -142,6 +142,8 @@ impl Gossip {
             // Nothing here is counted that another could run out.
             ElectionInput::PeerEligible { .. }
             | ElectionInput::Persisted { .. }
+            | ElectionInput::WritesShown { .. }
+            | ElectionInput::Memory { .. }
             | ElectionInput::SetClock(_) => {}
         }
         Ok(reason)
@@ -269,6 +271,7 @@ impl Election for Gossip {
     /// Declarations say all: a Hello adds nothing to them.
     fn side(&self, _now: Time, _view: &View) -> Side {
         Side {
+            writes: 0,
             record: self.record.clone(),
             live: None,
             lone: false,

@@ -20,6 +20,9 @@ impl Raft {
         target: &PeerId,
     ) -> Result<(), ElectionError> {
         self.check_target(view, target)?;
+        if self.config.quorum.is_static() {
+            return self.request_transfer(now, view, target);
+        }
         if self.is_fixed() {
             return Ok(()); // that one leads, or will when it is back
         }

@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use super::{ElectionOutput, Electors, Following, Raft, Reign, View, Voter};
 use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
 use crate::core::election::record::Stamp;
-use crate::core::election::rules::{Campaign, Role, Tally, majority_threshold, votes_needed};
+use crate::core::election::rules::{Campaign, Role, Tally};
 use crate::core::id::PeerId;
+use crate::core::quorum::{Quorum, majority_threshold};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{ElectionMessage, QuorumPolicy};
+use crate::core::wire::ElectionMessage;
 
 /// Campaigns.
 impl Raft {
     /// Asks everybody whether a campaign would succeed (G2).
     pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
         self.asked_by = None;
-        let electorate = electorate(view);
+        let electorate = self.electorate(view);
         // One vote is enough then, so that whoever else is linked is asked to object (G3).
-        let alone_with_one = electorate.len() <= 1;
+        let alone_with_one = electorate.len() <= 1 && !self.config.quorum.is_static();
         let asks = if alone_with_one {
             self.config.guards.veto
         } else {
@@ -61,14 +62,12 @@ impl Raft {
     /// along with the smaller part, and that elects although the bridge hears the leader of the larger one.
     fn sure_votes(&self, open: &Campaign) -> usize {
         let all = open.electorate.len();
-        match (self.config.quorum, &self.electors) {
-            (QuorumPolicy::Static { .. }, _) | (QuorumPolicy::Dynamic, Electors::Nobody) => {
-                open.needed
-            }
-            (QuorumPolicy::Dynamic, Electors::Of { count, .. }) => {
+        match (&self.config.quorum, &self.electors) {
+            (Quorum::Static(_), _) | (Quorum::Dynamic, Electors::Nobody) => open.needed,
+            (Quorum::Dynamic, Electors::Of { count, .. }) => {
                 open.needed.max(majority_threshold(*count)).min(all)
             }
-            (QuorumPolicy::Dynamic, Electors::Unknown) => all,
+            (Quorum::Dynamic, Electors::Unknown) => all,
         }
     }
 
@@ -95,7 +94,7 @@ impl Raft {
         self.asked_by = asked_by.cloned();
         self.following = Following::None;
         let above = self.rules.record().stamp.clone();
-        let tally = self.rules.begin_vote(electorate(view), &above);
+        let tally = self.rules.begin_vote(self.electorate(view), &above);
         self.request_votes(now, view, tally);
     }
 
@@ -138,7 +137,7 @@ impl Raft {
     /// only raise the term.
     pub(super) fn can_win(&self, view: &View) -> bool {
         let voters = view.eligible().count() + 1;
-        votes_needed(self.config.quorum, voters) <= voters
+        self.config.quorum.votes_needed(voters) <= voters
     }
 
     /// Begins to lead under the record that the rules hold.
@@ -174,7 +173,7 @@ impl Raft {
             reign.reterm_since.get_or_insert(now);
         }
         self.asked_by = None;
-        let tally = self.rules.begin_vote(electorate(view), above);
+        let tally = self.rules.begin_vote(self.electorate(view), above);
         self.request_votes(now, view, tally);
     }
 
@@ -200,7 +199,7 @@ impl Raft {
 
     /// Whether the open round asks exactly those who are linked now.
     fn asks_the_linked(&self, view: &View) -> bool {
-        let mut voters = electorate(view);
+        let mut voters = self.electorate(view);
         voters.insert(self.me.clone());
         let open = self.rules.campaign();
         open.is_some_and(|open| open.electorate == voters)
@@ -238,6 +237,14 @@ impl Raft {
         }
     }
 
+    /// The peers whose votes count, fixed for one round (G5): those that are linked, or the roster, linked or not.
+    pub(super) fn electorate(&self, view: &View) -> BTreeSet<PeerId> {
+        match self.config.quorum.roster() {
+            Some(roster) => roster.electorate(),
+            None => view.eligible().map(|(id, _)| id.clone()).collect(),
+        }
+    }
+
     /// Asks all who are linked and may vote, and the observers too where they may object.
     fn ask(&mut self, view: &View, observers: bool, message: &ElectionMessage) {
         for (id, voter) in &view.voters {
@@ -254,11 +261,6 @@ impl Raft {
             message,
         });
     }
-}
-
-/// The peers whose votes count, fixed for one round (G5).
-pub(super) fn electorate(view: &View) -> BTreeSet<PeerId> {
-    view.eligible().map(|(id, _)| id.clone()).collect()
 }
 
 pub(super) fn slowest_rtt(view: &View) -> Duration {

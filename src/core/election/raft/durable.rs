@@ -1,12 +1,13 @@
-//! Term and vote on disk before anybody hears of them (C8): where the quorum is static, a restart must not vote twice.
+//! Term and vote on disk before anybody hears of them (C2, C8): where the quorum is static, a restart must not vote
+//! twice.
 //!
 //! What depends on a state that is not on disk yet is held back, in order. Heartbeats are not: they go on with the
 //! newest record that is on disk, so that a slow disk costs elections and not links.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::{ElectionOutput, Raft, View};
-use crate::core::election::record::{Record, Saved};
+use crate::core::election::record::{KnownVoter, Record, Saved};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::ElectionMessage;
@@ -14,67 +15,126 @@ use crate::core::wire::ElectionMessage;
 /// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
 const MAX_HELD: usize = 4096;
 
-/// What must survive the process.
+/// What must survive the process: equal states need no write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct State {
+    vote: Vote,
+    /// Counts the changes of what is known of the other voters.
+    known: u64,
+}
+
+/// A change of this raises the write counter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Vote {
     record: Record,
     voted_for: Option<PeerId>,
+    /// Counts the times that this node learned enough to vote again after its file was lost.
+    recoveries: u64,
+}
+
+/// A state on its way to the disk, or there.
+#[derive(Debug, Clone)]
+struct Written {
+    state: State,
+    writes: u64,
 }
 
 /// What is on disk, and what waits for it.
 #[derive(Debug)]
 pub(super) struct Disk {
-    safe: State,
+    incarnation: Incarnation,
+    safe: Written,
     /// What is being written; one state at a time, so that a slow disk gets the newest and not all.
-    writing: Option<(u64, State)>,
+    writing: Option<(u64, Written)>,
     began: Time,
     /// How long the last write took. Other members' disks are taken for equals.
     took: Duration,
     written: u64,
+    /// The other voters that were met in this session, of this incarnation or an earlier one.
+    others: BTreeMap<PeerId, KnownVoter>,
+    known: u64,
+    recoveries: u64,
+    /// The next write counter is larger than this.
+    above: u64,
     /// Each with the number of the write that it waits for.
     held: VecDeque<(u64, ElectionOutput)>,
     released: VecDeque<ElectionOutput>,
 }
 
 impl Disk {
-    pub(super) fn new(saved: Option<&Saved>) -> Self {
-        let saved = saved.map(|saved| State {
-            record: saved.record.clone(),
-            voted_for: saved.voted_for.clone(),
-        });
+    /// With what is on disk under the name of this incarnation.
+    pub(super) fn new(saved: Saved) -> Self {
+        let vote = Vote {
+            record: saved.record,
+            voted_for: saved.voted_for,
+            recoveries: 0,
+        };
         Self {
-            safe: saved.unwrap_or(State {
-                record: Record::default(),
-                voted_for: None,
-            }),
+            incarnation: saved.incarnation,
+            safe: Written {
+                state: State { vote, known: 0 },
+                writes: saved.writes,
+            },
             writing: None,
             began: Time::ZERO,
             took: Duration::ZERO,
             written: 0,
+            others: saved.others,
+            known: 0,
+            recoveries: 0,
+            above: 0,
             held: VecDeque::new(),
             released: VecDeque::new(),
         }
     }
 
-    /// The next write, if there is something to write. The first is of the own life: the next one must be newer.
-    fn write(
-        &mut self,
-        now: Time,
-        incarnation: Incarnation,
-        state: State,
-    ) -> Option<ElectionOutput> {
-        let known = self.written > 0 && state == self.safe;
-        if self.writing.is_some() || known {
+    /// The write counter that a restart cannot undo.
+    pub(super) fn writes(&self) -> u64 {
+        self.safe.writes
+    }
+
+    pub(super) fn known(&self, voter: &PeerId) -> Option<&KnownVoter> {
+        self.others.get(voter)
+    }
+
+    pub(super) fn know(&mut self, voter: &PeerId, known: KnownVoter) {
+        if self.others.get(voter) != Some(&known) {
+            self.others.insert(voter.clone(), known);
+            self.known += 1;
+        }
+    }
+
+    /// Goes on above `writes`, which others remember of this voter.
+    pub(super) fn recover(&mut self, writes: u64) {
+        self.above = self.above.max(writes);
+        self.recoveries += 1;
+    }
+
+    /// The largest write counter that others may remember of this voter.
+    pub(super) fn accounted_for(&self) -> u64 {
+        self.safe.writes.max(self.above)
+    }
+
+    /// The next write, if there is something to write.
+    fn write(&mut self, now: Time, state: State) -> Option<ElectionOutput> {
+        if self.writing.is_some() || state == self.safe.state {
             return None;
+        }
+        let mut writes = self.safe.writes;
+        if state.vote != self.safe.state.vote {
+            // What is known of others alone raises nothing, or two voters would raise each other's counters for ever.
+            writes = writes.max(self.above).saturating_add(1);
         }
         self.written += 1;
         self.began = now;
         let saved = Saved {
-            incarnation,
-            record: state.record.clone(),
-            voted_for: state.voted_for.clone(),
+            incarnation: self.incarnation,
+            writes,
+            record: state.vote.record.clone(),
+            voted_for: state.vote.voted_for.clone(),
+            others: self.others.clone(),
         };
-        self.writing = Some((self.written, state));
+        self.writing = Some((self.written, Written { state, writes }));
         Some(ElectionOutput::Persist {
             number: self.written,
             saved,
@@ -82,11 +142,11 @@ impl Disk {
     }
 
     fn hold(&mut self, state: &State, output: ElectionOutput) -> Option<ElectionOutput> {
-        if *state == self.safe && self.held.is_empty() {
+        if *state == self.safe.state && self.held.is_empty() {
             return Some(output);
         }
         let waits_for = match &self.writing {
-            Some((number, writing)) if writing == state => *number,
+            Some((number, writing)) if writing.state == *state => *number,
             _ => self.written + 1,
         };
         if self.held.len() < MAX_HELD {
@@ -115,7 +175,7 @@ impl Disk {
             Some((number, _)) => number - 1,
             None => self.written,
         };
-        let all = *state == self.safe;
+        let all = *state == self.safe.state;
         while let Some((waits_for, _)) = self.held.front() {
             if *waits_for > number && !all {
                 break;
@@ -127,21 +187,24 @@ impl Disk {
 }
 
 impl Raft {
-    fn state(&self) -> State {
-        State {
+    fn state(&self) -> Option<State> {
+        let disk = self.disk.as_ref()?;
+        let vote = Vote {
             record: self.rules.record().clone(),
             voted_for: self.rules.voted_for().cloned(),
-        }
+            recoveries: disk.recoveries,
+        };
+        let known = disk.known;
+        Some(State { vote, known })
     }
 
     /// What to do next, writes first.
     pub(super) fn next_output(&mut self) -> Option<ElectionOutput> {
-        if self.disk.is_none() {
+        let Some(state) = self.state() else {
             return self.outputs.pop_front();
-        }
-        let state = self.state();
+        };
         let disk = self.disk.as_mut()?;
-        if let Some(write) = disk.write(self.at, self.incarnation, state.clone()) {
+        if let Some(write) = disk.write(self.at, state.clone()) {
             return Some(write);
         }
         if let Some(released) = disk.released.pop_front() {
@@ -152,9 +215,9 @@ impl Raft {
                 ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
                     disk.hold(&state, output)
                 }
-                ElectionOutput::Persist { .. } | ElectionOutput::SetLeaderResult { .. } => {
-                    Some(output)
-                }
+                ElectionOutput::Persist { .. }
+                | ElectionOutput::StaleState { .. }
+                | ElectionOutput::SetLeaderResult { .. } => Some(output),
             };
             if output.is_some() {
                 return output;
@@ -165,8 +228,7 @@ impl Raft {
 
     /// The disk has what was asked for up to `number`.
     pub(super) fn persisted(&mut self, now: Time, view: &View, number: u64) {
-        let state = self.state();
-        let Some(disk) = &mut self.disk else {
+        let (Some(state), Some(disk)) = (self.state(), &mut self.disk) else {
             return;
         };
         if disk.written(now, number) {
@@ -212,7 +274,7 @@ impl Raft {
     /// The newest record that a restart cannot undo.
     pub(super) fn safe_record(&self) -> &Record {
         match &self.disk {
-            Some(disk) => &disk.safe.record,
+            Some(disk) => &disk.safe.state.vote.record,
             None => self.rules.record(),
         }
     }

@@ -1,12 +1,15 @@
 //! Links come and go: two sides meet, a leader is lost.
 
 use super::messages::Word;
-use super::{AssignOutcome, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View};
+use super::{
+    AssignOutcome, ElectionOutput, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE,
+    View,
+};
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, MergePolicy, Side};
+use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Side};
 
 /// Links come and go.
 impl Raft {
@@ -20,6 +23,10 @@ impl Raft {
         ours: &Side,
         theirs: &Side,
     ) {
+        if self.config.quorum.is_static() {
+            self.meet_voter(now, view, peer, theirs);
+            return;
+        }
         let leads = self.rules.role() == Role::Leader;
         if leads && self.is_host() {
             // The first that this life meets cannot have the record from it.
@@ -78,6 +85,45 @@ impl Raft {
                     self.challenged(now, view, theirs, true);
                 }
             }
+        }
+    }
+
+    /// Two voters of a static quorum meet. Sides are not weighed there: the higher record holds.
+    fn meet_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
+        if self.heeds(peer) {
+            self.outranked(now, view, &theirs.record);
+            self.show_leader_of(now, view, &theirs.record, theirs.live.clone());
+        }
+    }
+
+    /// With a static quorum a higher record ends every role at once: nobody campaigns in place (C2).
+    pub(super) fn outranked(&mut self, now: Time, view: &View, record: &Record) {
+        let leads = self.rules.role() == Role::Leader;
+        if !self.rules.is_newer(record) || (leads && self.lets_pass(now, record)) {
+            return;
+        }
+        self.take_over(now, view, record);
+        if leads {
+            self.follow(Following::None);
+            self.hints.ended = Some(LeaderReason::Resigned);
+            self.outputs.push_back(ElectionOutput::HeartbeatNow);
+        }
+    }
+
+    /// Who follows nobody shows the leader that another voter hears, unless its own record is newer.
+    pub(super) fn show_leader_of(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: Option<LiveLeader>,
+    ) {
+        let free = self.rules.role() == Role::Follower && self.following == Following::None;
+        if free
+            && *record == *self.rules.record()
+            && let Word::Alive(live) = self.weigh_live(now, live)
+        {
+            self.follow_indirectly(now, view, record, &live);
         }
     }
 
@@ -186,7 +232,8 @@ impl Raft {
                     self.answer_early_request(now, view);
                 }
                 let named = successor.as_ref() == Some(&self.me);
-                if named && self.may_campaign() && self.can_win(view) {
+                let may_campaign = self.may_campaign() && self.may_stand(now);
+                if named && may_campaign && self.can_win(view) {
                     self.campaign(now, view, Some(peer));
                 } else {
                     self.election_at = now + SUCCESSION_GRACE + self.up_to(SUCCESSION_GRACE);

@@ -1,6 +1,6 @@
 //! What peers say: votes, heartbeats, nacks.
 
-use super::campaign::{electorate, slowest_rtt};
+use super::campaign::slowest_rtt;
 use super::standing::millis;
 use super::transfer::EarlyRequest;
 use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
@@ -8,7 +8,7 @@ use super::{
     ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, Raft, View,
 };
 use crate::core::election::Election;
-use crate::core::election::record::{Record, Stamp};
+use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::election::rules::{Role, Tally};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
@@ -30,11 +30,22 @@ impl Raft {
     /// takes from others, too.
     pub(super) fn check_stamp(&self, now: Time, stamp: &Stamp) -> Result<(), ElectionError> {
         let own = &self.rules.record().stamp;
+        let epoch = &stamp.epoch;
+        if self.config.quorum.is_static() && *epoch != Epoch::default() {
+            // C2: nobody assigns there, so that no epoch but the first one is ever opened.
+            let value = epoch.override_seq.max(1);
+            return Err(ElectionError::TooLarge { value, bound: 0 });
+        }
         self.check_counter(now, stamp.term, own.term)?;
         self.check_counter(now, stamp.epoch.override_seq, own.epoch.override_seq)
     }
 
-    fn check_counter(&self, now: Time, value: u64, own: u64) -> Result<(), ElectionError> {
+    pub(super) fn check_counter(
+        &self,
+        now: Time,
+        value: u64,
+        own: u64,
+    ) -> Result<(), ElectionError> {
         let bound = self.config.clock.bound(now);
         if value > bound.max(own) {
             return Err(ElectionError::TooLarge { value, bound });
@@ -65,6 +76,10 @@ impl Raft {
         stamp: &Stamp,
         message: ElectionMessage,
     ) -> Result<(), ElectionError> {
+        let asks = matches!(message, ElectionMessage::TransferRequest { .. });
+        if !asks && !self.heeds(from) {
+            return Ok(());
+        }
         match message {
             ElectionMessage::PreVoteRequest {
                 round,
@@ -139,7 +154,7 @@ impl Raft {
             } => {
                 self.heed_side(now, &mut ours)?;
                 self.heed_side(now, &mut theirs)?;
-                if self.rules.role() == Role::Leader {
+                if self.rules.role() == Role::Leader && !self.config.quorum.is_static() {
                     // A Hello from before the follower heard its leader would make this side look leaderless.
                     let mine = ours.live.as_ref().is_some_and(|live| live.id == self.me);
                     let ours = if mine { ours } else { self.side(now, view) };
@@ -150,6 +165,10 @@ impl Raft {
             ElectionMessage::TimeoutNow { target } => {
                 self.timeout_now(now, view, from, stamp, &target);
             }
+            ElectionMessage::TransferRequest { seq, target } => {
+                self.transfer_requested(now, view, from, seq, &target);
+            }
+            ElectionMessage::TransferRefused { seq } => self.transfer_refused(from, seq),
             ElectionMessage::Claim { .. } => {
                 return Err(ElectionError::Violation(
                     "an election message is of another election strategy",
@@ -175,7 +194,7 @@ impl Raft {
         let granted = self.rules.role() != Role::Leader
             && asked > self.rules.record().stamp
             && self.may_vote(now)
-            && is_eligible(view, from)
+            && self.counts(view, from)
             && (!self.lease_binds(now) || self.following.is_direct(from));
         let answer = ElectionMessage::PreVoteResponse {
             round,
@@ -227,7 +246,7 @@ impl Raft {
         if self.rules.role() != Role::PreCandidate || open != Some(round) {
             return;
         }
-        self.rules.thaw(&electorate(view));
+        self.rules.thaw(&self.electorate(view));
         let (is_voter, alone) = (is_eligible(view, from), is_alone(view));
         match self.veto(now, live) {
             Word::Dead => {}
@@ -239,7 +258,7 @@ impl Raft {
                 self.round_at = None;
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
                 self.following = Following::None;
-                let tally = self.rules.begin_vote(electorate(view), &above);
+                let tally = self.rules.begin_vote(self.electorate(view), &above);
                 self.request_votes(now, view, tally);
                 if granted && let Some(reign) = &mut self.reign {
                     // Its consent is what a vote is among more: it counts for this side's weight.
@@ -252,6 +271,7 @@ impl Raft {
                     self.take_over(now, view, record);
                     return;
                 }
+                let granted = granted && self.remembers_its_votes(view, from);
                 self.rules.count_pre_vote(round, from, granted);
                 if self.is_sure() {
                     self.campaign(now, view, None);
@@ -287,7 +307,7 @@ impl Raft {
         }
         let keeps_leading = leads && !handed_over && self.has_quorum(now, view);
         let mut granted = false;
-        if is_eligible(view, from) && self.may_vote(now) && !bound && !keeps_leading {
+        if self.counts(view, from) && self.may_vote(now) && !bound && !keeps_leading {
             granted = self.rules.vote(from, stamp);
             if leads && self.rules.role() != Role::Leader {
                 // A higher term deposed this leader.
@@ -342,7 +362,8 @@ impl Raft {
             self.follow_indirectly(now, view, record, &live);
             return;
         }
-        self.rules.thaw(&electorate(view));
+        let granted = granted && self.remembers_its_votes(view, from);
+        self.rules.thaw(&self.electorate(view));
         if self.rules.count_vote(round, from, granted) == Tally::Won {
             self.lead(now);
         }
@@ -355,6 +376,9 @@ impl Raft {
         from: &PeerId,
         pulse: Pulse,
     ) -> Result<(), ElectionError> {
+        if !self.heeds(from) {
+            return Ok(());
+        }
         match pulse {
             Pulse::Leads {
                 record,
@@ -368,7 +392,7 @@ impl Raft {
                     None => from,
                 };
                 match &record.leader {
-                    _ if !is_eligible(view, from) => {} // P6: it may not
+                    _ if !self.counts(view, from) => {} // P6: it may not
                     Some(_) => {
                         self.leader_heard(now, view, from, &record, weight, led_ms);
                         self.go_by_timeout(now, view, from, election_timeout_min_ms);
@@ -408,9 +432,11 @@ impl Raft {
             self.hear_leader(now, view, from, record, weight, led_ms);
             return;
         }
-        // C4.6: the leader that the own record names is alive, though it does not know the record yet.
+        // C4.6: the leader that the own record names is alive, though it does not know the record yet. With a static
+        // quorum it is deposed.
         let named = self.rules.record().leader.as_ref() == Some(from);
-        if self.rules.role() == Role::Follower && (named || self.following.is_direct(from)) {
+        let follows = self.rules.role() == Role::Follower && !self.config.quorum.is_static();
+        if follows && (named || self.following.is_direct(from)) {
             self.refresh(now, view, from, weight, led_ms);
         }
         let nack = ElectionMessage::Nack {
@@ -492,6 +518,9 @@ impl Raft {
         record: &Record,
         live: bool,
     ) {
+        if self.config.quorum.is_static() {
+            self.outranked(now, view, record);
+        }
         if let Some(reign) = &mut self.reign {
             // Until a campaign in place is won its followers go by the record before it.
             if live && (*record == *self.rules.record() || *record == reign.record) {
@@ -530,6 +559,10 @@ impl Raft {
                 // It may have given way to a leader whose side is not known here.
                 self.electors = Electors::Unknown;
                 self.hints.ended = Some(LeaderReason::Resigned);
+                if self.config.quorum.is_static() {
+                    // The lease that it held is over, too.
+                    self.lease_until = now;
+                }
                 if self.config.guards.succession {
                     self.election_at = now + self.up_to(SUCCESSION_GRACE);
                 }
@@ -593,6 +626,11 @@ impl Raft {
         }
         if self.is_host() {
             self.stay_above(now, view, record);
+            return;
+        }
+        if self.config.quorum.is_static() {
+            self.outranked(now, view, record);
+            self.show_leader_of(now, view, record, live);
             return;
         }
         let word = self.weigh_live(now, live);

@@ -19,6 +19,7 @@ use super::{
 mod assign;
 mod campaign;
 mod durable;
+mod memory;
 mod merge;
 mod messages;
 mod quorum;
@@ -26,15 +27,17 @@ mod reason;
 mod standing;
 mod transfer;
 
-use crate::core::id::{Incarnation, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::quorum::Quorum;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{Authority, HostMode, MergePolicy, Pulse, QuorumPolicy, Side};
+use crate::core::wire::{Authority, HostMode, Memory, MergePolicy, Pulse, Side};
 use campaign::mean_rtt;
 use durable::Disk;
+use memory::Stale;
 use quorum::Window;
 use reason::Hints;
 use standing::{clamp_millis, millis};
-use transfer::{EarlyRequest, Handover, Heir, best_ranked};
+use transfer::{EarlyRequest, Handover, Heir, TransferRequest, best_ranked};
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
@@ -74,8 +77,9 @@ pub struct RaftConfig {
     /// Longest election timeout; at least `election_timeout_min`.
     pub election_timeout_max: Duration,
     /// Who counts for a majority.
-    pub quorum: QuorumPolicy,
-    /// What an earlier life kept on disk, where the quorum is static.
+    pub quorum: Quorum,
+    /// What is on disk under the name of this incarnation already, where the quorum is static. `None` is a first
+    /// start.
     pub saved: Option<Saved>,
     /// Which guards hold: all of them, outside the laboratory.
     pub guards: Guards,
@@ -254,6 +258,11 @@ pub struct Raft {
     outputs: VecDeque<ElectionOutput>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
+    /// Where they should have, but did not.
+    stale: Option<Stale>,
+    /// A `SetLeader` of this host that the leader of a static quorum was asked for.
+    request: Option<TransferRequest>,
+    requests: u64,
 }
 
 impl Raft {
@@ -269,17 +278,21 @@ impl Raft {
             // C4.5: nobody could call SetLeader then, which alone ends a Hold.
             config.recovery = Recovery::AutoElect;
         }
-        if let Some(saved) = &mut config.saved {
-            saved.record.disbelieve_assignment_by_nobody();
-        }
-        let is_static = matches!(config.quorum, QuorumPolicy::Static { .. });
-        let disk =
-            (is_static && config.guards.persistence).then(|| Disk::new(config.saved.as_ref()));
-        let mut rules = Rules::new(me.clone(), config.quorum, config.guards);
-        if let Some(saved) = config.saved.as_ref().filter(|_| disk.is_some()) {
+        let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards);
+        let keeps_votes = config.quorum.is_static() && config.guards.persistence;
+        let saved = config.saved.take().filter(|_| keeps_votes);
+        if let Some(saved) = &saved {
             // What this node holds itself is not checked against the clock.
-            rules.restore(saved);
+            rules.restore(saved.record.clone(), saved.voted_for.clone());
         }
+        let first = || Saved::of_next_incarnation(None, incarnation);
+        let disk = keeps_votes.then(|| Disk::new(saved.unwrap_or_else(first)));
+        // A voter that knows its votes, but not whom it heard before it was restarted, waits for as long as a lease lasts.
+        let grace = if keeps_votes {
+            config.election_timeout_min
+        } else {
+            config.election_timeout_max
+        };
         let mut raft = Self {
             rules,
             me,
@@ -299,7 +312,7 @@ impl Raft {
             at: now,
             hints: Hints::default(),
             stretch: Duration::ZERO,
-            grace_until: now + config.election_timeout_max,
+            grace_until: now + grace,
             has_followed: false,
             electors: Electors::Nobody,
             gave_way: false,
@@ -313,6 +326,9 @@ impl Raft {
             gone: BTreeMap::new(),
             outputs: VecDeque::new(),
             disk,
+            stale: None,
+            request: None,
+            requests: 0,
             config,
         };
         raft.arm_election(now, &View::default());
@@ -353,6 +369,7 @@ impl Election for Raft {
         if let Some(reign) = self.reign.as_mut().filter(|reign| reign.window.is_new()) {
             reign.window.see(view);
         }
+        self.end_request(now);
         self.note_leader(now);
         result
     }
@@ -376,8 +393,10 @@ impl Election for Raft {
             .as_ref()
             .and_then(|reign| reign.handover.as_ref());
         let election_at = self.awaits_election().then_some(self.election_at);
+        let requested_until = self.request.as_ref().map(|request| request.deadline);
         [
             followed_until,
+            requested_until,
             assigned_until,
             handed_over_until.map(|handover| handover.until),
             self.reign.as_ref().map(|reign| reign.window.until),
@@ -407,6 +426,23 @@ impl Election for Raft {
 
     fn stamp(&self) -> &Stamp {
         &self.safe_record().stamp
+    }
+
+    fn writes(&self) -> u64 {
+        self.disk.as_ref().map_or(0, Disk::writes)
+    }
+
+    fn memory_of(&self, peer: &PeerId) -> Option<Memory> {
+        let known = self.disk.as_ref()?.known(peer)?;
+        Some(Memory {
+            remembered: known.writes,
+            stale: self.stale.is_some(),
+        })
+    }
+
+    fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
+        let fixed = self.config.quorum.roster()?.key_of(peer);
+        fixed.or_else(|| Some(self.disk.as_ref()?.known(peer)?.key))
     }
 
     fn leader_stamp(&self) -> Option<&Record> {
@@ -447,6 +483,7 @@ impl Election for Raft {
             record: record.clone(),
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
+            writes: self.writes(),
         }
     }
 
@@ -493,7 +530,7 @@ impl Election for Raft {
             ));
         }
         let record = &self.heed(now, record)?;
-        if self.rules.is_newer(record) && messages::is_eligible(view, from) {
+        if self.rules.is_newer(record) && self.counts(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
             self.note_leader(now);
@@ -509,10 +546,13 @@ impl Raft {
             ElectionInput::Tick => self.tick(now, view),
             ElectionInput::PeerUp {
                 peer,
+                key,
                 ours,
                 mut theirs,
             } => {
-                let heeded = self.heed_side(now, &mut theirs);
+                let heeded = self
+                    .heed_side(now, &mut theirs)
+                    .and_then(|()| self.voter_met(now, view, &peer, key, theirs.writes));
                 if heeded.is_err() {
                     // The link stands, as if the Hello said nothing. What its end goes by is in all that it says later.
                     theirs.record = Record::default();
@@ -541,6 +581,12 @@ impl Raft {
             } => {
                 self.check_stamp(now, &stamp)?;
                 self.message(now, view, &from, &stamp, message)?;
+            }
+            ElectionInput::WritesShown { from, writes } => {
+                self.writes_shown(now, view, &from, writes)?;
+            }
+            ElectionInput::Memory { from, memory } => {
+                self.memory_told(now, view, &from, memory)?;
             }
             ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
@@ -611,7 +657,17 @@ impl Raft {
     }
 
     fn may_campaign(&self) -> bool {
-        self.auto_election && self.config.eligible && !self.leaving && !self.is_held()
+        self.auto_election
+            && self.config.eligible
+            && !self.leaving
+            && !self.is_held()
+            && self.stale.is_none()
+    }
+
+    /// Whether this node may campaign now because another one asks for it. A voter of a static quorum that was just
+    /// restarted may not vote, not even for itself.
+    fn may_stand(&self, now: Time) -> bool {
+        self.disk.is_none() || self.may_vote(now)
     }
 
     /// Whether an assigned leader's place is kept free (C4).
@@ -636,7 +692,7 @@ impl Raft {
     /// Somebody may object as long as anybody is linked: an observer, too, knows who leads. With a fixed number of
     /// voters one that can win alone is the only one.
     fn seek_election(&mut self, now: Time, view: &View) {
-        let fixed = self.config.quorum != QuorumPolicy::Dynamic;
+        let fixed = self.config.quorum.is_static();
         if view.voters.is_empty() || (fixed && messages::is_alone(view)) {
             self.campaign(now, view, None);
         } else {
@@ -673,9 +729,7 @@ impl Raft {
     /// Whether one vote is enough and nobody but the one peer asked could object.
     fn one_answer_decides(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.needed);
-        self.config.quorum == QuorumPolicy::Dynamic
-            && threshold == 1
-            && view.eligible().nth(1).is_none()
+        !self.config.quorum.is_static() && threshold == 1 && view.eligible().nth(1).is_none()
     }
 
     fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
@@ -734,9 +788,13 @@ impl Raft {
         Duration::from_micros(self.rng.random_range(0..=limit))
     }
 
-    /// Whether this node knows enough of the room to vote, or has on disk what it voted before (G9).
+    /// Whether this node knows enough to vote (G9, C2): of the room, or of what it voted before.
     fn may_vote(&self, now: Time) -> bool {
-        let knows = self.disk.is_some() || self.has_followed || now >= self.grace_until;
+        let knows = if self.disk.is_some() {
+            self.stale.is_none() && now >= self.grace_until
+        } else {
+            self.has_followed || now >= self.grace_until
+        };
         self.config.eligible && (knows || !self.config.guards.restart_grace)
     }
 }

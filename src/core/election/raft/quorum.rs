@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{ElectionOutput, Following, Gone, Raft, View};
-use crate::core::election::rules::{Campaign, votes_needed};
+use crate::core::election::rules::Campaign;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::QuorumPolicy;
 
 /// A check that is so late was held up with the whole process, and so were the answers that it counts.
 const LATE: Duration = Duration::from_millis(100);
@@ -91,7 +90,7 @@ impl Window {
 impl Raft {
     /// Whether so few voters need no majority: the survivor of a pair leads on.
     pub(super) fn is_exempt(&self, voters: usize) -> bool {
-        self.config.quorum == QuorumPolicy::Dynamic && voters <= 2
+        !self.config.quorum.is_static() && voters <= 2
     }
 
     /// A link is made by both ends, so that whoever is linked anew has answered.
@@ -127,7 +126,7 @@ impl Raft {
         let answered = window.answered.intersection(&window.voters).count() + 1;
         reign.window = next;
         let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum;
-        if exempt || answered >= votes_needed(self.config.quorum, voters) {
+        if exempt || answered >= self.config.quorum.votes_needed(voters) {
             return;
         }
         // It waits for its own timeout before it campaigns again, so that those who lack a leader go first.

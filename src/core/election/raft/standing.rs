@@ -1,7 +1,6 @@
 //! How strong a leadership is, and whether it lives.
 
 use super::{Following, Raft, Reign, View};
-use crate::core::election::rules::votes_needed;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::LiveLeader;
@@ -69,7 +68,7 @@ impl Raft {
             .reign
             .as_ref()
             .map_or(0, |reign| self.weight(now, view, reign));
-        self.is_exempt(total) || weight as usize >= votes_needed(self.config.quorum, total)
+        self.is_exempt(total) || weight as usize >= self.config.quorum.votes_needed(total)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
 
 use super::campaign::slowest_rtt;
-use super::messages::is_eligible;
-use super::{ElectionError, ElectionOutput, Following, Raft, View};
+use super::{AssignOutcome, ElectionError, ElectionOutput, Following, Raft, View};
+use crate::core::election::Election;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::Role;
 use crate::core::id::PeerId;
@@ -33,6 +33,115 @@ pub(super) struct EarlyRequest {
     pub(super) round: u64,
     pub(super) stamp: Stamp,
     pub(super) asked_by: PeerId,
+}
+
+/// A `SetLeader` of this host under a static quorum: the leader was asked to hand over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TransferRequest {
+    target: PeerId,
+    seq: u64,
+    /// Who was asked.
+    leader: PeerId,
+    /// The target leads when it does so in a later term.
+    term: u64,
+    pub(super) deadline: Time,
+}
+
+/// `SetLeader` under a static quorum: votes alone make a leader, so that it is a transfer by the present one (C2).
+impl Raft {
+    pub(super) fn request_transfer(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: &PeerId,
+    ) -> Result<(), ElectionError> {
+        let leads = self.rules.role() == Role::Leader;
+        let leader = match &self.following {
+            _ if leads => self.me.clone(),
+            _ if self.config.authority == Authority::LeaderOnly => {
+                return Err(ElectionError::NotLeader);
+            }
+            Following::Direct(leadership) => leadership.leader.clone(),
+            _ => return Err(ElectionError::NoLeader),
+        };
+        if leads {
+            self.hand_over_to(now, view, target)?;
+        }
+        self.finish_request(AssignOutcome::Superseded);
+        self.requests += 1;
+        let seq = self.requests;
+        self.request = Some(TransferRequest {
+            target: target.clone(),
+            seq,
+            leader: leader.clone(),
+            term: self.rules.record().term(),
+            deadline: now + self.election_timeout_max(),
+        });
+        if leader == *target {
+            self.finish_request(AssignOutcome::Done);
+        }
+        if !leads {
+            let target = target.clone();
+            self.send(&leader, ElectionMessage::TransferRequest { seq, target });
+        }
+        Ok(())
+    }
+
+    /// The leader names itself to end a transfer that is under way.
+    fn hand_over_to(
+        &mut self,
+        now: Time,
+        view: &View,
+        target: &PeerId,
+    ) -> Result<(), ElectionError> {
+        if *target == self.me {
+            self.end_handover(|_| true);
+            return Ok(());
+        }
+        self.transfer(now, view, Some(target.clone()))
+    }
+
+    pub(super) fn transfer_requested(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        seq: u64,
+        target: &PeerId,
+    ) {
+        let obeys = self.config.quorum.is_static() && self.config.authority == Authority::Anyone;
+        let leads = self.rules.role() == Role::Leader;
+        if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
+            self.send(from, ElectionMessage::TransferRefused { seq });
+        }
+    }
+
+    pub(super) fn transfer_refused(&mut self, from: &PeerId, seq: u64) {
+        let open = self.request.as_ref();
+        if open.is_some_and(|request| request.seq == seq && request.leader == *from) {
+            self.finish_request(AssignOutcome::Rejected);
+        }
+    }
+
+    /// Whether the target of the open request leads now, or its time is over.
+    pub(super) fn end_request(&mut self, now: Time) {
+        let Some(request) = &self.request else {
+            return;
+        };
+        let later = self.rules.record().term() > request.term;
+        if later && self.leader() == Some(&request.target) {
+            self.finish_request(AssignOutcome::Done);
+        } else if now >= request.deadline {
+            self.finish_request(AssignOutcome::Timeout);
+        }
+    }
+
+    fn finish_request(&mut self, outcome: AssignOutcome) {
+        if let Some(TransferRequest { target, .. }) = self.request.take() {
+            self.outputs
+                .push_back(ElectionOutput::SetLeaderResult { target, outcome });
+        }
+    }
 }
 
 impl Raft {
@@ -165,7 +274,7 @@ impl Raft {
             self.answer_early_request(now, view);
             return;
         }
-        if self.config.eligible && !self.leaving && self.can_win(view) {
+        if self.config.eligible && !self.leaving && self.can_win(view) && self.may_stand(now) {
             self.campaign(now, view, Some(from));
             if self.rules.role() == Role::Candidate {
                 // It leads until this campaign is won.
@@ -192,15 +301,17 @@ impl Raft {
     }
 
     /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader
-    /// knows whom it asked. Others take a member's word for it, except where only the leader may name a leader: there it
-    /// must have said so. Of a leader of another side nobody's word counts: its side is met as any other (C5).
+    /// knows whom it asked. Others take a member's word for it, except where only the leader may name a leader, or the
+    /// quorum is static: there it must have said so. Of a leader of another side nobody's word counts: its side is met as any other (C5).
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match &self.reign {
             Some(reign) => reign
                 .handover
                 .as_ref()
                 .is_some_and(|handover| handover.target == *candidate && now < handover.until),
-            None if self.config.authority == Authority::Anyone => {
+            None if self.config.authority == Authority::Anyone
+                && !self.config.quorum.is_static() =>
+            {
                 let own = self.following.leader();
                 own.is_none_or(|own| own == leader)
             }
@@ -212,7 +323,7 @@ impl Raft {
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
         if let Some(early) = self.early_request.take()
             && self.is_heir(now, &early.candidate)
-            && is_eligible(view, &early.candidate)
+            && self.counts(view, &early.candidate)
         {
             let (from, asked_by) = (&early.candidate, Some(&early.asked_by));
             self.answer_vote(now, view, from, early.round, &early.stamp, asked_by);

@@ -11,6 +11,7 @@ const LEAP: u64 = 1 << 20;
 
 fn claim(stamp: Stamp, leader: &str, assigned: bool) -> Message {
     Message::Heartbeat(Heartbeat {
+        memory: None,
         seq: 1 << 40,
         echo: None,
         pulse: Pulse::Leads {
@@ -92,6 +93,7 @@ fn fixed_room() -> Net {
 
 fn foreign_side(override_seq: u64, term: u64) -> Message {
     let side = |leader: &str, stamp, weight| Side {
+        writes: 0,
         record: Record {
             stamp,
             leader: Some(id(leader)),
@@ -170,7 +172,7 @@ fn after_three_liars_in_a_row_a_newcomer_stays_and_a_lost_member_comes_back() {
 #[test]
 fn a_term_on_disk_that_a_liar_made_up_keeps_no_voter_out_after_a_restart() {
     let mut net = Net::new();
-    net.config.policy.quorum = QuorumPolicy::Static { voters: 4 };
+    net.config.quorum = Quorum::of(&["a", "b", "c", "m"]);
     for name in ["a", "b", "c", "m"] {
         net.start(name);
     }
@@ -187,10 +189,7 @@ fn a_term_on_disk_that_a_liar_made_up_keeps_no_voter_out_after_a_restart() {
         net.kill(name, false);
     }
     for name in ["a", "b", "c"] {
-        let mut config = net.config.clone();
-        config.saved = net.disks.get(&id(name)).cloned();
-        let started = net.now.as_micros();
-        net.start_with(name, life(name.as_bytes()[0], started), config);
+        net.start(name);
     }
     for name in ["b", "c"] {
         net.enter(name, "a");
@@ -411,6 +410,7 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
         live: false,
     };
     let heartbeat = Heartbeat {
+        memory: None,
         seq: 1 << 40,
         echo: None,
         pulse,

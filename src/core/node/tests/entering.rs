@@ -176,7 +176,6 @@ fn a_member_that_does_not_lead_says_so_when_it_is_asked() {
         },
         incarnation: life(200, 1).incarnation,
         payload: Vec::new(),
-        eligible: true,
     };
     let said = |net: &Net| net.heard_from("c", "b");
     let asked = |request, name: &str| Message::JoinRequest {
@@ -363,7 +362,6 @@ fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
         },
         incarnation: life(200, 1).incarnation,
         payload: Vec::new(),
-        eligible: true,
     };
     for n in 0..100 {
         net.forge(
@@ -460,7 +458,6 @@ fn long_questions_and_admissions_are_violations() {
         },
         incarnation: life(200, 1).incarnation,
         payload: vec![0; payload],
-        eligible: true,
     };
     for long in [
         Message::JoinRequest {

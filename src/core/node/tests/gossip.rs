@@ -229,6 +229,7 @@ fn words_of_another_strategy_cost_the_link() {
             asked_by: None,
         }),
         Message::Heartbeat(Heartbeat {
+            memory: None,
             seq: 1000,
             echo: None,
             pulse: Pulse::Follows {

@@ -246,6 +246,7 @@ fn a_word_under_an_older_record_does_not_count() {
     net.run(ms(1000));
     let asked_before = asked(&net, "c");
     let late = Envelope {
+        writes: 0,
         incarnation: net.place("a").life.incarnation,
         stamp: old,
         message: Message::Election(ElectionMessage::TimeoutNow { target: id("c") }),
@@ -276,6 +277,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
         };
         for to in ["a", "b"] {
             let envelope = Envelope {
+                writes: 0,
                 incarnation: net.place("c").life.incarnation,
                 stamp: next(&net),
                 message: Message::Election(ElectionMessage::VoteRequest {
@@ -308,6 +310,7 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
     net.fill(&["a", "b", "c"]);
     let stamp = net.node("a").record().stamp.clone();
     let request = Envelope {
+        writes: 0,
         incarnation: net.place("c").life.incarnation,
         stamp: Stamp {
             term: stamp.term + 1,

@@ -64,6 +64,8 @@ struct Place {
     answers: BTreeMap<u64, (Time, Verdict)>,
     /// What it said on the wire.
     said: Vec<(PeerId, Message)>,
+    /// Whether it said that its state file was lost.
+    is_stale: bool,
     /// Whose words it told to have dropped for a counter, and when.
     dropped: Vec<(Time, PeerId)>,
 }
@@ -183,6 +185,14 @@ impl Net {
     fn start_with(&mut self, name: &str, life: Life, mut config: NodeConfig) {
         let port = 7000 + u16::from(name.as_bytes()[0]);
         let address = SocketAddr::from(([10, 0, 0, 1], port));
+        let mut life = life;
+        if config.quorum.is_static() {
+            // A process with the name of one that ran before takes up its state file.
+            let saved = Saved::of_next_incarnation(self.disks.remove(&id(name)), life.incarnation);
+            life.incarnation = saved.incarnation;
+            self.disks.insert(id(name), saved.clone());
+            config.saved = Some(saved);
+        }
         config.key = life.key;
         config.addresses = vec![address];
         let is_host = config.policy.host_mode == HostMode::Host;
@@ -198,6 +208,7 @@ impl Net {
             closes: Vec::new(),
             answers: BTreeMap::new(),
             said: Vec::new(),
+            is_stale: false,
             dropped: Vec::new(),
         };
         self.places.insert(id(name), place);
@@ -305,6 +316,7 @@ impl Net {
     /// A forged word of a member.
     fn forge(&mut self, from: &str, to: &str, message: Message) {
         let envelope = Envelope {
+            writes: 0,
             incarnation: self.place(from).life.incarnation,
             stamp: self.node(from).record().stamp.clone(),
             message,
@@ -341,7 +353,6 @@ impl Net {
             },
             incarnation: life.incarnation,
             payload: b"hello".to_vec(),
-            eligible,
         };
         self.arrivals.insert(
             ticket,
@@ -413,7 +424,7 @@ impl Net {
             generation: 0,
             losses: 0,
             by_hand: false,
-            policy: place.node.config.policy,
+            policy: place.node.policy(),
             listen_port: place.address.port(),
             max_message_size: 262_144,
             eligible,
@@ -554,6 +565,7 @@ impl Net {
                     self.hang_up(name, &peer, LinkEnd::Closed);
                 }
             }
+            Output::StaleState { .. } => place.is_stale = true,
             Output::Dropped { from, value, bound } => {
                 assert!(value > bound);
                 place.dropped.push((now, from));

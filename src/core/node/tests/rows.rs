@@ -24,6 +24,7 @@ impl Lone {
     /// A peer is linked that has led nothing and followed nobody.
     fn link(&mut self, peer: &str, number: u64) -> Vec<Output> {
         let side = Side {
+            writes: 0,
             record: Record::default(),
             live: None,
             lone: true,
@@ -87,9 +88,11 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
             let record = lone.node.record().clone();
             let number = u64::from(peer.as_bytes()[0] - b'a') + 1;
             let envelope = Envelope {
+                writes: 0,
                 incarnation: life(0, number).incarnation,
                 stamp: record.stamp.clone(),
                 message: Message::Heartbeat(Heartbeat {
+                    memory: None,
                     seq: lone.now.as_micros(),
                     echo: None,
                     pulse: Pulse::Follows { record, live: true },
@@ -260,6 +263,7 @@ fn m12_m7_messages_of_another_life_are_dropped() {
     lone.link("a", 5);
     for other in [4, 6] {
         let envelope = Envelope {
+            writes: 0,
             incarnation: life(0, other).incarnation,
             stamp: Stamp::default(),
             message: Message::Leave { successor: None },
@@ -271,6 +275,7 @@ fn m12_m7_messages_of_another_life_are_dropped() {
     let mut silent = Vec::new();
     for _ in 0..16 {
         let envelope = Envelope {
+            writes: 0,
             incarnation: life(0, 4).incarnation,
             stamp: Stamp::default(),
             message: Message::LeaveAck,
@@ -296,6 +301,7 @@ fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
         addresses: vec![SocketAddr::from(([10, 0, 0, number], 7000))],
     };
     let envelope = Envelope {
+        writes: 0,
         incarnation: life(0, 1).incarnation,
         stamp: Stamp::default(),
         message: Message::PeerList(vec![entry("a", 1), entry("c", 3), entry("m", 77)]),

@@ -258,6 +258,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
             rest_ms: 60_000,
         };
         let side = |record: &Record, leader: &str| Side {
+            writes: 0,
             record: record.clone(),
             live: Some(live(leader)),
             lone: false,
@@ -582,6 +583,7 @@ fn the_claim_of_an_observer_to_lead_is_not_believed() {
     record.stamp.term += 1;
     record.leader = Some(id("c"));
     let claim = Message::Heartbeat(Heartbeat {
+        memory: None,
         seq: 1_000_000,
         echo: None,
         pulse: crate::core::wire::Pulse::Leads {

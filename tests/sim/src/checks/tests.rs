@@ -3,6 +3,7 @@
 use meta_mystia_network::core::election::LeaderReason;
 use meta_mystia_network::core::election::record::Epoch;
 use meta_mystia_network::core::id::Incarnation;
+use meta_mystia_network::core::quorum::Roster;
 use meta_mystia_network::core::wire::Envelope;
 
 use super::*;
@@ -67,6 +68,7 @@ fn vote(term: u64, candidate: &str) -> Output {
     Output::Transmit {
         to: id(candidate),
         envelope: Envelope {
+            writes: 0,
             incarnation: Incarnation {
                 started_us: 1,
                 random: 1,
@@ -144,6 +146,11 @@ fn lead<'a>(record: &'a Record, me: &'a PeerId, won: Option<&'a Campaign>) -> Se
     }
 }
 
+fn roster(names: &[&str]) -> Quorum {
+    let voters = names.iter().map(|name| (id(name), None));
+    Quorum::Static(Roster::new(voters).expect("a roster"))
+}
+
 fn campaign(electorate: &[&str], granted: &[&str]) -> Campaign {
     let set = |names: &[&str]| names.iter().map(|name| id(name)).collect();
     Campaign {
@@ -151,7 +158,7 @@ fn campaign(electorate: &[&str], granted: &[&str]) -> Campaign {
         electorate: set(electorate),
         granted: set(granted),
         refused: BTreeSet::new(),
-        needed: votes_needed(QuorumPolicy::Dynamic, electorate.len()),
+        needed: Quorum::Dynamic.votes_needed(electorate.len()),
     }
 }
 
@@ -299,7 +306,7 @@ fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
         checker.observe(slot, &[shown(name)], &now)
     };
     let mut fixed = Checker {
-        quorum: QuorumPolicy::Static { voters: 1 },
+        quorum: roster(&["a"]),
         ..Checker::default()
     };
     for (slot, name) in ["a", "b"].into_iter().enumerate() {
@@ -318,7 +325,7 @@ fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
 #[test]
 fn too_few_votes_for_a_static_quorum_are_reported() {
     let mut checker = Checker {
-        quorum: QuorumPolicy::Static { voters: 3 },
+        quorum: roster(&["m", "a", "b"]),
         ..Checker::default()
     };
     checker.born(0, &id("m"), Some(None));
@@ -355,8 +362,10 @@ fn a_record_below_the_one_on_disk_is_reported() {
             started_us: 1,
             random: 1,
         },
+        writes: 1,
         record: record(2, "a"),
         voted_for: None,
+        others: BTreeMap::new(),
     };
     checker.born(0, &id("m"), Some(Some(&saved)));
     let low = record(1, "z");

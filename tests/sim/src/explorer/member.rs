@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Role, Rules, majority_threshold};
-use meta_mystia_network::core::id::{Incarnation, PeerId};
-use meta_mystia_network::core::wire::QuorumPolicy;
+use meta_mystia_network::core::election::record::{Record, Stamp};
+use meta_mystia_network::core::election::rules::{Role, Rules};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::quorum::{Quorum, Roster};
 
 use super::Scope;
 use crate::trace::Brief;
@@ -96,6 +96,7 @@ pub(crate) struct Outcome {
 pub(crate) struct Members<'a> {
     scope: &'a Scope,
     ids: Vec<PeerId>,
+    quorum: Quorum,
     members: Vec<Member>,
     numbers: HashMap<String, u16>,
     /// Under which (epoch, term) it leads, by a number; 0 if it does not.
@@ -123,6 +124,13 @@ impl<'a> Members<'a> {
         };
         Self {
             scope,
+            quorum: match scope.voters {
+                None => Quorum::Dynamic,
+                Some(voters) => {
+                    let voters = ids[..voters].iter().map(|id| (id.clone(), None));
+                    Quorum::Static(Roster::new(voters).expect("1 to 4 names"))
+                }
+            },
             ids: ids.into(),
             members: Vec::new(),
             numbers: HashMap::new(),
@@ -153,8 +161,11 @@ impl<'a> Members<'a> {
     }
 
     fn empty(&self, node: usize) -> Rules {
-        let (quorum, guards) = (self.scope.quorum, self.scope.guards);
-        Rules::new(self.ids[node].clone(), quorum, guards)
+        Rules::new(
+            self.ids[node].clone(),
+            self.quorum.clone(),
+            self.scope.guards,
+        )
     }
 
     pub(crate) fn restarts(&self, member: u16) -> usize {
@@ -311,14 +322,8 @@ impl<'a> Members<'a> {
     fn restarted(&self, before: &Member) -> Rules {
         let mut rules = self.empty(before.node);
         if self.keeps_its_state() {
-            rules.restore(&Saved {
-                incarnation: Incarnation {
-                    started_us: before.life as u64,
-                    random: 0,
-                },
-                record: before.rules.record().clone(),
-                voted_for: before.rules.voted_for().cloned(),
-            });
+            let voted_for = before.rules.voted_for().cloned();
+            rules.restore(before.rules.record().clone(), voted_for);
         }
         rules
     }
@@ -440,10 +445,7 @@ impl<'a> Members<'a> {
     /// Whether those that it asked, and that voted for it, are enough of them.
     fn is_majority(&self, member: &Member) -> bool {
         let votes = member.votes.intersection(&member.asked).count() + 1;
-        match self.scope.quorum {
-            QuorumPolicy::Dynamic => votes >= majority_threshold(member.asked.len() + 1),
-            QuorumPolicy::Static { voters } => votes > voters as usize / 2,
-        }
+        votes >= self.quorum.votes_needed(member.asked.len() + 1)
     }
 
     fn leads_under<'m>(&self, member: &'m Member) -> Option<&'m Stamp> {
@@ -468,7 +470,7 @@ impl<'a> Members<'a> {
                 let claims = old.leader.is_some() && new.leader.is_some();
                 let differ = (&old.leader, old.assigned) != (&new.leader, new.assigned);
                 // Parts of a room that elect apart may both elect in a term.
-                let fixed = self.scope.quorum != QuorumPolicy::Dynamic;
+                let fixed = self.scope.voters.is_some();
                 let elected = !old.assigned && !new.assigned;
                 let property = if elected { "P1" } else { "C3" };
                 (fixed && claims && differ && old.stamp == new.stamp).then_some(property)
@@ -507,7 +509,7 @@ impl<'a> Members<'a> {
 
     /// Two that lead at once under one (epoch, term).
     pub(crate) fn rivals(&self, members: &[u16]) -> Option<&'static str> {
-        if self.scope.quorum == QuorumPolicy::Dynamic {
+        if self.scope.voters.is_none() {
             return None;
         }
         let leads = |member: &u16| self.leads[*member as usize];

@@ -38,6 +38,7 @@ fn forge(world: &mut World, from: usize, to: usize, stamp: Stamp, message: Messa
         from,
         to,
         Envelope {
+            writes: 0,
             incarnation,
             stamp,
             message,
@@ -128,6 +129,7 @@ fn leading_in_anothers_name_costs_the_link() {
             election_timeout_min_ms: 1500,
         };
         let heartbeat = Heartbeat {
+            memory: None,
             seq: 999,
             echo: None,
             pulse,
@@ -178,6 +180,7 @@ fn counted(stamp: impl Fn(&World, usize, usize) -> Stamp) -> [Stamp; 2] {
             live: false,
         };
         let heartbeat = Heartbeat {
+            memory: None,
             seq: 999,
             echo: None,
             pulse,

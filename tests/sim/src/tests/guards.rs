@@ -4,13 +4,13 @@
 //! named property falls. Where another guard covers the same hole, both arms of the comparison do without that
 //! other one, and the test says so. The guards of safety are in `guards_explored`.
 
+use std::collections::BTreeSet;
+
 use meta_mystia_network::core::election::guards::Guards;
 use meta_mystia_network::core::election::record::Record;
 use meta_mystia_network::core::node::Command;
 use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{
-    ElectionMessage, Envelope, MergePolicy, Message, QuorumPolicy,
-};
+use meta_mystia_network::core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
 
 use super::rooms::ms;
 use crate::trace::Trace;
@@ -443,7 +443,7 @@ fn g13_without_slots_a_failover_floods_the_room() {
 fn g13_where_no_rival_yields_two_that_ask_together_split_the_votes() {
     is_needed("P15", 100, (ALL, RIVALS), 20, |seed, guards| {
         let mut world = far_room(seed, 2, guards, (ms(130), ms(150)));
-        world.settings.quorum = QuorumPolicy::Static { voters: 2 };
+        world.settings.roster = Some(BTreeSet::from([0, 1]));
         world.start(0);
         world.run_for(ms(seed * 2));
         world.start(1);
@@ -552,6 +552,7 @@ fn vote_for(world: &mut World, bad: usize, candidate: usize, voter: usize) {
     let stamp = asks.record().stamp.clone();
     let open = asks.election().raft().expect("raft").rules().campaign();
     let envelope = Envelope {
+        writes: 0,
         incarnation: answers.incarnation(),
         stamp: stamp.clone(),
         message: Message::Election(ElectionMessage::VoteResponse {

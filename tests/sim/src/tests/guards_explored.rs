@@ -1,7 +1,6 @@
 //! Why each guard of safety is there: the explorer with it and without it (C6).
 
 use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::wire::QuorumPolicy;
 
 use crate::explorer::{Scope, explore};
 
@@ -35,7 +34,7 @@ fn is_needed(
 fn dynamic(nodes: usize) -> Scope {
     Scope {
         nodes,
-        quorum: QuorumPolicy::Dynamic,
+        voters: None,
         losses: 2,
         ..Scope::of_three(1, 0)
     }

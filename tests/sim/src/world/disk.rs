@@ -1,6 +1,7 @@
 //! What a process keeps, and what it says of its timers.
 
 use meta_mystia_network::core::election::record::Saved;
+use meta_mystia_network::core::id::Incarnation;
 use meta_mystia_network::core::node::Input;
 use meta_mystia_network::core::time::Duration;
 use meta_mystia_network::core::wire::{Message, Pulse};
@@ -19,6 +20,20 @@ impl World {
             let told = Duration::from_millis((*election_timeout_min_ms).into());
             process.election_timeout_min = Some(told);
         }
+    }
+
+    /// A process of a static quorum writes the name of its incarnation before it says anything.
+    pub(super) fn keep_incarnation(
+        &mut self,
+        slot: usize,
+        incarnation: Incarnation,
+    ) -> Incarnation {
+        if self.settings.roster.is_none() {
+            return incarnation;
+        }
+        let place = &mut self.slots[slot];
+        let saved = Saved::of_next_incarnation(place.saved.take(), incarnation);
+        place.saved.insert(saved).incarnation
     }
 
     /// Writes are done in their order.

@@ -69,7 +69,7 @@ fn config() -> RaftConfig {
         heartbeat_timeout: MIN,
         election_timeout_min: MIN,
         election_timeout_max: MAX,
-        quorum: QuorumPolicy::Dynamic,
+        quorum: Quorum::Dynamic,
         saved: None,
         guards: Guards::ALL,
         merge: MergePolicy::LargestSide,
@@ -171,7 +171,15 @@ impl Group {
             for peer in linked.iter().filter(|peer| *peer != name) {
                 let [ours, theirs] = [name, name].map(|name| group.side(name));
                 let peer = id(peer);
-                group.feed(name, ElectionInput::PeerUp { peer, ours, theirs });
+                group.feed(
+                    name,
+                    ElectionInput::PeerUp {
+                        peer,
+                        key: Fingerprint([0; 32]),
+                        ours,
+                        theirs,
+                    },
+                );
             }
         }
         group
@@ -403,7 +411,15 @@ impl Group {
             mine.view.voters.insert(id(peer), voter);
             let [ours, theirs] = [&sides[index], &sides[1 - index]].map(Clone::clone);
             let peer = id(peer);
-            self.feed(name, ElectionInput::PeerUp { peer, ours, theirs });
+            self.feed(
+                name,
+                ElectionInput::PeerUp {
+                    peer,
+                    key: Fingerprint([0; 32]),
+                    ours,
+                    theirs,
+                },
+            );
         }
     }
 

@@ -6,11 +6,8 @@ use super::*;
 /// who is connected it leads on.
 #[test]
 fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
-    for (quorum, leads_on) in [
-        (QuorumPolicy::Dynamic, true),
-        (QuorumPolicy::Static { voters: 2 }, false),
-    ] {
-        let mut group = Group::with(&["a", "b"], |_, config| config.quorum = quorum);
+    for (quorum, leads_on) in [(Quorum::Dynamic, true), (Quorum::of(&["a", "b"]), false)] {
+        let mut group = Group::with(&["a", "b"], |_, config| config.quorum = quorum.clone());
         group.elect("a");
         group.live(ms(2000));
         group.assert_led_by("a", 1);
@@ -29,11 +26,13 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
 fn o14_a_restarted_leader_does_not_lead_on() {
     let saved = Saved {
         incarnation: life(0),
+        writes: 7,
         record: led_by("m", 5),
         voted_for: Some(id("m")),
+        others: BTreeMap::new(),
     };
     let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
-        config.quorum = QuorumPolicy::Static { voters: 3 };
+        config.quorum = Quorum::of(&["m", "a", "b"]);
         config.saved = Some(saved.clone());
     });
     assert_eq!((group.role("m"), group.shows("m")), (Role::Follower, None));

@@ -167,26 +167,26 @@ fn r21_a_round_is_won_with_a_majority_of_yes_and_no_sooner() {
 /// etcd-io/raft keeps its quorums in tables of votes: how each round stands after each answer.
 #[test]
 fn r29_a_round_is_pending_lost_or_won_exactly() {
-    let dynamic = QuorumPolicy::Dynamic;
-    let fixed = |voters| QuorumPolicy::Static { voters };
+    let dynamic = || Quorum::Dynamic;
+    let fixed = |voters: usize| Quorum::of(&["m", "a", "b", "c", "d"][..voters]);
     use Tally::{Lost, Pending, Won};
     // (quorum, others, their answers in turn, how it stands at first and after each)
-    let table: &[(QuorumPolicy, &str, &str, &[Tally])] = &[
-        (dynamic, "", "", &[Won]),
-        (dynamic, "a", "", &[Won]), // of two, one vote is enough
+    let table: &[(Quorum, &str, &str, &[Tally])] = &[
+        (dynamic(), "", "", &[Won]),
+        (dynamic(), "a", "", &[Won]), // of two, one vote is enough
         (fixed(2), "a", "n", &[Pending, Lost]),
         (fixed(2), "a", "y", &[Pending, Won]),
-        (dynamic, "ab", "ny", &[Pending, Pending, Won]),
-        (dynamic, "ab", "nn", &[Pending, Pending, Lost]),
-        (dynamic, "abc", "yy", &[Pending, Pending, Won]),
-        (dynamic, "abc", "nn", &[Pending, Pending, Lost]),
+        (dynamic(), "ab", "ny", &[Pending, Pending, Won]),
+        (dynamic(), "ab", "nn", &[Pending, Pending, Lost]),
+        (dynamic(), "abc", "yy", &[Pending, Pending, Won]),
+        (dynamic(), "abc", "nn", &[Pending, Pending, Lost]),
         (
-            dynamic,
+            dynamic(),
             "abcd",
             "nyny",
             &[Pending, Pending, Pending, Pending, Won],
         ),
-        (dynamic, "abcd", "nnn", &[Pending, Pending, Pending, Lost]),
+        (dynamic(), "abcd", "nnn", &[Pending, Pending, Pending, Lost]),
         // Of five voters that are fixed only three are there.
         (fixed(5), "ab", "yy", &[Pending, Pending, Won]),
         (fixed(5), "ab", "n", &[Pending, Lost]),
@@ -195,7 +195,7 @@ fn r29_a_round_is_pending_lost_or_won_exactly() {
     for (quorum, others, answers, expected) in table {
         let case = format!("{quorum:?} {others} {answers}");
         let names: Vec<PeerId> = others.chars().map(|name| id(&name.to_string())).collect();
-        let mut rules = Rules::new(id("m"), *quorum, Guards::ALL);
+        let mut rules = Rules::new(id("m"), quorum.clone(), Guards::ALL);
         let first = rules.begin_vote(names.iter().cloned().collect(), &term(0));
         assert_eq!(first, expected[0], "{case}");
         for (index, answer) in answers.chars().enumerate() {

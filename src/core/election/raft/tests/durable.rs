@@ -3,7 +3,7 @@
 use super::*;
 
 fn voting() -> Voting {
-    Voting::with(|config| config.quorum = QuorumPolicy::Static { voters: 3 })
+    Voting::with(|config| config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
 }
 
 impl Voting {
@@ -137,11 +137,13 @@ fn a_disk_that_never_answers_fills_no_memory() {
 fn o14_a_restarted_voter_gives_no_second_vote() {
     let saved = Saved {
         incarnation: life(1),
+        writes: 7,
         record: Record::undecided(stamp(2)),
         voted_for: Some(id("leader")),
+        others: BTreeMap::new(),
     };
     let mut voting = Voting::with(|config| {
-        config.quorum = QuorumPolicy::Static { voters: 3 };
+        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
         config.saved = Some(saved);
     });
     voting.request(2, "candidate");

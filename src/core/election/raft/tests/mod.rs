@@ -49,7 +49,7 @@ impl Voting {
             heartbeat_timeout: MIN,
             election_timeout_min: MIN,
             election_timeout_max: MIN * 2,
-            quorum: QuorumPolicy::Dynamic,
+            quorum: Quorum::Dynamic,
             saved: None,
             guards: Guards::ALL,
             merge: MergePolicy::LargestSide,

@@ -65,13 +65,19 @@ impl Reigning {
     fn linked(&mut self, name: &str, eligible: bool) {
         self.view.voters.insert(id(name), voter(1, eligible));
         let side = || Side {
+            writes: 0,
             record: self.raft.record().clone(),
             live: None::<LiveLeader>,
             lone: false,
         };
         let (ours, theirs) = (side(), side());
         let peer = id(name);
-        self.input(ElectionInput::PeerUp { peer, ours, theirs });
+        self.input(ElectionInput::PeerUp {
+            peer,
+            key: Fingerprint([0; 32]),
+            ours,
+            theirs,
+        });
     }
 
     /// Time goes on to then; the `loyal` answer every half second.
@@ -215,7 +221,7 @@ fn a_leader_that_was_paused_reads_first() {
 #[test]
 fn hc2_a_static_quorum_holds_for_two_voters_as_well() {
     let Voting { mut raft, mut view } = Voting::with(|config| {
-        config.quorum = QuorumPolicy::Static { voters: 2 };
+        config.quorum = Quorum::of(&["voter", "leader"]);
         config.guards.persistence = false;
     });
     view.voters.remove(&id("candidate"));

@@ -63,6 +63,7 @@ fn claim(to: &str, sequence: u64, declares: bool) -> Output {
     Output::Transmit {
         to: id(to),
         envelope: Envelope {
+            writes: 0,
             incarnation: Incarnation {
                 started_us: 1,
                 random: 1,

@@ -97,6 +97,7 @@ fn forge(run: &mut Run<'_>, from: usize, to: usize, message: Message) {
 
 fn envelope(incarnation: Incarnation, message: Message) -> Envelope {
     Envelope {
+        writes: 0,
         incarnation,
         stamp: Default::default(),
         message,
