@@ -382,8 +382,8 @@ impl Node {
                 ElectionOutput::Persist { number, saved } => {
                     self.outputs.push_back(Output::Persist { number, saved });
                 }
-                ElectionOutput::StaleState { remembered, writes } => {
-                    let output = Output::StaleState { remembered, writes };
+                ElectionOutput::StaleState { remembered, since } => {
+                    let output = Output::StaleState { remembered, since };
                     self.outputs.push_back(output);
                 }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
@@ -446,7 +446,7 @@ impl Node {
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
         let pulse = self.election.pulse(now, &self.view);
         if let Some(member) = self.membership.get_mut(peer) {
-            let memory = self.election.memory_of(peer);
+            let memory = self.election.memory_of(&self.view, peer);
             let heartbeat = member.next_heartbeat(now, pulse, memory);
             let stamp = self.election.stamp().clone();
             self.transmit_at(peer, stamp, Message::Heartbeat(heartbeat), urgent);

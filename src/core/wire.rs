@@ -130,8 +130,8 @@ pub struct Side {
     pub live: Option<LiveLeader>,
     /// Whether the sender has had no peer since its start.
     pub lone: bool,
-    /// Where the quorum is static, the sender's write counter; else 0.
-    pub writes: u64,
+    /// Where the quorum is static, what a heartbeat calls [`Memory::since`]; else 0.
+    pub since: u64,
 }
 
 /// A leader that is known to be alive, and how strong its side is.
@@ -363,8 +363,11 @@ pub struct Heartbeat {
 /// What a voter of a static quorum tells another one about state files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
-    /// The largest write counter that the receiver ever showed to the sender. A receiver whose own one is smaller lost
-    /// its file, or has an older copy of it.
+    /// The sender's write counter when its incarnation began, or when it last learned which votes it may have
+    /// forgotten: it knows all votes that it gave since.
+    pub since: u64,
+    /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender does
+    /// not count this one; else 0. A receiver that knows no more of that counter lost its file, or has an older copy.
     pub remembered: u64,
     /// Whether the sender itself is in that case, and has not learned enough to vote again.
     pub stale: bool,

@@ -390,7 +390,7 @@ impl<'a> Run<'a> {
                     assert_ne!(verdict, Verdict::NotLeader);
                 }
                 Output::Dropped { value, bound, .. } => assert!(value > bound),
-                Output::StaleState { remembered, writes } => assert!(remembered > writes),
+                Output::StaleState { remembered, since } => assert!(remembered >= since),
                 Output::Datagram { .. } | Output::Dial(_) | Output::Event(_) | Output::Departed => {
                 }
             }

@@ -510,7 +510,7 @@ impl Wild<'_> {
             record: self.record(),
             live: self.live(),
             lone: self.chance.flip(),
-            writes: self.number(3),
+            since: self.number(3),
         }
     }
 
@@ -524,6 +524,7 @@ impl Wild<'_> {
             echo,
             pulse: self.pulse(),
             memory: self.chance.flip().then(|| Memory {
+                since: self.number(3),
                 remembered: self.number(3),
                 stale: self.chance.flip(),
             }),
@@ -693,6 +694,7 @@ impl Wild<'_> {
             writes: self.number(3),
             record: self.record(),
             voted_for: self.maybe_id(),
+            forgotten: self.chance.flip().then(|| self.number(3)),
             others: self.others_known(),
         }
     }

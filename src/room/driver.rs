@@ -416,10 +416,10 @@ impl Driver {
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
                 Output::Persist { number, saved } => self.persist(number, saved),
-                Output::StaleState { remembered, writes } => {
+                Output::StaleState { remembered, since } => {
                     tracing::error!(
                         remembered,
-                        writes,
+                        since,
                         "another voter remembers more writes of this member's state than its file in state_directory knows of: the file was lost, or an older copy was put in its place; this member neither votes nor leads until it has been connected to all other voters"
                     );
                 }

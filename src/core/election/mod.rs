@@ -196,10 +196,10 @@ pub enum ElectionOutput {
     /// Where the quorum is static: this node's state file was lost, or is an older copy. It neither votes nor leads until
     /// it has heard all other voters.
     StaleState {
-        /// The write counter that another voter remembers of this node.
+        /// The write counter that another voter remembers of an earlier incarnation.
         remembered: u64,
-        /// The own one.
-        writes: u64,
+        /// The one with which this incarnation began.
+        since: u64,
     },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
@@ -318,7 +318,7 @@ pub trait Election {
         0
     }
     /// Where the quorum is static: what a heartbeat to the voter `peer` says of state files.
-    fn memory_of(&self, _peer: &PeerId) -> Option<Memory> {
+    fn memory_of(&self, _view: &View, _peer: &PeerId) -> Option<Memory> {
         None
     }
     /// Where the quorum is static: the key of the voter `peer`. Nobody else may use its id.

@@ -91,6 +91,8 @@ pub struct Saved {
     pub record: Record,
     /// Who got the vote of the record's (epoch, term).
     pub voted_for: Option<PeerId>,
+    /// While votes may be forgotten that this voter gave up to a write counter: that one, as others remember it.
+    pub forgotten: Option<u64>,
     /// What is known of the other voters.
     pub others: BTreeMap<PeerId, KnownVoter>,
 }
@@ -116,6 +118,7 @@ impl Saved {
                 writes: 1,
                 record: Record::default(),
                 voted_for: None,
+                forgotten: None,
                 others: BTreeMap::new(),
             },
             Some(previous) => Self {

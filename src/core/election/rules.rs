@@ -354,6 +354,7 @@ impl Rules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::quorum::majority_threshold;
 
     fn id(name: &str) -> PeerId {
         PeerId::new(name).expect("a name")

@@ -293,8 +293,8 @@ pub enum Output {
     StaleState {
         /// How many writes the other voter remembers.
         remembered: u64,
-        /// How many the own file knows of.
-        writes: u64,
+        /// How many there were when this incarnation began.
+        since: u64,
     },
     /// Say in the log that something that a peer said was dropped, since it told a counter that is larger than the
     /// clock allows: one of both clocks is wrong, or somebody lies. At most once in ten seconds.

@@ -60,7 +60,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
         eligible: true,
         priority: -1,
         side: Side {
-            writes: 0,
+            since: 0,
             record: Record::default(),
             live: None,
             lone: true,

@@ -337,7 +337,7 @@ impl Attacker {
             eligible: false,
             priority: 0,
             side: Side {
-                writes: 0,
+                since: 0,
                 record: Record::default(),
                 live: None,
                 lone: true,

@@ -238,7 +238,7 @@ impl Lie {
 
     fn side(&self, weight: u32) -> Side {
         Side {
-            writes: 0,
+            since: 0,
             record: self.record(&self.me, false),
             live: Some(LiveLeader {
                 id: self.me.clone(),

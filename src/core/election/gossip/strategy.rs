@@ -271,7 +271,7 @@ impl Election for Gossip {
     /// Declarations say all: a Hello adds nothing to them.
     fn side(&self, _now: Time, _view: &View) -> Side {
         Side {
-            writes: 0,
+            since: 0,
             record: self.record.clone(),
             live: None,
             lone: false,

@@ -28,6 +28,7 @@ struct State {
 struct Vote {
     record: Record,
     voted_for: Option<PeerId>,
+    forgotten: Option<u64>,
     /// Counts the times that this node learned enough to vote again after its file was lost.
     recoveries: u64,
 }
@@ -53,7 +54,11 @@ pub(super) struct Disk {
     /// The other voters that were met in this session, of this incarnation or an earlier one.
     others: BTreeMap<PeerId, KnownVoter>,
     known: u64,
+    /// Up to which write counter votes may be forgotten, as others remember it.
+    forgotten: Option<u64>,
     recoveries: u64,
+    /// This node knows all votes that it gave since this write counter.
+    since: u64,
     /// The next write counter is larger than this.
     above: u64,
     /// Each with the number of the write that it waits for.
@@ -67,6 +72,7 @@ impl Disk {
         let vote = Vote {
             record: saved.record,
             voted_for: saved.voted_for,
+            forgotten: saved.forgotten,
             recoveries: 0,
         };
         Self {
@@ -81,7 +87,9 @@ impl Disk {
             written: 0,
             others: saved.others,
             known: 0,
+            forgotten: saved.forgotten,
             recoveries: 0,
+            since: saved.writes,
             above: 0,
             held: VecDeque::new(),
             released: VecDeque::new(),
@@ -104,15 +112,24 @@ impl Disk {
         }
     }
 
-    /// Goes on above `writes`, which others remember of this voter.
-    pub(super) fn recover(&mut self, writes: u64) {
-        self.above = self.above.max(writes);
+    /// Votes that were given up to `writes` may be forgotten.
+    pub(super) fn forget(&mut self, writes: u64) {
+        self.forgotten = self.forgotten.max(Some(writes));
+    }
+
+    /// None of those votes can be given again: the next write counter is above all that others remember.
+    pub(super) fn recover(&mut self) {
+        self.above = self.above.max(self.forgotten.take().unwrap_or_default());
         self.recoveries += 1;
     }
 
-    /// The largest write counter that others may remember of this voter.
-    pub(super) fn accounted_for(&self) -> u64 {
-        self.safe.writes.max(self.above)
+    pub(super) fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// Whether an earlier incarnation that showed this write counter gave no vote that this one does not know.
+    pub(super) fn knows_votes_of(&self, writes: u64) -> bool {
+        writes < self.since || writes <= self.above
     }
 
     /// The next write, if there is something to write.
@@ -132,6 +149,7 @@ impl Disk {
             writes,
             record: state.vote.record.clone(),
             voted_for: state.vote.voted_for.clone(),
+            forgotten: state.vote.forgotten,
             others: self.others.clone(),
         };
         self.writing = Some((self.written, Written { state, writes }));
@@ -142,11 +160,11 @@ impl Disk {
     }
 
     fn hold(&mut self, state: &State, output: ElectionOutput) -> Option<ElectionOutput> {
-        if *state == self.safe.state && self.held.is_empty() {
+        if state.vote == self.safe.state.vote && self.held.is_empty() {
             return Some(output);
         }
         let waits_for = match &self.writing {
-            Some((number, writing)) if writing.state == *state => *number,
+            Some((number, writing)) if writing.state.vote == state.vote => *number,
             _ => self.written + 1,
         };
         if self.held.len() < MAX_HELD {
@@ -158,8 +176,11 @@ impl Disk {
     /// Whether that was what is being written.
     fn written(&mut self, now: Time, number: u64) -> bool {
         match self.writing.take() {
-            Some((open, state)) if open <= number => {
-                self.safe = state;
+            Some((open, written)) if open <= number => {
+                if written.state.vote.recoveries > self.safe.state.vote.recoveries {
+                    self.since = written.writes;
+                }
+                self.safe = written;
                 self.took = now.since(self.began);
                 true
             }
@@ -175,7 +196,7 @@ impl Disk {
             Some((number, _)) => number - 1,
             None => self.written,
         };
-        let all = *state == self.safe.state;
+        let all = state.vote == self.safe.state.vote;
         while let Some((waits_for, _)) = self.held.front() {
             if *waits_for > number && !all {
                 break;
@@ -192,6 +213,7 @@ impl Raft {
         let vote = Vote {
             record: self.rules.record().clone(),
             voted_for: self.rules.voted_for().cloned(),
+            forgotten: disk.forgotten,
             recoveries: disk.recoveries,
         };
         let known = disk.known;

@@ -2,26 +2,24 @@
 //! older copy, is noticed (C2).
 //!
 //! Every incarnation of a voter, and every vote, raises its write counter on disk before anything is said of it. So a
-//! new incarnation that shows no larger counter than an earlier one has forgotten votes. The others do not count it, and
-//! tell it with every heartbeat what they remember. It votes again when it has heard all of them: a candidate's term is on
-//! disk before the candidate asks, so that no term above theirs can have got its vote.
+//! new incarnation that begins at no larger counter than an earlier one showed has forgotten votes. The others do not
+//! count it, and tell it with every heartbeat what they remember. It votes again when it has heard all of them: a
+//! candidate's term is on disk before the candidate asks, so that no term above theirs can have got its vote.
 
 use std::collections::BTreeMap;
 
+use super::durable::Disk;
 use super::messages::is_eligible;
 use super::{ElectionError, ElectionOutput, Following, LeaderReason, Raft, View};
-use crate::core::election::Election;
 use crate::core::election::record::KnownVoter;
 use crate::core::election::rules::Role;
-use crate::core::id::{Fingerprint, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::Time;
 use crate::core::wire::Memory;
 
-/// A voter that forgot votes, until it knows which.
+/// A voter that may have forgotten votes, until it cannot give them again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stale {
-    /// The largest write counter that others remember of it.
-    remembered: u64,
     /// The other voters whose records it has heard since it noticed, and whether each is in the same case.
     heard: BTreeMap<PeerId, bool>,
 }
@@ -44,17 +42,17 @@ impl Raft {
         };
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         disk.known(peer)
-            .is_some_and(|known| Some(known.incarnation) == linked)
+            .is_none_or(|known| Some(known.incarnation) == linked)
     }
 
-    /// A link to a voter is up: whoever shows its key first is that voter for the session.
+    /// A link to a voter is up. The first key that it shows is its key for the session.
     pub(super) fn voter_met(
         &mut self,
         now: Time,
         view: &View,
         peer: &PeerId,
         key: Fingerprint,
-        writes: u64,
+        since: u64,
     ) -> Result<(), ElectionError> {
         let Some(linked) = view.voters.get(peer).filter(|_| self.heeds(peer)) else {
             return Ok(());
@@ -69,10 +67,29 @@ impl Raft {
             };
             disk.know(peer, known);
         }
-        self.writes_shown(now, view, peer, writes)
+        self.knows_its_votes_since(now, view, peer, since)
     }
 
-    /// A voter shows its write counter.
+    /// A voter shows from which write counter on it knows its votes. An incarnation that knows all votes of the one
+    /// before it takes that one's place.
+    fn knows_its_votes_since(
+        &mut self,
+        now: Time,
+        view: &View,
+        peer: &PeerId,
+        since: u64,
+    ) -> Result<(), ElectionError> {
+        let Some((incarnation, known)) = self.linked_and_known(view, peer) else {
+            return Ok(());
+        };
+        self.check_counter(now, since, known.writes)?;
+        if incarnation != known.incarnation && since > known.writes {
+            self.know(peer, incarnation, since);
+        }
+        Ok(())
+    }
+
+    /// A voter shows its write counter. Of an incarnation that forgot votes it means nothing.
     pub(super) fn writes_shown(
         &mut self,
         now: Time,
@@ -80,18 +97,24 @@ impl Raft {
         peer: &PeerId,
         writes: u64,
     ) -> Result<(), ElectionError> {
-        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
-        let known = self
-            .disk
-            .as_ref()
-            .and_then(|disk| disk.known(peer))
-            .copied();
-        let (Some(incarnation), Some(known)) = (linked, known) else {
+        let Some((incarnation, known)) = self.linked_and_known(view, peer) else {
             return Ok(());
         };
         self.check_counter(now, writes, known.writes)?;
-        if writes > known.writes
-            && let Some(disk) = &mut self.disk
+        if incarnation == known.incarnation && writes > known.writes {
+            self.know(peer, incarnation, writes);
+        }
+        Ok(())
+    }
+
+    fn linked_and_known(&self, view: &View, peer: &PeerId) -> Option<(Incarnation, KnownVoter)> {
+        let linked = view.voters.get(peer)?.incarnation;
+        Some((linked, *self.disk.as_ref()?.known(peer)?))
+    }
+
+    fn know(&mut self, peer: &PeerId, incarnation: Incarnation, writes: u64) {
+        if let Some(disk) = &mut self.disk
+            && let Some(known) = disk.known(peer).copied()
         {
             let known = KnownVoter {
                 incarnation,
@@ -100,10 +123,23 @@ impl Raft {
             };
             disk.know(peer, known);
         }
-        Ok(())
     }
 
-    /// What a voter remembers of this one, and whether it is stale itself. Its record was heard just before.
+    pub(super) fn memory_of_voter(&self, view: &View, peer: &PeerId) -> Option<Memory> {
+        let disk = self.disk.as_ref()?;
+        let (incarnation, known) = self.linked_and_known(view, peer)?;
+        Some(Memory {
+            since: disk.since(),
+            remembered: if incarnation == known.incarnation {
+                0
+            } else {
+                known.writes
+            },
+            stale: self.stale.is_some(),
+        })
+    }
+
+    /// What a voter's heartbeat says of state files. Its record was heard just before.
     pub(super) fn memory_told(
         &mut self,
         now: Time,
@@ -114,11 +150,13 @@ impl Raft {
         if !self.heeds(from) {
             return Ok(());
         }
-        let Some(accounted_for) = self.disk.as_ref().map(super::Disk::accounted_for) else {
+        self.knows_its_votes_since(now, view, from, memory.since)?;
+        let Some(disk) = &self.disk else {
             return Ok(());
         };
-        self.check_counter(now, memory.remembered, accounted_for)?;
-        if memory.remembered > accounted_for {
+        let knows = disk.knows_votes_of(memory.remembered);
+        self.check_counter(now, memory.remembered, disk.since())?;
+        if !knows {
             self.has_forgotten(now, view, memory.remembered);
         }
         if let Some(stale) = &mut self.stale {
@@ -131,12 +169,14 @@ impl Raft {
     /// This node voted in terms of which its file knows nothing: it neither votes nor leads until it knows which.
     fn has_forgotten(&mut self, now: Time, view: &View, remembered: u64) {
         if self.stale.is_none() {
-            let writes = self.writes();
+            let since = self.disk.as_ref().map_or(0, Disk::since);
             self.outputs
-                .push_back(ElectionOutput::StaleState { remembered, writes });
+                .push_back(ElectionOutput::StaleState { remembered, since });
         }
-        let stale = self.stale.get_or_insert_default();
-        stale.remembered = stale.remembered.max(remembered);
+        self.stale.get_or_insert_default();
+        if let Some(disk) = &mut self.disk {
+            disk.forget(remembered);
+        }
         self.forget_votes();
         if self.rules.role() != Role::Follower {
             self.follow(Following::None);
@@ -146,18 +186,19 @@ impl Raft {
     }
 
     fn recover_votes(&mut self, now: Time, view: &View) {
-        let Some(stale) = self.stale.take_if(|stale| {
+        let recovered = self.stale.take_if(|stale| {
             let roster = self.config.quorum.roster();
             let others = roster.into_iter().flat_map(|roster| roster.voters());
             let mut others = others.filter(|voter| **voter != self.me);
             others.all(|voter| stale.heard.get(voter) == Some(&false))
-        }) else {
+        });
+        if recovered.is_none() {
             return;
-        };
+        }
         // The votes of all terms that anybody has heard of may be given.
         self.rules.spend_vote();
         if let Some(disk) = &mut self.disk {
-            disk.recover(stale.remembered);
+            disk.recover();
         }
         self.arm_election(now, view);
     }

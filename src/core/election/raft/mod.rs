@@ -285,6 +285,8 @@ impl Raft {
             // What this node holds itself is not checked against the clock.
             rules.restore(saved.record.clone(), saved.voted_for.clone());
         }
+        let stale = saved.as_ref().and_then(|saved| saved.forgotten);
+        let stale = stale.map(|_| Stale::default());
         let first = || Saved::of_next_incarnation(None, incarnation);
         let disk = keeps_votes.then(|| Disk::new(saved.unwrap_or_else(first)));
         // A voter that knows its votes, but not whom it heard before it was restarted, waits for as long as a lease lasts.
@@ -326,7 +328,7 @@ impl Raft {
             gone: BTreeMap::new(),
             outputs: VecDeque::new(),
             disk,
-            stale: None,
+            stale,
             request: None,
             requests: 0,
             config,
@@ -432,12 +434,8 @@ impl Election for Raft {
         self.disk.as_ref().map_or(0, Disk::writes)
     }
 
-    fn memory_of(&self, peer: &PeerId) -> Option<Memory> {
-        let known = self.disk.as_ref()?.known(peer)?;
-        Some(Memory {
-            remembered: known.writes,
-            stale: self.stale.is_some(),
-        })
+    fn memory_of(&self, view: &View, peer: &PeerId) -> Option<Memory> {
+        self.memory_of_voter(view, peer)
     }
 
     fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
@@ -483,7 +481,7 @@ impl Election for Raft {
             record: record.clone(),
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
-            writes: self.writes(),
+            since: self.disk.as_ref().map_or(0, Disk::since),
         }
     }
 
@@ -552,7 +550,7 @@ impl Raft {
             } => {
                 let heeded = self
                     .heed_side(now, &mut theirs)
-                    .and_then(|()| self.voter_met(now, view, &peer, key, theirs.writes));
+                    .and_then(|()| self.voter_met(now, view, &peer, key, theirs.since));
                 if heeded.is_err() {
                     // The link stands, as if the Hello said nothing. What its end goes by is in all that it says later.
                     theirs.record = Record::default();

@@ -93,7 +93,7 @@ fn fixed_room() -> Net {
 
 fn foreign_side(override_seq: u64, term: u64) -> Message {
     let side = |leader: &str, stamp, weight| Side {
-        writes: 0,
+        since: 0,
         record: Record {
             stamp,
             leader: Some(id(leader)),

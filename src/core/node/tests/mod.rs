@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::core::election::record::Saved;
 use crate::core::introductions::Dial;
+use crate::core::quorum::Quorum;
 use crate::core::wire::{Candidate, Verdict};
 
 /// One way.
@@ -155,6 +156,11 @@ impl Net {
             self.start(name);
             self.enter(name, names[0]);
         }
+        self.settle();
+    }
+
+    /// Waits for a mesh with one leader, and forgets what was said until then.
+    fn settle(&mut self) {
         self.wait("a mesh with one leader", |net| net.is_settled());
         self.run(ms(1000));
         for place in self.places.values_mut() {
@@ -313,12 +319,18 @@ impl Net {
         self.try_order(name, command).expect("accepted");
     }
 
-    /// A forged word of a member.
+    /// A forged message of a member.
     fn forge(&mut self, from: &str, to: &str, message: Message) {
+        let stamp = self.node(from).record().stamp.clone();
+        self.forge_at(from, to, stamp, 0, message);
+    }
+
+    /// The same under any stamp and with any write counter.
+    fn forge_at(&mut self, from: &str, to: &str, stamp: Stamp, writes: u64, message: Message) {
         let envelope = Envelope {
-            writes: 0,
             incarnation: self.place(from).life.incarnation,
-            stamp: self.node(from).record().stamp.clone(),
+            stamp,
+            writes,
             message,
         };
         let from = id(from);
@@ -342,8 +354,6 @@ impl Net {
         self.counted += 1;
         let ticket = self.counted;
         let newcomer = id(newcomer);
-        let place = self.places.get(&newcomer);
-        let eligible = place.is_none_or(|place| place.node.standing_of_myself().0);
         let address = self.places.get(&newcomer).map(|place| place.address);
         let candidate = Candidate {
             entry: PeerEntry {

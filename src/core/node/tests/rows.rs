@@ -24,7 +24,7 @@ impl Lone {
     /// A peer is linked that has led nothing and followed nobody.
     fn link(&mut self, peer: &str, number: u64) -> Vec<Output> {
         let side = Side {
-            writes: 0,
+            since: 0,
             record: Record::default(),
             live: None,
             lone: true,

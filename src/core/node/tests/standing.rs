@@ -258,7 +258,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
             rest_ms: 60_000,
         };
         let side = |record: &Record, leader: &str| Side {
-            writes: 0,
+            since: 0,
             record: record.clone(),
             live: Some(live(leader)),
             lone: false,

@@ -365,6 +365,7 @@ fn a_record_below_the_one_on_disk_is_reported() {
         writes: 1,
         record: record(2, "a"),
         voted_for: None,
+        forgotten: None,
         others: BTreeMap::new(),
     };
     checker.born(0, &id("m"), Some(Some(&saved)));

@@ -254,6 +254,7 @@ impl Group {
                 }
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
                 ElectionOutput::Persist { number, .. } => kept = Some(number),
+                ElectionOutput::StaleState { .. } => panic!("no state file is lost here"),
             }
         }
         // The disk is as fast as the links.

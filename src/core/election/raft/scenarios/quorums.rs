@@ -29,6 +29,7 @@ fn o14_a_restarted_leader_does_not_lead_on() {
         writes: 7,
         record: led_by("m", 5),
         voted_for: Some(id("m")),
+        forgotten: None,
         others: BTreeMap::new(),
     };
     let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {

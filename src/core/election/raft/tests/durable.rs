@@ -140,6 +140,7 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
         writes: 7,
         record: Record::undecided(stamp(2)),
         voted_for: Some(id("leader")),
+        forgotten: None,
         others: BTreeMap::new(),
     };
     let mut voting = Voting::with(|config| {
@@ -153,16 +154,46 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
     assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, true)]);
 }
 
+/// The write counter of each write, and who is known.
+fn counters(outputs: &[ElectionOutput]) -> Vec<(u64, usize)> {
+    let writes = outputs.iter().filter_map(|output| match output {
+        ElectionOutput::Persist { saved, .. } => Some((saved.writes, saved.others.len())),
+        _ => None,
+    });
+    writes.collect()
+}
+
+/// Two voters that write what they know of each other must not raise each other's counters for ever.
 #[test]
-fn the_first_write_is_of_the_own_life() {
+fn the_write_counter_rises_with_votes_and_not_with_what_is_known_of_others() {
     let mut voting = voting();
+    assert_eq!(voting.raft.writes(), 1);
+    let side = || Side {
+        record: Record::default(),
+        live: None,
+        lone: true,
+        since: 4,
+    };
+    let met = ElectionInput::PeerUp {
+        peer: id("leader"),
+        key: Fingerprint([7; 32]),
+        ours: side(),
+        theirs: side(),
+    };
     voting
         .raft
-        .handle(at(1), &voting.view, ElectionInput::Tick)
+        .handle(at(9_000), &voting.view, met)
         .expect("no violation");
-    let outputs = voting.outputs();
-    assert!(matches!(
-        &outputs[..],
-        [ElectionOutput::Persist { number: 1, saved }] if saved.incarnation == life(9)
-    ));
+    assert_eq!(counters(&voting.outputs()), [(1, 1)]);
+    voting.persisted(1);
+    assert_eq!((voting.outputs().len(), voting.raft.writes()), (0, 1));
+    voting.request(2, "candidate");
+    assert_eq!(counters(&voting.outputs()), [(2, 1)]);
+    assert_eq!(voting.raft.writes(), 1, "it is not on disk yet");
+    voting.persisted(2);
+    assert_eq!(voting.raft.writes(), 2);
+    // A vote that was given already is no change.
+    voting.outputs();
+    voting.request(2, "candidate");
+    assert_eq!(counters(&voting.outputs()), []);
 }
