@@ -446,6 +446,9 @@ impl Net {
 
     /// Both ends are told of a link between them.
     fn link(&mut self, one: &str, other: &str) {
+        for (me, peer) in [(one, other), (other, one)] {
+            self.end_session_of_earlier_incarnation(me, peer);
+        }
         self.counted += 1;
         let link = self.counted;
         let ups = [(one, other), (other, one)].map(|(me, peer)| {
@@ -467,6 +470,15 @@ impl Net {
         self.ends.insert((id(other), id(one)), link);
         for (up, me) in ups.into_iter().zip([one, other]) {
             let _ = self.feed(&id(me), Input::LinkUp(Box::new(up)));
+        }
+    }
+
+    fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
+        let incarnation = self.place(peer).life.incarnation;
+        let known = self.node(me).bearer(&id(peer));
+        if known.is_some_and(|(_, known)| known != incarnation) {
+            let (peer, why) = (id(peer), LeftReason::Replaced);
+            let _ = self.feed(&id(me), Input::SessionOver { peer, why });
         }
     }
 
