@@ -125,9 +125,6 @@ impl Raft {
             // An older life of this process led. This one starts as a follower.
             self.abandon_round();
             self.rules.adopt(record, false);
-            if record.assigned {
-                self.released = false;
-            }
             self.supersede_assignment();
         }
     }

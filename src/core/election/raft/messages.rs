@@ -672,9 +672,6 @@ impl Raft {
             return;
         }
         let role = self.rules.role();
-        if record.assigned {
-            self.released = false;
-        }
         self.rules.adopt(record, self.config.eligible);
         self.round_at = None;
         self.asked_by = None;

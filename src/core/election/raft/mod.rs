@@ -19,6 +19,7 @@ use super::{
 mod assign;
 mod campaign;
 mod durable;
+mod hold;
 mod merge;
 mod messages;
 mod quorum;
@@ -31,6 +32,7 @@ use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Pulse, QuorumPolicy, Side};
 use campaign::mean_rtt;
 use durable::Disk;
+use hold::Sighting;
 use quorum::Window;
 use reason::Hints;
 use standing::{clamp_millis, millis};
@@ -241,8 +243,10 @@ pub struct Raft {
     gave_way: bool,
     /// Whether a peer was ever linked.
     lone: bool,
-    /// Whether the host allowed elections again after an assigned leader was lost.
-    released: bool,
+    /// The assigned record under which Hold binds when its leader is lost (C4.5), and the one under which the host has
+    /// allowed elections since.
+    held_under: Option<Record>,
+    released_under: Option<Record>,
     auto_election: bool,
     leaving: bool,
     /// The largest override number that was answered to an assignment of this node (C4.3). Those that it goes by are in
@@ -304,7 +308,8 @@ impl Raft {
             electors: Electors::Nobody,
             gave_way: false,
             lone: true,
-            released: false,
+            held_under: None,
+            released_under: None,
             auto_election: config.auto_election,
             leaving: false,
             max_override_seq: 0,
@@ -349,7 +354,11 @@ impl Election for Raft {
         input: ElectionInput,
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
+        let sighting = self.sighting(&input);
         let result = self.apply(now, view, input);
+        if let Some(sighting) = sighting {
+            self.note_sighting(sighting);
+        }
         if let Some(reign) = self.reign.as_mut().filter(|reign| reign.window.is_new()) {
             reign.window.see(view);
         }
@@ -456,7 +465,8 @@ impl Election for Raft {
             return Some(handover.target.clone());
         }
         // Under Hold nobody takes over from an assigned leader by itself.
-        (!self.is_held()).then(|| best_ranked(view)).flatten()
+        let elects = !self.leaves_a_held_place();
+        elects.then(|| best_ranked(view)).flatten()
     }
 
     /// Where only the leader may assign, the assigner's own word is waited for.
@@ -496,6 +506,7 @@ impl Election for Raft {
         if self.rules.is_newer(record) && messages::is_eligible(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
+            self.note_sighting(Sighting::Lives(record.clone()));
             self.note_leader(now);
         }
         let named = self.rules.record().leader.as_ref();
@@ -612,11 +623,6 @@ impl Raft {
 
     fn may_campaign(&self) -> bool {
         self.auto_election && self.config.eligible && !self.leaving && !self.is_held()
-    }
-
-    /// Whether an assigned leader's place is kept free (C4).
-    fn is_held(&self) -> bool {
-        self.rules.record().assigned && self.config.recovery == Recovery::Hold && !self.released
     }
 
     fn election_timeout(&mut self, now: Time, view: &View) {

@@ -50,6 +50,7 @@ impl Raft {
             .or_else(|| best_ranked(view))
             .ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
+            reign.handover = None;
             return Ok(());
         }
         match view.voters.get(&target) {

@@ -1,6 +1,7 @@
 //! What one voter answers, asked directly. How rooms behave is shown by `tests/sim`.
 
 mod durable;
+mod hold;
 mod quorum;
 mod rounds;
 
