@@ -213,6 +213,7 @@ impl Node {
                 None => return,
             },
         };
+        self.past_lives.note(peer, incarnation);
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
@@ -223,7 +224,8 @@ impl Node {
             code,
             bytes,
         });
-        if was_linked {
+        // Of a lost one the election knows only that it fell silent: with another life after it, it is gone.
+        if was_linked || why == LeftReason::Replaced {
             self.elect_without(now, peer, incarnation, gone);
         }
         // Without its host the room is over. One that was started anew goes on with it.

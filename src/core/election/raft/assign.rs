@@ -90,7 +90,7 @@ impl Raft {
     }
 
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
-        let gone = !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some();
+        let gone = !view.voters.contains_key(leader) && self.is_gone(now, leader);
         if gone || *leader == self.me {
             // It left, or may lead no longer, since the assignment was under way: lost before it led.
             self.lose_leader();

@@ -48,10 +48,10 @@ impl Raft {
             return None;
         };
         // Only an earlier incarnation of this process can be meant where this one has met nobody.
-        let names_this_incarnation =
-            theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
-        let may_bind = theirs.record.assigned && self.leader().is_none() && !names_this_incarnation;
-        may_bind.then(|| Sighting::Hello(theirs.record.clone()))
+        let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
+        let is_news = self.rules.is_newer(&theirs.record);
+        let may_bind = theirs.record.assigned && is_news && self.leader().is_none();
+        (may_bind && !names_this_incarnation).then(|| Sighting::Hello(theirs.record.clone()))
     }
 
     /// Keeps the record, if the input made this node follow its leader, or wait for that without one.

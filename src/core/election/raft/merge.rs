@@ -1,7 +1,10 @@
 //! Links come and go: two sides meet, a leader is lost.
 
 use super::messages::Word;
-use super::{AssignOutcome, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View};
+use super::{
+    AssignOutcome, Departed, Following, GONE_IS_REMEMBERED, Gone, LeaderReason, MAX_GONE, Raft,
+    SUCCESSION_GRACE, View,
+};
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
 use crate::core::id::{Incarnation, PeerId};
@@ -159,10 +162,7 @@ impl Raft {
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
         if why != Gone::Silent {
-            if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
-                self.gone.pop_first();
-            }
-            self.gone.insert(peer.clone(), (incarnation, now));
+            self.note_gone(now, peer, incarnation);
         }
         if self.following.leader() != Some(peer) {
             return;
@@ -195,6 +195,30 @@ impl Raft {
             }
             // The timer has run since the last heartbeat (G1).
             Gone::Silent => {}
+        }
+    }
+
+    fn note_gone(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation) {
+        self.gone
+            .retain(|_, departed| now < departed.at + GONE_IS_REMEMBERED);
+        if self.gone.len() >= MAX_GONE {
+            self.gone.pop_first();
+        }
+        let departed = Departed {
+            at: now,
+            succeeded: false,
+        };
+        self.gone.insert((peer.clone(), incarnation), departed);
+    }
+
+    /// The incarnation of `peer` that is linked was not gone, whatever its end looked like; others of it are.
+    pub(super) fn is_back(&mut self, view: &View, peer: &PeerId) {
+        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
+        self.gone
+            .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
+        let of_peer = self.gone.iter_mut().filter(|((id, _), _)| id == peer);
+        for (_, departed) in of_peer {
+            departed.succeeded = true;
         }
     }
 

@@ -514,10 +514,7 @@ impl Raft {
         }
         match &record.leader {
             Some(leader)
-                if live
-                    && *leader != self.me
-                    && leader != from
-                    && self.gone_life(now, leader).is_none() =>
+                if live && *leader != self.me && leader != from && !self.is_gone(now, leader) =>
             {
                 let until = now + self.draw_timeout(view);
                 let leader = leader.clone();
@@ -557,7 +554,7 @@ impl Raft {
             && !self.may_campaign()
             && *record >= *self.rules.record()
             && *leader != self.me
-            && self.gone_life(now, leader).is_none();
+            && !self.is_gone(now, leader);
         if !known && !learns {
             return;
         }
@@ -718,10 +715,19 @@ impl Raft {
         self.grace_until = self.grace_until.max(until);
     }
 
-    /// The last life of `peer` that left or was lost by its transport, as long as others may not know it yet.
-    pub(super) fn gone_life(&self, now: Time, peer: &PeerId) -> Option<Incarnation> {
-        let (incarnation, at) = self.gone.get(peer)?;
-        (now < *at + GONE_IS_REMEMBERED).then_some(*incarnation)
+    /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not
+    /// know it yet.
+    pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
+        let of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
+        of_peer
+            .into_iter()
+            .any(|(_, departed)| !departed.succeeded && now < departed.at + GONE_IS_REMEMBERED)
+    }
+
+    /// The same of one incarnation. Which of two is the later one cannot be seen: clocks are set back.
+    fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
+        let departed = self.gone.get(&(peer.clone(), incarnation));
+        departed.is_some_and(|departed| now < departed.at + GONE_IS_REMEMBERED)
     }
 
     /// G16: who says a message that names its sender.
@@ -747,13 +753,7 @@ impl Raft {
             None => Word::None,
             Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
             Some(live) if live.id == self.me => Word::Dead,
-            Some(live)
-                if self
-                    .gone_life(now, &live.id)
-                    .is_some_and(|gone| gone >= live.incarnation) =>
-            {
-                Word::Dead
-            }
+            Some(live) if self.is_gone_in(now, &live.id, live.incarnation) => Word::Dead,
             Some(live) => Word::Alive(live),
         }
     }

@@ -193,6 +193,14 @@ impl Reign {
     }
 }
 
+/// An incarnation of a peer that left or was lost by its transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Departed {
+    at: Time,
+    /// Whether the peer was linked in another incarnation since.
+    succeeded: bool,
+}
+
 /// A `SetLeader` of this host that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Assignment {
@@ -254,7 +262,7 @@ pub struct Raft {
     max_override_seq: u64,
     assignments: u64,
     assignment: Option<Assignment>,
-    gone: BTreeMap<PeerId, (Incarnation, Time)>,
+    gone: BTreeMap<(PeerId, Incarnation), Departed>,
     outputs: VecDeque<ElectionOutput>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
@@ -530,8 +538,7 @@ impl Raft {
                     theirs.live = None;
                 }
                 self.lone = false;
-                // A link that comes back shows that this life was not gone, whatever its end looked like.
-                self.gone.remove(&peer);
+                self.is_back(view, &peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();
                 self.voter_linked(view, &peer);
@@ -567,7 +574,7 @@ impl Raft {
             ElectionInput::SetWindows(_) => {}
             ElectionInput::SetClock(clock) => self.config.clock = clock,
             ElectionInput::PeerEligible { peer } => {
-                self.gone.remove(&peer);
+                self.is_back(view, &peer);
                 self.voter_linked(view, &peer);
             }
             ElectionInput::PeerIneligible {

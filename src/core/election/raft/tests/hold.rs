@@ -95,12 +95,8 @@ impl Voting {
 
     /// Whether it asks for votes within [`LONG_MS`] from `from_ms` on, if nobody says anything.
     fn campaigns(&mut self, from_ms: u64) -> bool {
-        let campaigning = |raft: &Raft| {
-            matches!(
-                raft.rules().role(),
-                Role::PreCandidate | Role::Candidate
-            )
-        };
+        let campaigning =
+            |raft: &Raft| matches!(raft.rules().role(), Role::PreCandidate | Role::Candidate);
         (from_ms..from_ms + LONG_MS).step_by(50).any(|ms| {
             self.take(at(ms), ElectionInput::Tick);
             campaigning(&self.raft)
@@ -174,7 +170,12 @@ fn a_follower_that_gave_its_leader_up_for_a_target_that_it_never_heard_campaigns
 #[test]
 fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
     let mut voting = Voting::new();
-    voting.take(at(0), ElectionInput::SetLeader { target: id("voter") });
+    voting.take(
+        at(0),
+        ElectionInput::SetLeader {
+            target: id("voter"),
+        },
+    );
     assert_eq!(voting.raft.leader(), Some(&id("voter")));
     let mut record = assigned("candidate");
     record.stamp.epoch.override_seq = 7;
@@ -191,7 +192,12 @@ fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
 #[test]
 fn the_named_leader_campaigns_after_it_resigned() {
     let mut voting = Voting::new();
-    voting.take(at(0), ElectionInput::SetLeader { target: id("voter") });
+    voting.take(
+        at(0),
+        ElectionInput::SetLeader {
+            target: id("voter"),
+        },
+    );
     assert!(voting.raft.record().assigned);
     assert!(voting.campaigns(100));
     assert_eq!(voting.raft.leader(), None);
@@ -209,11 +215,26 @@ fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_h
 fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
     let mut voting = Voting::new();
     // Shown only, so that the Hello decides.
-    voting.is_linked(at(100), true, Record::undecided(stamp(1)), Some(live("unlinked")));
+    voting.is_linked(
+        at(100),
+        true,
+        Record::undecided(stamp(1)),
+        Some(live("unlinked")),
+    );
     assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
     voting.is_linked(at(200), false, assigned("candidate"), None);
     assert_eq!(*voting.raft.record(), assigned("candidate"));
     assert!(voting.campaigns(200));
+}
+
+#[test]
+fn a_node_that_knows_of_the_assignment_learns_nothing_from_a_hello() {
+    let mut voting = Voting::new();
+    voting.is_assigned(at(10_000), assigned("unlinked"));
+    voting.take(at(14_000), ElectionInput::Tick);
+    assert_eq!(voting.raft.leader(), None);
+    voting.is_linked(at(14_010), false, assigned("unlinked"), None);
+    assert!(voting.campaigns(14_010));
 }
 
 /// The incarnation that the room followed is gone.

@@ -2,6 +2,7 @@
 
 mod durable;
 mod hold;
+mod lives;
 mod quorum;
 mod rounds;
 
