@@ -50,7 +50,7 @@ impl Raft {
             .or_else(|| best_ranked(view))
             .ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            reign.handover = None;
+            reign.handover = None; // as etcd's
             return Ok(());
         }
         match view.voters.get(&target) {
