@@ -79,10 +79,8 @@ impl Run<'_> {
             return false;
         }
         let is_linked = |slot: usize| {
-            let others = running.iter().filter(|other| **other != slot);
-            others
-                .into_iter()
-                .any(|other| world.is_linked(slot, *other))
+            let mut others = running.iter().filter(|other| **other != slot);
+            others.any(|other| world.is_linked(slot, *other))
         };
         let may_lead = self.voters();
         let lives = |slot: usize| is_linked(slot) && may_lead.contains(&slot);

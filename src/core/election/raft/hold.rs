@@ -8,6 +8,7 @@
 use super::{ElectionInput, Following, Raft, Recovery};
 use crate::core::election::Election;
 use crate::core::election::record::Record;
+use crate::core::id::PeerId;
 use crate::core::wire::{ElectionMessage, LiveLeader, Pulse};
 
 /// An assigned record in an input, under which Hold may bind from then on.
@@ -28,7 +29,7 @@ impl Raft {
             && self.released_under.as_ref() != record
     }
 
-    /// Whether members with this node's setting keep its place when it ends to lead.
+    /// Whether this node leads under an assignment that members with its own setting hold after its loss.
     pub(super) fn leaves_a_held_place(&self) -> bool {
         self.rules.record().assigned && self.config.recovery == Recovery::Hold
     }
@@ -70,7 +71,7 @@ impl Raft {
 
     /// The leader that this node hears or that others vouch for. An assigned one that it only waits for is none; for
     /// checks, too.
-    pub fn followed(&self) -> Option<&crate::core::id::PeerId> {
+    pub fn followed(&self) -> Option<&PeerId> {
         match &self.following {
             Following::Direct(leadership) => Some(&leadership.leader),
             Following::Indirect { leader, .. } => Some(leader),

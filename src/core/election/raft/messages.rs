@@ -718,10 +718,8 @@ impl Raft {
     /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not
     /// know it yet.
     pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
-        let of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
-        of_peer
-            .into_iter()
-            .any(|(_, departed)| !departed.succeeded && now < departed.at + GONE_IS_REMEMBERED)
+        let mut of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
+        of_peer.any(|(_, departed)| !departed.succeeded && now < departed.at + GONE_IS_REMEMBERED)
     }
 
     /// The same of one incarnation. Which of two is the later one cannot be seen: clocks are set back.
