@@ -224,8 +224,7 @@ impl Node {
             code,
             bytes,
         });
-        // Of a lost one the election knows only that it fell silent: with another life after it, it is gone.
-        if was_linked || why == LeftReason::Replaced {
+        if was_linked {
             self.elect_without(now, peer, incarnation, gone);
         }
         // Without its host the room is over. One that was started anew goes on with it.

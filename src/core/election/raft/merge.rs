@@ -2,8 +2,7 @@
 
 use super::messages::Word;
 use super::{
-    AssignOutcome, Departed, Following, GONE_IS_REMEMBERED, Gone, LeaderReason, MAX_GONE, Raft,
-    SUCCESSION_GRACE, View,
+    AssignOutcome, Departed, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE, View,
 };
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
@@ -161,9 +160,7 @@ impl Raft {
         }
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
-        if why != Gone::Silent {
-            self.note_gone(now, peer, incarnation);
-        }
+        self.note_departed(now, peer, incarnation, &why);
         if self.following.leader() != Some(peer) {
             return;
         }
@@ -198,26 +195,27 @@ impl Raft {
         }
     }
 
-    fn note_gone(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation) {
+    fn note_departed(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
         self.gone
-            .retain(|_, departed| now < departed.at + GONE_IS_REMEMBERED);
+            .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
         if self.gone.len() >= MAX_GONE {
             self.gone.pop_first();
         }
         let departed = Departed {
-            at: now,
+            ended_at: (*why != Gone::Silent).then_some(now),
             succeeded: false,
         };
         self.gone.insert((peer.clone(), incarnation), departed);
     }
 
-    /// The incarnation of `peer` that is linked was not gone, whatever its end looked like; others of it are.
-    pub(super) fn is_back(&mut self, view: &View, peer: &PeerId) {
+    /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.
+    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         self.gone
             .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
         let of_peer = self.gone.iter_mut().filter(|((id, _), _)| id == peer);
         for (_, departed) in of_peer {
+            departed.ended_at.get_or_insert(now);
             departed.succeeded = true;
         }
     }

@@ -3,7 +3,7 @@
 use super::campaign::{electorate, slowest_rtt};
 use super::standing::millis;
 use super::transfer::EarlyRequest;
-use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
+use super::{AssignOutcome, SUCCESSION_GRACE};
 use super::{
     ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, Raft, View,
 };
@@ -719,13 +719,13 @@ impl Raft {
     /// know it yet.
     pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
         let mut of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
-        of_peer.any(|(_, departed)| !departed.succeeded && now < departed.at + GONE_IS_REMEMBERED)
+        of_peer.any(|(_, departed)| !departed.succeeded && departed.is_gone(now))
     }
 
     /// The same of one incarnation. Which of two is the later one cannot be seen: clocks are set back.
     fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
         let departed = self.gone.get(&(peer.clone(), incarnation));
-        departed.is_some_and(|departed| now < departed.at + GONE_IS_REMEMBERED)
+        departed.is_some_and(|departed| departed.is_gone(now))
     }
 
     /// G16: who says a message that names its sender.

@@ -193,12 +193,22 @@ impl Reign {
     }
 }
 
-/// An incarnation of a peer that left or was lost by its transport.
+/// An incarnation of a peer that is linked no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Departed {
-    at: Time,
+    /// Since when it is known to have ended: it left, was lost by its transport, or the peer has another incarnation. One
+    /// that only fell silent may live on for others.
+    ended_at: Option<Time>,
     /// Whether the peer was linked in another incarnation since.
     succeeded: bool,
+}
+
+impl Departed {
+    /// Whether it ended, and others may not know it yet.
+    fn is_gone(&self, now: Time) -> bool {
+        self.ended_at
+            .is_some_and(|at| now < at + GONE_IS_REMEMBERED)
+    }
 }
 
 /// A `SetLeader` of this host that is under way.
@@ -538,7 +548,7 @@ impl Raft {
                     theirs.live = None;
                 }
                 self.lone = false;
-                self.is_back(view, &peer);
+                self.is_back(now, view, &peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();
                 self.voter_linked(view, &peer);
@@ -574,7 +584,7 @@ impl Raft {
             ElectionInput::SetWindows(_) => {}
             ElectionInput::SetClock(clock) => self.config.clock = clock,
             ElectionInput::PeerEligible { peer } => {
-                self.is_back(view, &peer);
+                self.is_back(now, view, &peer);
                 self.voter_linked(view, &peer);
             }
             ElectionInput::PeerIneligible {
