@@ -78,6 +78,7 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     recent_records: relay::RecentRecords,
+    past_lives: relay::PastLives,
     /// The leader's reason for removing this node, as another member passed it on.
     reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
     outputs: VecDeque<Output>,
@@ -124,6 +125,7 @@ impl Node {
             farewells: None,
             ended: false,
             recent_records: relay::RecentRecords::default(),
+            past_lives: relay::PastLives::default(),
             reason_passed_on: None,
             outputs: VecDeque::new(),
             config,
@@ -285,10 +287,10 @@ impl Node {
         }
         let linked = self.membership.get(peer).is_some();
         match self.bearer(peer) {
-            Some((bound_to, incarnation)) if bound_to == key && hello.incarnation < incarnation => {
-                return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
-            }
-            Some((bound_to, _)) if bound_to != key && linked => {
+            // An older start under the same key may be the newer one: its clock was set back.
+            Some((bound_to, incarnation))
+                if linked && (bound_to != key || hello.incarnation < incarnation) =>
+            {
                 return Err(AdmissionRefusal::Bound(peer.clone()));
             }
             _ => {}

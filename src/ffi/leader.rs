@@ -11,6 +11,9 @@ use crate::core::wire::Strategy;
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
 /// This node's own queries show the new leader when the call returns; the others follow within a round trip.
 ///
+/// The newest call wins. So where the quorum is dynamic, an isolated member that names itself leads the whole room when the
+/// network heals. To replace a leader that is lost, call EnableAutoLeaderElection(1) instead.
+///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
 /// the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
 /// MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
@@ -56,7 +59,8 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
 ///
 /// MMN_OK means that the peer was asked. The outcome is a change of the leader with the reason MMN_LEADER_TRANSFERRED;
 /// where the peer is lost, leaves or is not elected within the longest election timeout, this node leads on as before.
-/// This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. Handing over to this node itself changes nothing.
+/// This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. A call with this node itself
+/// cancels a pending transfer; a peer that was asked already may still be elected.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
 /// nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (with

@@ -135,7 +135,8 @@ pub enum ElectionInput {
     ///
     /// It goes on leading until the target is elected: a target that dies, leaves or is not elected within the
     /// longest election timeout leaves everything as it was. A second call with another target replaces the first;
-    /// this node itself as target, or the same target again, changes nothing. Since the host asks for it, the target
+    /// the same target again changes nothing. This node itself as target cancels what is pending, though a target that was
+    /// asked already may still win. Since the host asks for it, the target
     /// campaigns even where campaigns of its own are forbidden to it ([`EnableAuto`](Self::EnableAuto)) or the place
     /// is held for an assigned leader; its election ends that assignment.
     Transfer {

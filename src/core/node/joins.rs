@@ -152,15 +152,12 @@ impl Node {
         if entry.id == self.me {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
+        let linked = self.membership.get(&entry.id).is_some();
         match self.bearer(&entry.id) {
-            Some((key, known)) if key == entry.key => {
-                return if incarnation >= known {
-                    self.accept(now, number, false)
-                } else {
-                    self.answer(number, Verdict::DuplicatePeerId)
-                };
+            Some((key, known)) if key == entry.key && (incarnation >= known || !linked) => {
+                return self.accept(now, number, false);
             }
-            Some(_) if self.membership.get(&entry.id).is_some() => {
+            Some(_) if linked => {
                 let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
                 self.set_waits(
                     number,
@@ -384,10 +381,16 @@ impl Node {
                     self.ping(&bearer);
                 }
                 Waits::Binding { until, .. } if now >= until => {
-                    let bearer = open.candidate.entry.id.clone();
-                    self.close(&bearer, LinkEnd::Replaced);
-                    self.remove(now, &bearer, Gone::Closed, LeftReason::Replaced);
-                    self.decide(now, number);
+                    let newcomer = open.candidate.entry.clone();
+                    let bearer = self.bearer(&newcomer.id);
+                    self.close(&newcomer.id, LinkEnd::Replaced);
+                    self.remove(now, &newcomer.id, Gone::Closed, LeftReason::Replaced);
+                    if bearer.is_some_and(|(key, _)| key == newcomer.key) {
+                        // The room let the holder of this key in before.
+                        self.accept(now, number, false);
+                    } else {
+                        self.decide(now, number);
+                    }
                 }
                 _ => {}
             }

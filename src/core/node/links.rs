@@ -210,6 +210,7 @@ impl Node {
                 None => return,
             },
         };
+        self.past_lives.note(peer, incarnation);
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);

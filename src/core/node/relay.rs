@@ -37,6 +37,28 @@ impl RecentRecords {
     }
 }
 
+/// Lives of members that are over and that are remembered, at most: what they sent may still be on its way.
+const MAX_PAST_LIVES: usize = 64;
+
+/// The lives of members that ended last, newest last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PastLives(VecDeque<(PeerId, Incarnation)>);
+
+impl PastLives {
+    pub(super) fn note(&mut self, member: &PeerId, life: Incarnation) {
+        if self.0.len() == MAX_PAST_LIVES {
+            self.0.pop_front();
+        }
+        self.0.push_back((member.clone(), life));
+    }
+
+    fn contains(&self, member: &PeerId, life: Incarnation) -> bool {
+        self.0
+            .iter()
+            .any(|(id, past)| id == member && *past == life)
+    }
+}
+
 /// What is known of the life of an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifeOfOrigin {
@@ -72,9 +94,10 @@ impl Node {
     /// lost, is what its own link said, and no other's word.
     pub fn life_of_origin(&self, origin: &PeerId, life: Incarnation) -> LifeOfOrigin {
         match self.bearer(origin) {
-            Some((_, known)) if life < known => LifeOfOrigin::Past,
-            Some((_, known)) if life > known => LifeOfOrigin::Unknown,
-            Some(_) => LifeOfOrigin::Present,
+            Some((_, known)) if life == known => LifeOfOrigin::Present,
+            // Which of two lives is the later one only their links can show: clocks are set back.
+            Some(_) if self.past_lives.contains(origin, life) => LifeOfOrigin::Past,
+            Some(_) => LifeOfOrigin::Unknown,
             None => LifeOfOrigin::NoMember,
         }
     }

@@ -19,7 +19,15 @@ impl Process {
     }
 
     pub(crate) fn start_with_alpn(alpn: &[u8]) -> Self {
-        let identity = Identity::generate().expect("a key");
+        Self::start_with(Identity::generate().expect("a key"), alpn)
+    }
+
+    /// One that is known by a key of before.
+    pub(crate) fn start_as(identity: Identity) -> Self {
+        Self::start_with(identity, ALPN)
+    }
+
+    fn start_with(identity: Identity, alpn: &[u8]) -> Self {
         let transport = Arc::new(transport_config());
         let server = server_config_with_alpn(&identity, transport, alpn).expect("a configuration");
         let endpoint = Endpoint::server(server, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))

@@ -5,6 +5,7 @@ pub(super) mod cut;
 mod links;
 mod members;
 mod relays;
+mod set_back;
 mod strangers;
 mod wild;
 
@@ -295,7 +296,10 @@ struct Attacker {
 
 impl Attacker {
     fn new(name: &str, session: &str) -> Self {
-        let process = Process::start();
+        Self::with_process(name, session, Process::start())
+    }
+
+    fn with_process(name: &str, session: &str, process: Process) -> Self {
         let proof = RoomProof {
             session: SessionId::new(session).expect("valid"),
             secret: None,

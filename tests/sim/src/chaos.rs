@@ -139,6 +139,7 @@ impl<'a> Run<'a> {
             if let Some(ahead) = plan.wall_clocks.get(index) {
                 slot.wall_clock_ahead_ms = *ahead;
             }
+            slot.other_recovery = plan.other_recovery.contains(&index);
             if let Some(rate) = plan.clocks.get(index) {
                 slot.clock_rate = *rate;
             }
@@ -257,7 +258,7 @@ impl<'a> Run<'a> {
                         self.world.connect(slot, other);
                     }
                 }
-                if leaderless {
+                if leaderless && !self.hosts_wait() {
                     let _ = self.world.command(slot, Command::EnableAutoElection(true));
                 }
             }
@@ -455,6 +456,19 @@ impl<'a> Run<'a> {
                     self.lie(*liar, victim, *words, *far, *epoch);
                 }
             }
+            Step::SetBack {
+                slot,
+                by_ms,
+                back_ms,
+            } => {
+                if self.place_of(Who::Slot(*slot)).is_some() {
+                    self.world.crash(*slot);
+                    self.world.slots[*slot].wall_clock_ahead_ms -=
+                        i64::try_from(*by_ms).unwrap_or(i64::MAX);
+                    self.world.sometimes.clocks_set_back += 1;
+                    self.later(*back_ms, Undo::Start(*slot));
+                }
+            }
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
         }
     }
@@ -552,7 +566,11 @@ impl<'a> Run<'a> {
             if self.world.slots[slot].process.is_none() {
                 self.undo(Undo::Start(slot));
             }
-            let _ = self.world.command(slot, Command::EnableAutoElection(true));
+            let switched_off = self.world.slots[slot].process.as_ref();
+            let switched_off = switched_off.is_some_and(|process| !process.auto);
+            if switched_off || !self.hosts_wait() {
+                let _ = self.world.command(slot, Command::EnableAutoElection(true));
+            }
             self.world
                 .set_eligible(slot, self.world.slots[slot].eligible);
         }
@@ -575,9 +593,10 @@ impl<'a> Run<'a> {
         }
         let bound = slowest_clock(self.world.settings.election_timeout_max * 2) + VIEW_BOUND;
         let from = self.world.calm_since.unwrap_or(self.world.now);
-        let deadline = from.max(self.world.now) + bound;
+        let mut deadline = from.max(self.world.now) + bound;
         // Messages from before the agreement may still be under way when it is first seen.
         let mut agreed = (None, self.world.now);
+        let mut free_at = self.world.now;
         while self.world.violation.is_none() {
             self.run_until(self.world.now + ms(100));
             let whole = self.is_mesh() && !self.somebody_leaves();
@@ -589,7 +608,16 @@ impl<'a> Run<'a> {
             if leader.is_some() && calm && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
-            if self.world.now > deadline {
+            if !(whole && self.waits_for_a_host()) {
+                free_at = self.world.now;
+            }
+            if calm && self.world.now.since(free_at) >= self.longest_election() {
+                // It would wait for ever. From here on the bound counts anew.
+                self.end_the_wait();
+                free_at = self.world.now;
+                deadline = self.world.now + bound;
+            }
+            if self.world.now > deadline && free_at == self.world.now {
                 let text = self.world.describe();
                 self.world
                     .violate("P9", format!("no agreement after {bound:?}: {text}"));
@@ -680,7 +708,8 @@ impl Run<'_> {
             .node(leader)
             .and_then(Node::leader_stamp)
             .is_some_and(|record| record.assigned);
-        assigned && self.world.settings.effective_recovery() == Recovery::Hold
+        let mut running = self.world.running().into_iter();
+        assigned && running.any(|slot| self.world.recovery(slot) == Recovery::Hold)
     }
 }
 

@@ -15,6 +15,7 @@ use meta_mystia_network::core::quorum::Quorum;
 use meta_mystia_network::core::wire::{ElectionMessage, Message};
 
 pub mod gossip;
+mod hold;
 
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,8 @@ impl fmt::Display for Violation {
 pub struct Seen<'a> {
     pub record: &'a Record,
     pub leader: Option<&'a PeerId>,
+    /// The same, unless it is assigned and neither heard nor vouched for yet.
+    pub followed: Option<&'a PeerId>,
     pub role: Role,
     pub voted_for: Option<&'a PeerId>,
     pub leads_under: Option<&'a Record>,
@@ -70,8 +73,9 @@ struct Life {
     led_under: Option<Record>,
     followed: Option<(Stamp, PeerId)>,
     round: u64,
-    /// Whether its host allowed elections again after an assigned leader was lost.
-    released: bool,
+    /// What happens when an assigned leader is lost: a setting of its host.
+    recovery: Recovery,
+    hold: hold::Hold,
     /// Whether what it says survives it: the quorum is static.
     kept: bool,
     /// What it did last, where gossip elects.
@@ -86,8 +90,9 @@ pub struct Checker {
     granted: BTreeMap<(Stamp, PeerId), BTreeSet<PeerId>>,
     /// How often each peer started, for the rule that nobody is shown who said farewell and did not return.
     births: BTreeMap<PeerId, u64>,
-    /// What happens when an assigned leader is lost.
+    /// What happens when an assigned leader is lost, at nodes that start from now on.
     pub recovery: Recovery,
+    assigned: hold::Assigned,
     /// Whether somebody makes up terms and epochs: then they leap (P15).
     pub lied_to: bool,
     /// Who counts for a majority.
@@ -111,6 +116,7 @@ impl Default for Checker {
             granted: BTreeMap::new(),
             births: BTreeMap::new(),
             recovery: Recovery::Hold,
+            assigned: hold::Assigned::default(),
             lied_to: false,
             quorum: Quorum::Dynamic,
             pasts: BTreeMap::new(),
@@ -160,7 +166,8 @@ impl Checker {
                 led_under: None,
                 followed: None,
                 round: 0,
-                released: false,
+                recovery: self.recovery,
+                hold: hold::Hold::default(),
                 kept,
                 gossip: gossip::Past::default(),
             },
@@ -170,7 +177,7 @@ impl Checker {
     /// A host allowed elections while its node knew no leader.
     pub fn released(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {
-            life.released = true;
+            life.hold.release(&life.record);
         }
     }
 
@@ -320,6 +327,7 @@ impl Checker {
     }
 
     fn state(&mut self, slot: usize, seen: &Seen<'_>) -> Checked {
+        self.note_hold(slot, seen);
         let Some(life) = self.lives.get_mut(&slot) else {
             return Ok(());
         };
@@ -363,7 +371,7 @@ impl Checker {
         ensure(!idle, "P6", || {
             format!("{id} may not lead and is {:?}", seen.role)
         })?;
-        life.holds(seen, self.recovery)?;
+        life.holds(seen)?;
         if let Some(voted_for) = seen.voted_for {
             life.vote(&seen.record.stamp, voted_for)?;
         }
@@ -381,9 +389,6 @@ impl Checker {
         }
         if life.record == *seen.record {
             return Ok(());
-        }
-        if seen.record.assigned {
-            life.released = false;
         }
         life.record = seen.record.clone();
         self.term_shown(slot, seen)
@@ -480,32 +485,6 @@ impl Life {
                 format!(
                     "{} asks {:?}; its voters are {voters:?}",
                     self.id, campaign.electorate
-                )
-            },
-        )
-    }
-
-    /// P7: while an assigned leader is shown, nobody campaigns; under Hold nobody does after it was lost
-    /// either, until a host allows it.
-    fn holds(&self, seen: &Seen<'_>, recovery: Recovery) -> Checked {
-        let campaigns = matches!(seen.role, Role::PreCandidate | Role::Candidate);
-        if !campaigns || !seen.record.assigned {
-            return Ok(());
-        }
-        let shown = seen.leader.is_some() && seen.leader == seen.record.leader.as_ref();
-        ensure(!shown, "P7", || {
-            format!(
-                "{} campaigns beside the assigned {:?}",
-                self.id, seen.leader
-            )
-        })?;
-        ensure(
-            recovery == Recovery::AutoElect || self.released,
-            "P7",
-            || {
-                format!(
-                    "{} campaigns after the assigned {:?} was lost, and nobody allowed it",
-                    self.id, seen.record.leader
                 )
             },
         )

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod explorer;
 pub mod fingerprint;
 pub mod gossip;
+pub mod held;
 pub mod liars;
 pub mod links;
 pub mod page;

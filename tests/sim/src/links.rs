@@ -11,10 +11,10 @@ use rand::Rng;
 
 use meta_mystia_network::core::id::{Fingerprint, PeerId};
 use meta_mystia_network::core::introductions::Dial;
-use meta_mystia_network::core::node::{Input, LinkEnd, LinkUp};
+use meta_mystia_network::core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::{Envelope, Hello, Probe, Side};
+use meta_mystia_network::core::wire::{Candidate, Envelope, Hello, PeerEntry, Probe, Side};
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
@@ -517,6 +517,7 @@ impl World {
                 self.now,
                 format_args!("{} refuses {}: {refusal}", self.slots[to].id, hello.peer_id),
             );
+            self.dispute(dial, to, hello, key, &refusal);
             self.refuse(dial, false);
             return;
         }
@@ -536,6 +537,41 @@ impl World {
             self.end_session(to, from, old, LinkEnd::Replaced);
         }
         self.accept(dial, hello, key);
+    }
+
+    /// A later life under the key of a member looks older, because its clock was set back: the member's link is asked
+    /// for a sign of life. Whoever dials again gets in when that has not come.
+    fn dispute(
+        &mut self,
+        dial: u64,
+        to: usize,
+        hello: &Hello,
+        key: Fingerprint,
+        refusal: &AdmissionRefusal,
+    ) {
+        let member = self
+            .node(to)
+            .and_then(|node| node.membership().get(&hello.peer_id));
+        let same_key = member.is_some_and(|member| member.key == key);
+        if !same_key || !matches!(refusal, AdmissionRefusal::Bound(_)) {
+            return;
+        }
+        self.sometimes.older_lives_disputed += 1;
+        let candidate = Candidate {
+            entry: PeerEntry {
+                id: hello.peer_id.clone(),
+                key,
+                addresses: Vec::new(),
+            },
+            incarnation: hello.incarnation,
+            payload: Vec::new(),
+        };
+        let join = Input::Join {
+            ticket: dial,
+            candidate: Box::new(candidate),
+            invited: false,
+        };
+        let _ = self.feed(to, join);
     }
 
     fn accept(&mut self, dial: u64, hello: &Hello, key: Fingerprint) {

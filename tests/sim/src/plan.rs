@@ -15,6 +15,7 @@ use meta_mystia_network::core::wire::{Authority, MergePolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;
+use crate::held;
 use crate::liars::{Far, Words};
 use crate::world::Settings;
 
@@ -88,6 +89,12 @@ pub enum Step {
     Transfer { target: usize },
     /// Whoever leads hands over to whoever is next.
     Yield,
+    /// Kills a process; its place's wall clock is set back so far, and another starts there.
+    SetBack {
+        slot: usize,
+        by_ms: u64,
+        back_ms: u64,
+    },
     /// Writes to disk take up to so long from now on.
     SlowDisk { most_ms: u64 },
     /// A member lies about a counter: an override number, or else a term.
@@ -177,6 +184,12 @@ pub struct Plan {
     /// By how many milliseconds the wall clocks of the places are ahead; a true one where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wall_clocks: Vec<i64>,
+    /// Places whose hosts have the other recovery than the rules say (C4.5).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_recovery: Vec<usize>,
+    /// Whether hosts leave elections alone when the network heals, so that a room may wait for one of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hosts_wait: bool,
     /// Guards that do not hold; only in experiments, and not written down.
     #[serde(skip)]
     pub guards: Guards,
@@ -266,7 +279,7 @@ impl Plan {
             observers: Vec::new(),
             steps: Vec::new(),
         };
-        draw.plan(seed)
+        held::draw(draw.plan(seed))
     }
 
     /// The settings of its room.
@@ -400,6 +413,8 @@ impl Draw {
             gossip: None,
             liars: Vec::new(),
             wall_clocks: Vec::new(),
+            other_recovery: Vec::new(),
+            hosts_wait: false,
             guards: Guards::ALL,
         }
     }

@@ -55,6 +55,8 @@ impl Search<'_> {
         found |= self.simpler(|plan| plan.clocks.clear());
         found |= self.simpler(|plan| plan.priorities.clear());
         found |= self.simpler(|plan| plan.observers.clear());
+        found |= self.simpler(|plan| plan.other_recovery.clear());
+        found |= self.simpler(|plan| plan.hosts_wait = false);
         found |= self.simpler(|plan| plan.apart = None);
         found |= self.simpler(|plan| plan.rules.lateness_us = 0);
         found |= self.simpler(|plan| plan.rules.delay_ms = (1, 2));

@@ -99,6 +99,12 @@ counters! {
     larger_sides_deposed,
     /// A packet of a control stream was lost and sent again.
     packets_lost,
+    /// A room whose assigned leader was gone waited for a host, as all its members' hosts want it (C4.5).
+    rooms_held,
+    /// A place's wall clock was set back, and a process of the same key started there.
+    clocks_set_back,
+    /// Such a process met a member that still believed in the one before it.
+    older_lives_disputed,
 }
 
 /// What was so before an input.

@@ -101,6 +101,8 @@ pub struct Slot {
     pub saved: Option<Saved>,
     /// By how much its wall clock is ahead of the true one.
     pub wall_clock_ahead_ms: i64,
+    /// Whether its host has the other recovery than the room's settings say.
+    pub other_recovery: bool,
 }
 
 /// Something that will happen.
@@ -177,16 +179,6 @@ pub struct Settings {
     pub windows: Windows,
     /// The place of the room's fixed host, if it has one. It does not campaign by itself.
     pub host: Option<usize>,
-}
-
-impl Settings {
-    /// Where the leader alone assigns there is no Hold (C4.5).
-    pub fn effective_recovery(&self) -> Recovery {
-        match self.authority {
-            Authority::LeaderOnly => Recovery::AutoElect,
-            Authority::Anyone => self.recovery,
-        }
-    }
 }
 
 impl Default for Settings {
@@ -399,7 +391,7 @@ impl World {
         key[..8].copy_from_slice(&self.rng.random::<u64>().to_be_bytes());
         let key = self.slots[slot].key.unwrap_or(Fingerprint(key));
         let incarnation = Incarnation {
-            started_us: CLOCK_US + self.now.as_micros(),
+            started_us: self.wall_clock(slot).as_micros() as u64,
             random: self.rng.random(),
         };
         let incarnation = self.keep_incarnation(slot, incarnation);
@@ -433,7 +425,7 @@ impl World {
             format_args!("{} starts, life {life}", self.slots[slot].id),
         );
         let kept = self.settings.roster.is_some();
-        self.checker.recovery = self.settings.effective_recovery();
+        self.checker.recovery = self.recovery(slot);
         self.checker.lied_to = !self.liars.is_empty();
         self.checker.quorum = self.quorum();
         let place = &self.slots[slot];
@@ -485,7 +477,7 @@ impl World {
             ask_host: false,
             auto_election: self.settings.host.is_none(),
             windows: self.settings.windows,
-            recovery: self.settings.recovery,
+            recovery: self.wanted_recovery(slot),
             eligible: self.slots[slot].eligible,
             priority: self.slots[slot].priority,
             wall_clock: self.wall_clock(slot),
@@ -495,6 +487,24 @@ impl World {
             policy: self.policy(slot),
             key,
             addresses: vec![self.slots[slot].address],
+        }
+    }
+
+    /// What the host of a place wants when an assigned leader is lost.
+    fn wanted_recovery(&self, slot: usize) -> Recovery {
+        let holds = (self.settings.recovery == Recovery::Hold) != self.slots[slot].other_recovery;
+        if holds {
+            Recovery::Hold
+        } else {
+            Recovery::AutoElect
+        }
+    }
+
+    /// What happens there. Where the leader alone assigns there is no Hold (C4.5).
+    pub fn recovery(&self, slot: usize) -> Recovery {
+        match self.settings.authority {
+            Authority::LeaderOnly => Recovery::AutoElect,
+            Authority::Anyone => self.wanted_recovery(slot),
         }
     }
 
@@ -657,6 +667,7 @@ impl World {
         if released {
             self.checker.released(slot);
         }
+        self.checker.takes(slot, &input);
         let moment = Moment::before(&process.node, &input);
         let glance = Glance::before(&process.node, &input);
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
@@ -721,6 +732,7 @@ impl World {
         let seen = Seen {
             record: rules.record(),
             leader: process.node.leader(),
+            followed: raft.followed(),
             role: rules.role(),
             voted_for: rules.voted_for(),
             leads_under: raft.leads_under(),
@@ -906,6 +918,7 @@ impl Slot {
             priority: 0,
             saved: None,
             wall_clock_ahead_ms: 0,
+            other_recovery: false,
         }
     }
 

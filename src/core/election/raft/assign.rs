@@ -63,8 +63,6 @@ impl Raft {
 
     pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
         let heard = self.following.is_direct(target);
-        // Also when it is tried again: what a host allowed before is not about this assignment.
-        self.released = false;
         let record = self.rules.assign(target, self.max_override_seq);
         self.max_override_seq = record.stamp.epoch.override_seq;
         self.round_at = None;
@@ -95,7 +93,7 @@ impl Raft {
     }
 
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
-        let gone = !view.voters.contains_key(leader) && self.gone_life(now, leader).is_some();
+        let gone = !view.voters.contains_key(leader) && self.is_gone(now, leader);
         if gone || *leader == self.me {
             // It left, or may lead no longer, since the assignment was under way: lost before it led.
             self.lose_leader();
@@ -246,7 +244,7 @@ impl Raft {
             self.abandon_round();
         } else if self.leader().is_none() {
             // C4.7: lost, so the override ends.
-            self.released = true;
+            self.release();
             // A timer that runs already goes on: calling again and again must not put the election off.
             if !waited && self.awaits_election() {
                 self.arm_election(now, view);

@@ -2,8 +2,8 @@
 
 use super::messages::Word;
 use super::{
-    AssignOutcome, ElectionOutput, Following, Gone, LeaderReason, MAX_GONE, Raft, SUCCESSION_GRACE,
-    View,
+    AssignOutcome, Departed, ElectionOutput, Following, Gone, LeaderReason, MAX_GONE, Raft,
+    SUCCESSION_GRACE, View,
 };
 use crate::core::election::record::{Epoch, Record};
 use crate::core::election::rules::Role;
@@ -171,9 +171,6 @@ impl Raft {
             // An older life of this process led. This one starts as a follower.
             self.abandon_round();
             self.rules.adopt(record, false);
-            if record.assigned {
-                self.released = false;
-            }
             self.supersede_assignment();
         }
     }
@@ -207,12 +204,7 @@ impl Raft {
         }
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
-        if why != Gone::Silent {
-            if self.gone.len() >= MAX_GONE && !self.gone.contains_key(peer) {
-                self.gone.pop_first();
-            }
-            self.gone.insert(peer.clone(), (incarnation, now));
-        }
+        self.note_departed(now, peer, incarnation, &why);
         if self.following.leader() != Some(peer) {
             return;
         }
@@ -245,6 +237,31 @@ impl Raft {
             }
             // The timer has run since the last heartbeat (G1).
             Gone::Silent => {}
+        }
+    }
+
+    fn note_departed(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
+        self.gone
+            .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
+        if self.gone.len() >= MAX_GONE {
+            self.gone.pop_first();
+        }
+        let departed = Departed {
+            ended_at: (*why != Gone::Silent).then_some(now),
+            succeeded: false,
+        };
+        self.gone.insert((peer.clone(), incarnation), departed);
+    }
+
+    /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.
+    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
+        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
+        self.gone
+            .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
+        let of_peer = self.gone.iter_mut().filter(|((id, _), _)| id == peer);
+        for (_, departed) in of_peer {
+            departed.ended_at.get_or_insert(now);
+            departed.succeeded = true;
         }
     }
 

@@ -3,7 +3,7 @@
 use super::campaign::slowest_rtt;
 use super::standing::millis;
 use super::transfer::EarlyRequest;
-use super::{AssignOutcome, GONE_IS_REMEMBERED, SUCCESSION_GRACE};
+use super::{AssignOutcome, SUCCESSION_GRACE};
 use super::{
     ElectionError, Electors, Following, LeaderReason, Leadership, MAX_CONTESTS, Raft, View,
 };
@@ -543,10 +543,7 @@ impl Raft {
         }
         match &record.leader {
             Some(leader)
-                if live
-                    && *leader != self.me
-                    && leader != from
-                    && self.gone_life(now, leader).is_none() =>
+                if live && *leader != self.me && leader != from && !self.is_gone(now, leader) =>
             {
                 let until = now + self.draw_timeout(view);
                 let leader = leader.clone();
@@ -590,7 +587,7 @@ impl Raft {
             && !self.may_campaign()
             && *record >= *self.rules.record()
             && *leader != self.me
-            && self.gone_life(now, leader).is_none();
+            && !self.is_gone(now, leader);
         if !known && !learns {
             return;
         }
@@ -710,9 +707,6 @@ impl Raft {
             return;
         }
         let role = self.rules.role();
-        if record.assigned {
-            self.released = false;
-        }
         self.rules.adopt(record, self.config.eligible);
         self.round_at = None;
         self.asked_by = None;
@@ -759,10 +753,17 @@ impl Raft {
         self.grace_until = self.grace_until.max(until);
     }
 
-    /// The last life of `peer` that left or was lost by its transport, as long as others may not know it yet.
-    pub(super) fn gone_life(&self, now: Time, peer: &PeerId) -> Option<Incarnation> {
-        let (incarnation, at) = self.gone.get(peer)?;
-        (now < *at + GONE_IS_REMEMBERED).then_some(*incarnation)
+    /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not
+    /// know it yet.
+    pub(super) fn is_gone(&self, now: Time, peer: &PeerId) -> bool {
+        let mut of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
+        of_peer.any(|(_, departed)| !departed.succeeded && departed.is_gone(now))
+    }
+
+    /// The same of one incarnation. Which of two is the later one cannot be seen: clocks are set back.
+    fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
+        let departed = self.gone.get(&(peer.clone(), incarnation));
+        departed.is_some_and(|departed| departed.is_gone(now))
     }
 
     /// G16: who says a message that names its sender.
@@ -788,13 +789,7 @@ impl Raft {
             None => Word::None,
             Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
             Some(live) if live.id == self.me => Word::Dead,
-            Some(live)
-                if self
-                    .gone_life(now, &live.id)
-                    .is_some_and(|gone| gone >= live.incarnation) =>
-            {
-                Word::Dead
-            }
+            Some(live) if self.is_gone_in(now, &live.id, live.incarnation) => Word::Dead,
             Some(live) => Word::Alive(live),
         }
     }

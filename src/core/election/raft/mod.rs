@@ -19,6 +19,7 @@ use super::{
 mod assign;
 mod campaign;
 mod durable;
+mod hold;
 mod memory;
 mod merge;
 mod messages;
@@ -33,6 +34,7 @@ use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, HostMode, Memory, MergePolicy, Pulse, Side};
 use campaign::mean_rtt;
 use durable::Disk;
+use hold::Sighting;
 use memory::Stale;
 use quorum::Window;
 use reason::Hints;
@@ -195,6 +197,24 @@ impl Reign {
     }
 }
 
+/// An incarnation of a peer that is linked no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Departed {
+    /// Since when it is known to have ended: it left, was lost by its transport, or the peer has another incarnation. One
+    /// that only fell silent may live on for others.
+    ended_at: Option<Time>,
+    /// Whether the peer was linked in another incarnation since.
+    succeeded: bool,
+}
+
+impl Departed {
+    /// Whether it ended, and others may not know it yet.
+    fn is_gone(&self, now: Time) -> bool {
+        self.ended_at
+            .is_some_and(|at| now < at + GONE_IS_REMEMBERED)
+    }
+}
+
 /// A `SetLeader` of this host that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Assignment {
@@ -245,8 +265,10 @@ pub struct Raft {
     gave_way: bool,
     /// Whether a peer was ever linked.
     lone: bool,
-    /// Whether the host allowed elections again after an assigned leader was lost.
-    released: bool,
+    /// The assigned record under which Hold binds when its leader is lost (C4.5), and the one under which the host has
+    /// allowed elections since.
+    held_under: Option<Record>,
+    released_under: Option<Record>,
     auto_election: bool,
     leaving: bool,
     /// The largest override number that was answered to an assignment of this node (C4.3). Those that it goes by are in
@@ -254,7 +276,7 @@ pub struct Raft {
     max_override_seq: u64,
     assignments: u64,
     assignment: Option<Assignment>,
-    gone: BTreeMap<PeerId, (Incarnation, Time)>,
+    gone: BTreeMap<(PeerId, Incarnation), Departed>,
     outputs: VecDeque<ElectionOutput>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
@@ -319,7 +341,8 @@ impl Raft {
             electors: Electors::Nobody,
             gave_way: false,
             lone: true,
-            released: false,
+            held_under: None,
+            released_under: None,
             auto_election: config.auto_election,
             leaving: false,
             max_override_seq: 0,
@@ -367,7 +390,11 @@ impl Election for Raft {
         input: ElectionInput,
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
+        let sighting = self.sighting(&input);
         let result = self.apply(now, view, input);
+        if let Some(sighting) = sighting {
+            self.note_sighting(sighting);
+        }
         if let Some(reign) = self.reign.as_mut().filter(|reign| reign.window.is_new()) {
             reign.window.see(view);
         }
@@ -491,7 +518,8 @@ impl Election for Raft {
             return Some(handover.target.clone());
         }
         // Under Hold nobody takes over from an assigned leader by itself.
-        (!self.is_held()).then(|| best_ranked(view)).flatten()
+        let elects = !self.leaves_a_held_place();
+        elects.then(|| best_ranked(view)).flatten()
     }
 
     /// Where only the leader may assign, the assigner's own word is waited for.
@@ -531,6 +559,7 @@ impl Election for Raft {
         if self.rules.is_newer(record) && self.counts(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
+            self.note_sighting(Sighting::Lives(record.clone()));
             self.note_leader(now);
         }
         let named = self.rules.record().leader.as_ref();
@@ -557,8 +586,7 @@ impl Raft {
                     theirs.live = None;
                 }
                 self.lone = false;
-                // A link that comes back shows that this life was not gone, whatever its end looked like.
-                self.gone.remove(&peer);
+                self.is_back(now, view, &peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();
                 self.voter_linked(view, &peer);
@@ -600,7 +628,7 @@ impl Raft {
             ElectionInput::SetWindows(_) => {}
             ElectionInput::SetClock(clock) => self.config.clock = clock,
             ElectionInput::PeerEligible { peer } => {
-                self.gone.remove(&peer);
+                self.is_back(now, view, &peer);
                 self.voter_linked(view, &peer);
             }
             ElectionInput::PeerIneligible {
@@ -666,11 +694,6 @@ impl Raft {
     /// restarted may not vote, not even for itself.
     fn may_stand(&self, now: Time) -> bool {
         self.disk.is_none() || self.may_vote(now)
-    }
-
-    /// Whether an assigned leader's place is kept free (C4).
-    fn is_held(&self) -> bool {
-        self.rules.record().assigned && self.config.recovery == Recovery::Hold && !self.released
     }
 
     fn election_timeout(&mut self, now: Time, view: &View) {

@@ -159,6 +159,7 @@ impl Raft {
             .or_else(|| best_ranked(view))
             .ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
+            reign.handover = None; // as etcd's
             return Ok(());
         }
         match view.voters.get(&target) {

@@ -428,3 +428,27 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
     assert_eq!(stamp_of(&net, "a").epoch.override_seq, LEAP + 1);
     net.wait("the target leads", |net| net.leads("b") && net.is_settled());
 }
+
+/// What it goes by is term 0: no distance from that is an offence.
+#[test]
+fn a_newcomer_is_linked_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
+    const FAR: u64 = 1 << 30;
+    let mut net = Net::room(&["a", "b", "c", "m"]);
+    for victim in ["a", "b", "c"] {
+        let stamp = Stamp {
+            term: FAR,
+            ..stamp_of(&net, victim)
+        };
+        net.forge("m", victim, claim(stamp, "m", false));
+    }
+    net.kill("m", true);
+    keep_together(&mut net, &["a", "b", "c"]);
+    let leader = net.node("a").leader().cloned();
+    for (newcomer, contact) in [("d", "a"), ("e", "b")] {
+        net.start(newcomer);
+        net.enter(newcomer, contact);
+    }
+    keep_together(&mut net, &["a", "b", "c", "d", "e"]);
+    assert_eq!(net.node("d").leader().cloned(), leader);
+    assert!(stamp_of(&net, "d").term >= FAR);
+}

@@ -294,7 +294,7 @@ fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
 }
 
 #[test]
-fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_is_refused() {
+fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_not_from_a_living_one() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life;
     let older = Life {
@@ -311,9 +311,9 @@ fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_is_refused
     assert_eq!(
         net.node("a")
             .check_hello(net.now, &hello, present.key, false),
-        Err(AdmissionRefusal::DuplicatePeerId(id("c")))
+        Err(AdmissionRefusal::Bound(id("c")))
     );
-    // The leader knows it, too, when a contact asks that has never met the present life.
+    // The leader asks the present life, too, when a contact asks that has never met it.
     net.unlink("b", "c", LinkEnd::Disconnected);
     net.run(ms(20));
     let ticket = net.ask_as("c", older, "b");

@@ -69,6 +69,24 @@ fn r51_a_handover_passes_the_leases_of_all_and_everybody_is_told_why() {
     assert_eq!(told(&net, "a"), [resigned, handed_over]);
 }
 
+/// As etcd's: the target was not asked yet, and is not any more.
+#[test]
+fn a_leader_that_hands_over_to_itself_cancels_what_is_pending() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.mute("b", true);
+    transfer(&mut net, "a", "b");
+    net.run(ms(100));
+    transfer(&mut net, "a", "a");
+    net.mute("b", false);
+    net.run(ms(10_000));
+    assert!(agrees_on(&net, "a"));
+    assert_eq!(told(&net, "a"), []);
+    assert_eq!(told(&net, "c"), []);
+    // It is free for the next one.
+    transfer(&mut net, "a", "b");
+    net.wait("b leads", |net| agrees_on(net, "b"));
+}
+
 #[test]
 fn of_two_the_other_leads_after_one_trip() {
     let mut net = Net::room(&["a", "b"]);

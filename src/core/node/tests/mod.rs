@@ -11,6 +11,7 @@ mod handover;
 mod life;
 mod reasons;
 mod rows;
+mod set_back;
 mod standing;
 mod static_quorum;
 

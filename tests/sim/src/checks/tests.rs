@@ -2,9 +2,10 @@
 
 use meta_mystia_network::core::election::LeaderReason;
 use meta_mystia_network::core::election::record::Epoch;
-use meta_mystia_network::core::id::Incarnation;
+use meta_mystia_network::core::id::{Fingerprint, Incarnation};
+use meta_mystia_network::core::node::{Input, LinkUp};
 use meta_mystia_network::core::quorum::Roster;
-use meta_mystia_network::core::wire::Envelope;
+use meta_mystia_network::core::wire::{Envelope, Heartbeat, Pulse, Side};
 
 use super::*;
 
@@ -31,6 +32,7 @@ fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
     Seen {
         record,
         leader,
+        followed: leader,
         role: Role::Follower,
         voted_for: None,
         leads_under: None,
@@ -385,25 +387,226 @@ fn an_election_of_an_older_epoch_after_an_assignment_is_reported() {
 fn a_campaign_beside_an_assigned_leader_is_reported() {
     let (held, leader) = (assigned(1, "a"), id("a"));
     let open = campaign(&["m"], &["m"]);
-    let asks = |shown: bool| Seen {
+    for recovery in [Recovery::Hold, Recovery::AutoElect] {
+        let beside = Seen {
+            role: Role::PreCandidate,
+            campaign: Some(&open),
+            ..seen(&held, Some(&leader))
+        };
+        let outputs = [shown("a")];
+        let mut checker = checker_with(recovery);
+        assert_eq!(property(checker.observe(0, &outputs, &beside)), "P7");
+    }
+}
+
+fn checker_with(recovery: Recovery) -> Checker {
+    let mut checker = Checker {
+        recovery,
+        ..Checker::default()
+    };
+    checker.born(0, &id("m"), None);
+    checker
+}
+
+fn lost() -> Output {
+    Output::Event(Event::LeaderChanged {
+        leader: None,
+        reason: LeaderReason::Lost,
+    })
+}
+
+fn heartbeat(from: &str, pulse: Pulse) -> Input {
+    let heartbeat = Heartbeat {
+        memory: None,
+        seq: 1,
+        echo: None,
+        pulse,
+    };
+    let Output::Transmit { envelope, .. } = vote(1, "a") else {
+        panic!("a message")
+    };
+    let envelope = Envelope {
+        message: Message::Heartbeat(heartbeat),
+        ..envelope
+    };
+    let from = id(from);
+    Input::Message { from, envelope }
+}
+
+fn leads(record: &Record) -> Input {
+    let from = record.leader.clone().expect("somebody");
+    let pulse = Pulse::Leads {
+        record: record.clone(),
+        weight: 1,
+        led_ms: 0,
+        election_timeout_min_ms: 1500,
+    };
+    heartbeat(from.as_str(), pulse)
+}
+
+fn vouches(record: &Record) -> Input {
+    let record = record.clone();
+    heartbeat("b", Pulse::Follows { record, live: true })
+}
+
+fn links(record: &Record, lone: bool) -> Input {
+    let side = |record: Record, lone| Side {
+        since: 0,
+        record,
+        live: None,
+        lone,
+    };
+    Input::LinkUp(Box::new(LinkUp {
+        peer: id("b"),
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        key: Fingerprint([1; 32]),
+        addresses: Vec::new(),
+        eligible: true,
+        priority: 0,
+        is_host: false,
+        ours: side(Record::default(), lone),
+        theirs: side(record.clone(), false),
+    }))
+}
+
+/// A node takes `input`, shows the leader of `record` after it, followed or not, loses it and asks for votes.
+fn asks_after(checker: &mut Checker, input: &Input, record: &Record, followed: bool) -> Checked {
+    let leader = record.leader.as_ref();
+    checker.takes(0, input);
+    let shows = Seen {
+        followed: leader.filter(|_| followed),
+        ..seen(record, leader)
+    };
+    let outputs = [shown(leader.expect("somebody").as_str())];
+    assert_eq!(checker.observe(0, &outputs, &shows), Ok(()));
+    assert_eq!(checker.observe(0, &[lost()], &seen(record, None)), Ok(()));
+    asks(checker, record)
+}
+
+fn asks(checker: &mut Checker, record: &Record) -> Checked {
+    let open = campaign(&["m"], &["m"]);
+    let asks = Seen {
         role: Role::PreCandidate,
         campaign: Some(&open),
-        ..seen(&held, shown.then_some(&leader))
+        ..seen(record, None)
     };
-    let mut elects = checker();
-    elects.recovery = Recovery::AutoElect;
-    let outputs = [shown("a")];
-    assert_eq!(property(elects.observe(0, &outputs, &asks(true))), "P7");
-    // Lost: a room that elects may, one that holds its place may not before a host allows it.
-    let mut elects = checker();
-    elects.recovery = Recovery::AutoElect;
-    assert_eq!(elects.observe(0, &[], &asks(false)), Ok(()));
-    let mut holds = checker();
-    assert_eq!(property(holds.observe(0, &[], &asks(false))), "P7");
-    let mut released = checker();
-    assert_eq!(released.observe(0, &[], &seen(&held, None)), Ok(()));
-    released.released(0);
-    assert_eq!(released.observe(0, &[], &asks(false)), Ok(()));
+    checker.observe(0, &[], &asks)
+}
+
+#[test]
+fn a_campaign_of_a_node_that_followed_the_assigned_leader_is_reported() {
+    let held = assigned(1, "a");
+    for input in [leads(&held), vouches(&held)] {
+        let asked = asks_after(&mut checker(), &input, &held, true);
+        assert_eq!(property(asked), "P7");
+        // Its host wants elections.
+        let mut elects = checker_with(Recovery::AutoElect);
+        assert_eq!(asks_after(&mut elects, &input, &held, true), Ok(()));
+    }
+}
+
+#[test]
+fn a_campaign_of_a_node_that_learned_of_the_assignment_in_a_hello_is_reported() {
+    let held = assigned(1, "a");
+    let mut checker = checker();
+    checker.takes(0, &links(&held, true));
+    assert_eq!(checker.observe(0, &[], &seen(&held, None)), Ok(()));
+    assert_eq!(property(asks(&mut checker, &held)), "P7");
+    // No earlier incarnation can be meant.
+    let itself = assigned(1, "m");
+    for (lone, expected) in [(true, "P7"), (false, "")] {
+        let mut checker = self::checker();
+        checker.takes(0, &links(&itself, lone));
+        assert_eq!(checker.observe(0, &[], &seen(&itself, None)), Ok(()));
+        assert_eq!(property(asks(&mut checker, &itself)), expected);
+    }
+}
+
+/// C4.5 (a), (b).
+#[test]
+fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
+    let (held, newer) = (assigned(1, "a"), assigned(1, "b"));
+    // It waited for the target, and heard nothing, or only of another record.
+    let nothing = Input::Tick;
+    assert_eq!(asks_after(&mut checker(), &nothing, &held, false), Ok(()));
+    let older = leads(&record(1, "a"));
+    assert_eq!(asks_after(&mut checker(), &older, &held, true), Ok(()));
+    assert_eq!(
+        asks_after(&mut checker(), &vouches(&held), &newer, true),
+        Ok(())
+    );
+    // It had a leader when it heard of the assignment.
+    let mut led = checker();
+    let (before, leader) = (record(1, "z"), id("z"));
+    let shows = seen(&before, Some(&leader));
+    assert_eq!(led.observe(0, &[shown("z")], &shows), Ok(()));
+    led.takes(0, &links(&held, false));
+    assert_eq!(led.observe(0, &[lost()], &seen(&held, None)), Ok(()));
+    assert_eq!(asks(&mut led, &held), Ok(()));
+    // It knew of it before, so that it was not the Hello that brought it.
+    let mut knew = checker();
+    assert_eq!(knew.observe(0, &[], &seen(&held, None)), Ok(()));
+    knew.takes(0, &links(&held, false));
+    assert_eq!(asks(&mut knew, &held), Ok(()));
+    // It is the one that was named.
+    let (itself, me) = (assigned(1, "m"), id("m"));
+    let mut named = checker();
+    named.takes(0, &vouches(&itself));
+    let leads = Seen {
+        followed: None,
+        ..lead(&itself, &me, None)
+    };
+    assert_eq!(named.observe(0, &[shown("m")], &leads), Ok(()));
+    assert_eq!(named.observe(0, &[lost()], &seen(&itself, None)), Ok(()));
+    assert_eq!(asks(&mut named, &itself), Ok(()));
+}
+
+#[test]
+fn a_host_releases_its_node_from_one_assignment() {
+    let (held, newer) = (assigned(1, "a"), assigned(2, "a"));
+    let mut checker = checker();
+    checker.takes(0, &links(&held, true));
+    assert_eq!(checker.observe(0, &[], &seen(&held, None)), Ok(()));
+    checker.released(0);
+    assert!(checker.is_released(0, &held));
+    assert_eq!(asks(&mut checker, &held), Ok(()));
+    assert_eq!(
+        property(asks_after(&mut checker, &leads(&newer), &newer, true)),
+        "P7"
+    );
+}
+
+#[test]
+fn who_followed_an_assigned_leader_and_whether_that_life_is_over_is_known() {
+    let (held, me) = (assigned(1, "m"), id("m"));
+    let mut checker = checker();
+    checker.born(1, &id("n"), None);
+    let running = |_: &PeerId| true;
+    let leads_now = Seen {
+        followed: None,
+        ..lead(&held, &me, None)
+    };
+    assert_eq!(checker.observe(0, &[shown("m")], &leads_now), Ok(()));
+    assert!(
+        !checker.is_followed_and_gone(&held, |_| false),
+        "nobody followed it"
+    );
+    checker.takes(1, &leads(&held));
+    assert_eq!(
+        checker.observe(1, &[shown("m")], &seen(&held, Some(&me))),
+        Ok(())
+    );
+    assert!(!checker.is_followed_and_gone(&held, running), "it lives");
+    assert!(checker.is_followed_and_gone(&held, |_| false));
+    checker.died(0);
+    checker.born(0, &me, None);
+    assert!(
+        checker.is_followed_and_gone(&held, running),
+        "it is another life"
+    );
 }
 
 #[test]

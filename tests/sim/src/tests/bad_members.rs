@@ -239,6 +239,37 @@ fn a_term_that_leaps_is_gone_above_by_the_leader_and_costs_nobody_a_link() {
     assert!(stamps.iter().all(|stamp| stamp.term > LEAP), "{stamps:?}");
 }
 
+/// It starts in term 0: no distance from that is an offence.
+#[test]
+fn a_newcomer_links_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
+    const FAR: u64 = 1 << 30;
+    let (mut world, leader, bad, third) = room();
+    world.checker.lied_to = true;
+    for to in [leader, third] {
+        let stamp = Stamp {
+            term: FAR,
+            ..stamp_of(&world, to)
+        };
+        let nack = ElectionMessage::Nack {
+            record: Record::undecided(stamp.clone()),
+            live: None,
+        };
+        forge(&mut world, bad, to, stamp, Message::Election(nack));
+    }
+    world.run_for(Duration::from_secs(5));
+    let led = world.agreed().expect("a leader");
+    assert!(world.term(led) > FAR);
+    world.add_slots(1);
+    world.start(3);
+    world.connect(3, third);
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(world.violation, None);
+    assert_eq!(world.closes, []);
+    assert!((0..3).all(|member| world.is_linked(3, member)));
+    assert_eq!(world.agreed(), Some(led));
+    assert!(world.term(3) > FAR);
+}
+
 #[test]
 fn a_peer_list_that_is_too_long_costs_the_link() {
     costs_the_link(|world, bad, third| {

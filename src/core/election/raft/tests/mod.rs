@@ -1,6 +1,8 @@
 //! What one voter answers, asked directly. How rooms behave is shown by `tests/sim`.
 
 mod durable;
+mod hold;
+mod lives;
 mod quorum;
 mod rounds;
 

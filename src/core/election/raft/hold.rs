@@ -1,0 +1,110 @@
+//! Hold: after the loss of a leader that `SetLeader` named, members wait for a host (C4.5).
+//!
+//! Hold binds a node under one record only: the one under which it followed the named leader, or which it took from a
+//! Hello while it had no leader. A node that made the assignment, or gave up a living leader for it, and never heard the
+//! named leader campaigns instead: else one call that named a dead member would silence a healthy room. So does the
+//! named member itself.
+
+use super::{ElectionInput, Following, Raft, Recovery};
+use crate::core::election::Election;
+use crate::core::election::record::Record;
+use crate::core::id::PeerId;
+use crate::core::wire::{ElectionMessage, LiveLeader, Pulse};
+
+/// An assigned record in an input, under which Hold may bind from then on.
+#[derive(Debug)]
+pub(super) enum Sighting {
+    /// The sender leads under it, or vouches for its leader.
+    Lives(Record),
+    /// A Hello names no living leader, and neither does this node.
+    Hello(Record),
+}
+
+impl Raft {
+    /// Whether this node waits for a host, instead of an election.
+    pub(super) fn is_held(&self) -> bool {
+        let record = Some(self.rules.record());
+        self.config.recovery == Recovery::Hold
+            && self.held_under.as_ref() == record
+            && self.released_under.as_ref() != record
+    }
+
+    /// Whether this node leads under an assignment that members with its own setting hold after its loss.
+    pub(super) fn leaves_a_held_place(&self) -> bool {
+        self.rules.record().assigned && self.config.recovery == Recovery::Hold
+    }
+
+    /// The host allows elections, under the present record for good.
+    pub(super) fn release(&mut self) {
+        self.released_under = Some(self.rules.record().clone());
+    }
+
+    /// What `input` shows of an assigned leader, before this node takes it.
+    pub(super) fn sighting(&self, input: &ElectionInput) -> Option<Sighting> {
+        if let Some(record) = living(input) {
+            let is_news = record.assigned && self.held_under.as_ref() != Some(record);
+            return is_news.then(|| Sighting::Lives(record.clone()));
+        }
+        let ElectionInput::PeerUp { ours, theirs, .. } = input else {
+            return None;
+        };
+        // Only an earlier incarnation of this process can be meant where this one has met nobody.
+        let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
+        let is_news = self.rules.is_newer(&theirs.record);
+        let may_bind = theirs.record.assigned && is_news && self.leader().is_none();
+        (may_bind && !names_this_incarnation).then(|| Sighting::Hello(theirs.record.clone()))
+    }
+
+    /// Keeps the record, if the input made this node follow its leader, or wait for that without one.
+    pub(super) fn note_sighting(&mut self, sighting: Sighting) {
+        let (record, binds) = match sighting {
+            Sighting::Lives(record) => {
+                let binds = self.followed().is_some() && self.followed() == record.leader.as_ref();
+                (record, binds)
+            }
+            Sighting::Hello(record) => (record, self.leader().is_none()),
+        };
+        if binds && record == *self.rules.record() {
+            self.held_under = Some(record);
+        }
+    }
+
+    /// The leader that this node hears or that others vouch for. An assigned one that it only waits for is none; for
+    /// checks, too.
+    pub fn followed(&self) -> Option<&PeerId> {
+        match &self.following {
+            Following::Direct(leadership) => Some(&leadership.leader),
+            Following::Indirect { leader, .. } => Some(leader),
+            Following::None | Following::Awaited { .. } => None,
+        }
+    }
+}
+
+/// The record whose leader lives, as the sender says.
+fn living(input: &ElectionInput) -> Option<&Record> {
+    let of_live = |record: &Record, live: &Option<LiveLeader>| {
+        let live = live.as_ref().map(|live| &live.id);
+        live.is_some() && live == record.leader.as_ref()
+    };
+    let (record, lives) = match input {
+        ElectionInput::Pulse { from, pulse } => match pulse {
+            Pulse::Leads { record, .. } => (record, record.leader.as_ref() == Some(from)),
+            Pulse::Follows { record, live } => (record, *live),
+            Pulse::Gossip { .. } => return None,
+        },
+        ElectionInput::Message { message, .. } => match message {
+            ElectionMessage::PreVoteResponse { record, live, .. }
+            | ElectionMessage::VoteResponse { record, live, .. }
+            | ElectionMessage::Nack { record, live } => (record, of_live(record, live)),
+            ElectionMessage::ForeignSide { theirs, .. } => {
+                (&theirs.record, of_live(&theirs.record, &theirs.live))
+            }
+            _ => return None,
+        },
+        ElectionInput::PeerUp { theirs, .. } => {
+            (&theirs.record, of_live(&theirs.record, &theirs.live))
+        }
+        _ => return None,
+    };
+    lives.then_some(record)
+}

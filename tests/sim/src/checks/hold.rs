@@ -1,0 +1,164 @@
+//! Whom Hold binds, as P7 needs it (C4.5): the checker's own account, from what a node is told and shows.
+
+use std::collections::BTreeMap;
+
+use meta_mystia_network::core::election::raft::Recovery;
+use meta_mystia_network::core::election::record::Record;
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::Input;
+use meta_mystia_network::core::wire::{ElectionMessage, LiveLeader, Message, Pulse};
+
+use super::{Checked, Checker, Life, Role, Seen, ensure};
+
+/// What one life has to do with Hold.
+#[derive(Debug, Default)]
+pub(super) struct Hold {
+    /// What the input that is being taken says of an assigned leader.
+    hears: Option<Said>,
+    /// The record under which it followed the named leader, or that it took from a Hello while it had no leader.
+    bound_by: Option<Record>,
+    /// The record that it went by when its host allowed elections while it had no leader.
+    released_under: Option<Record>,
+}
+
+#[derive(Debug)]
+enum Said {
+    /// The leader of that record lives.
+    Lives(Record),
+    /// A Hello brings that record, and names no living leader of it.
+    Hello(Record),
+}
+
+/// Who led under which assignment, and in which of its lives; and whether anybody followed it there.
+#[derive(Debug, Default)]
+pub(super) struct Assigned(BTreeMap<Record, (u64, bool)>);
+
+impl Hold {
+    pub(super) fn release(&mut self, record: &Record) {
+        self.released_under = Some(record.clone());
+    }
+}
+
+impl Checker {
+    /// A node is about to take an input.
+    pub fn takes(&mut self, slot: usize, input: &Input) {
+        let Some(life) = self.lives.get_mut(&slot) else {
+            return;
+        };
+        life.hold.hears = match (lives(input), input) {
+            (Some(record), _) => Some(Said::Lives(record.clone())),
+            (None, Input::LinkUp(link)) => {
+                let record = &link.theirs.record;
+                // (a): what names this incarnation itself does not bind it.
+                let itself = record.leader.as_ref() == Some(&life.id) && !link.ours.lone;
+                let takes = life.told.is_none() && *record > life.record && !itself;
+                takes.then(|| Said::Hello(record.clone()))
+            }
+            _ => None,
+        };
+    }
+
+    /// Whether the host of `slot` has allowed elections under that record.
+    pub fn is_released(&self, slot: usize, record: &Record) -> bool {
+        let life = self.lives.get(&slot);
+        life.is_some_and(|life| life.hold.released_under.as_ref() == Some(record))
+    }
+
+    /// Whether somebody led under that assignment, was followed, and has another life since, or one that `lives` does not
+    /// count.
+    pub fn is_followed_and_gone(&self, record: &Record, lives: impl Fn(&PeerId) -> bool) -> bool {
+        let (Some(leader), Some((life, true))) = (&record.leader, self.assigned.0.get(record))
+        else {
+            return false;
+        };
+        self.births.get(leader) != Some(life) || !lives(leader)
+    }
+
+    /// What the last input made of it.
+    pub(super) fn note_hold(&mut self, slot: usize, seen: &Seen<'_>) {
+        let Some(life) = self.lives.get_mut(&slot) else {
+            return;
+        };
+        if let Some(record) = seen.leads_under.filter(|record| record.assigned) {
+            let births = self.births.get(&life.id).copied().unwrap_or(0);
+            self.assigned.0.entry(record.clone()).or_default().0 = births;
+        }
+        let (record, binds) = match life.hold.hears.take() {
+            Some(Said::Lives(record)) => {
+                let follows = seen.followed.is_some() && seen.followed == record.leader.as_ref();
+                if follows
+                    && record == *seen.record
+                    && let Some((_, followed)) = self.assigned.0.get_mut(&record)
+                {
+                    *followed = true;
+                }
+                (record, follows)
+            }
+            Some(Said::Hello(record)) => (record, seen.leader.is_none()),
+            None => return,
+        };
+        if binds && record == *seen.record {
+            life.hold.bound_by = Some(record);
+        }
+    }
+}
+
+impl Life {
+    /// P7: while an assigned leader is shown, nobody campaigns; under Hold those that it binds do not after the leader
+    /// was lost either, until a host allows it.
+    pub(super) fn holds(&self, seen: &Seen<'_>) -> Checked {
+        let campaigns = matches!(seen.role, Role::PreCandidate | Role::Candidate);
+        if !campaigns || !seen.record.assigned {
+            return Ok(());
+        }
+        let shown = seen.leader.is_some() && seen.leader == seen.record.leader.as_ref();
+        ensure(!shown, "P7", || {
+            format!(
+                "{} campaigns beside the assigned {:?}",
+                self.id, seen.leader
+            )
+        })?;
+        let record = Some(seen.record);
+        let bound = self.recovery == Recovery::Hold
+            && self.hold.bound_by.as_ref() == record
+            && self.hold.released_under.as_ref() != record;
+        ensure(!bound, "P7", || {
+            format!(
+                "{} campaigns after the assigned {:?} was lost, and nobody allowed it",
+                self.id, seen.record.leader
+            )
+        })
+    }
+}
+
+/// The record whose leader lives, as an input says.
+fn lives(input: &Input) -> Option<&Record> {
+    let names = |record: &Record, live: &Option<LiveLeader>| {
+        live.as_ref()
+            .is_some_and(|live| record.leader.as_ref() == Some(&live.id))
+    };
+    let (record, lives) = match input {
+        Input::LinkUp(link) => {
+            let theirs = &link.theirs;
+            (&theirs.record, names(&theirs.record, &theirs.live))
+        }
+        Input::Message { from, envelope } => match &envelope.message {
+            Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
+                Pulse::Leads { record, .. } => (record, record.leader.as_ref() == Some(from)),
+                Pulse::Follows { record, live } => (record, *live),
+                Pulse::Gossip { .. } => return None,
+            },
+            Message::Election(
+                ElectionMessage::Nack { record, live }
+                | ElectionMessage::VoteResponse { record, live, .. }
+                | ElectionMessage::PreVoteResponse { record, live, .. },
+            ) => (record, names(record, live)),
+            Message::Election(ElectionMessage::ForeignSide { theirs, .. }) => {
+                (&theirs.record, names(&theirs.record, &theirs.live))
+            }
+            _ => return None,
+        },
+        _ => return None,
+    };
+    lives.then_some(record)
+}
