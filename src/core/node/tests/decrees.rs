@@ -393,6 +393,25 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
 }
 
 #[test]
+fn a_new_leader_answers_a_limit_that_it_heard_before_it_led() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    let unknown = net.node("a").record().stamp.clone();
+    let unknown = Stamp {
+        term: unknown.term + 7,
+        ..unknown
+    };
+    net.forge("b", "c", word((unknown, 1), 9, Vec::new()));
+    net.order("c", Command::SetLeader(id("c")));
+    net.run(ms(500));
+    let answers = net.heard_from("c", "b");
+    let answers = answers.iter().filter_map(|message| match message {
+        Message::Decrees(decrees) => Some(decrees.max_peers),
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [0]);
+}
+
+#[test]
 fn of_two_limits_of_the_leader_the_one_that_it_says_last_holds() {
     let limit = |max_peers| word((Stamp::default(), 1), max_peers, Vec::new());
     for order in [[3, 5], [5, 3]] {
