@@ -11,6 +11,7 @@ pub mod clock;
 pub mod explorer;
 pub mod fingerprint;
 pub mod gossip;
+pub mod harm;
 pub mod liars;
 pub mod links;
 pub mod page;
@@ -21,6 +22,7 @@ pub mod shrink;
 pub mod sometimes;
 pub mod stability;
 pub mod trace;
+pub mod wider;
 pub mod world;
 
 #[cfg(test)]
