@@ -373,6 +373,21 @@ impl Node {
     /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
     fn after(&mut self, now: Time) {
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
+        self.take_election_outputs(now);
+        // What the new leader said before it was known to lead can end this room, and its leadership here with it.
+        while self.election.leader() != self.told_leader.as_ref() {
+            self.told_leader = self.election.leader().cloned();
+            self.event(Event::LeaderChanged {
+                leader: self.told_leader.clone(),
+                reason: self.election.leader_reason(),
+            });
+            self.decider_changed(now);
+            self.share_decrees(now);
+            self.take_election_outputs(now);
+        }
+    }
+
+    fn take_election_outputs(&mut self, now: Time) {
         while let Some(output) = self.election.poll_output() {
             match output {
                 // Without G11 it may write to one who is gone.
@@ -395,15 +410,6 @@ impl Node {
             }
         }
         self.recent_records.note(self.election.record());
-        if self.election.leader() != self.told_leader.as_ref() {
-            self.told_leader = self.election.leader().cloned();
-            self.event(Event::LeaderChanged {
-                leader: self.told_leader.clone(),
-                reason: self.election.leader_reason(),
-            });
-            self.decider_changed(now);
-            self.share_decrees(now);
-        }
     }
 
     fn tick(&mut self, now: Time) {

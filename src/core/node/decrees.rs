@@ -361,13 +361,21 @@ impl Node {
         if self.election.leader() == Some(from) {
             self.set_limit(&decrees);
             self.go_by_kicks_of_leader(now, from, decrees);
-        } else if self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
-            let says = decrees.max_peers;
-            self.go_by_hearsay(now, from, decrees);
-            if self.is_leader() && says != self.decrees.max_peers {
-                // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
-                self.say_decrees(now, from);
-            }
+        } else {
+            self.hear_decrees(now, from, decrees);
+        }
+    }
+
+    /// What a member that does not lead says, where such words count.
+    fn hear_decrees(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+        if self.config.policy.authority != Authority::Anyone || self.is_fixed() {
+            return;
+        }
+        let says = decrees.max_peers;
+        self.go_by_hearsay(now, from, decrees);
+        if self.is_leader() && says != self.decrees.max_peers {
+            // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
+            self.say_decrees(now, from);
         }
     }
 
@@ -380,6 +388,7 @@ impl Node {
         if leader == self.me {
             self.leads_since = now;
             self.tell_all_decrees(now);
+            self.hear_decrees_again(now);
         } else if self.membership.get(&leader).is_some() {
             self.tell_decrees(now, &leader);
         }
@@ -391,6 +400,17 @@ impl Node {
                 self.set_limit(&decrees);
             }
             self.go_by_kicks_of_leader(now, &leader, decrees);
+        }
+    }
+
+    /// This node leads now. Members that took it for the leader before it was one do not repeat what they said then.
+    fn hear_decrees_again(&mut self, now: Time) {
+        let said = self.decreed_by.iter();
+        let said = said.map(|(peer, said)| (peer.clone(), said.decrees.clone()));
+        for (peer, decrees) in said.collect::<Vec<_>>() {
+            if self.membership.get(&peer).is_some() && !self.ended {
+                self.hear_decrees(now, &peer, decrees);
+            }
         }
     }
 

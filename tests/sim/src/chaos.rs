@@ -15,6 +15,7 @@ use meta_mystia_network::core::wire::Authority;
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
 use crate::gossip::Counts;
+use crate::links::Strays;
 use crate::plan::{Plan, Step, Who};
 use crate::record::{Recorder, Section};
 use crate::sometimes::Sometimes;
@@ -126,6 +127,7 @@ impl<'a> Run<'a> {
         recorded: bool,
     ) -> Self {
         let mut world = World::new(plan.seed, plan.size, plan.settings(), trace);
+        world.first_term = plan.first_term;
         world.add_slots(plan.liars.len());
         world.liars = (plan.size..plan.size + plan.liars.len()).collect();
         if recorded {
@@ -238,7 +240,14 @@ impl<'a> Run<'a> {
     /// Hosts without any peer connect to somebody again; hosts without a leader allow elections.
     fn look_after(&mut self) {
         let running = self.world.running();
+        if self.plan.hosts.talk {
+            self.world.hosts_talk();
+        }
         for slot in running.clone() {
+            if self.world.calm_since.is_some() && self.world.slots[slot].kicked {
+                // Lies put it out, and its host notices.
+                self.world.leave(slot);
+            }
             let Some(node) = self.world.node(slot) else {
                 continue;
             };
@@ -254,14 +263,26 @@ impl<'a> Run<'a> {
                 let first = running[0];
                 for &other in running.iter().filter(|_| !complete) {
                     // Without their places those that were parted for long do not dial each other again.
-                    if other == first || self.world.settings.member_hold < UNTIL_HEALED {
+                    let forgot = self.world.settings.member_hold < UNTIL_HEALED;
+                    if other == first || forgot || self.plan.hosts.decide {
                         self.world.connect(slot, other);
                     }
                 }
+                self.let_all_in(slot);
                 if leaderless && !self.hosts_wait() {
                     let _ = self.world.command(slot, Command::EnableAutoElection(true));
                 }
             }
+        }
+    }
+
+    /// Where the room is asked about newcomers, a limit of before would keep some of its members out.
+    fn let_all_in(&mut self, slot: usize) {
+        let limited =
+            |node: &Node| self.plan.hosts.asked && node.is_leader() && node.max_peers() != 0;
+        if self.world.node(slot).is_some_and(limited) {
+            // It leads, so it may.
+            let _ = self.world.command(slot, Command::SetMaxPeers(0));
         }
     }
 
@@ -469,16 +490,60 @@ impl<'a> Run<'a> {
                     self.later(*back_ms, Undo::Start(*slot));
                 }
             }
+            Step::Strays {
+                copies,
+                leftovers,
+                passed,
+                most_ms,
+            } => {
+                self.world.strays = Strays {
+                    copies: f64::from(*copies) / 100.0,
+                    leftovers: f64::from(*leftovers) / 100.0,
+                    passed: f64::from(*passed) / 100.0,
+                    most: ms(*most_ms),
+                };
+            }
+            Step::Slander {
+                liar,
+                victim,
+                about,
+                words,
+            } => {
+                if let Some(victim) = self.place_of(*victim) {
+                    self.slander(*liar, victim, *about, *words);
+                }
+            }
+            Step::LateData { most_ms } => self.world.data_late = ms(*most_ms),
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
         }
     }
 
     /// Somebody who leads kicks; enough are left to have a leader.
     fn kick(&mut self, victim: usize) {
+        let Some(leader) = self.world.leaders().first().copied() else {
+            return;
+        };
+        if leader == victim || !self.can_spare(victim) {
+            return;
+        }
+        let kick = Command::Kick {
+            peer: self.world.slots[victim].id.clone(),
+            code: 1,
+            bytes: Vec::new(),
+        };
+        let out = std::mem::replace(&mut self.world.slots[victim].kicked, true);
+        if self.world.command(leader, kick).is_err() {
+            self.world.slots[victim].kicked = out;
+        }
+    }
+
+    /// Whether enough are left to have a leader without that place, and those of whom liars say that they are kicked.
+    pub(crate) fn can_spare(&self, victim: usize) -> bool {
         let out = |slot: &usize| {
             self.plan.absent.contains(slot)
                 || self.world.slots[*slot].kicked
                 || self.world.liars.contains(slot)
+                || self.world.slandered.names(*slot)
         };
         let left = (0..self.world.slots.len())
             .filter(|slot| !out(slot))
@@ -487,26 +552,12 @@ impl<'a> Run<'a> {
             None => 2,
             Some(roster) => roster.len() / 2 + 1 + self.plan.observers.len(),
         };
-        let Some(leader) = self.world.leaders().first().copied() else {
-            return;
-        };
         let may_lead =
             |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
-        if !(0..self.world.slots.len()).any(|slot| may_lead(&slot)) {
-            return;
-        }
         // It may be the only one that holds the other two together.
-        if left <= least.max(2) || leader == victim || self.plan.apart.is_some() {
-            return;
-        }
-        let kick = Command::Kick {
-            peer: self.world.slots[victim].id.clone(),
-            code: 1,
-            bytes: Vec::new(),
-        };
-        if self.world.command(leader, kick).is_ok() {
-            self.world.slots[victim].kicked = true;
-        }
+        (0..self.world.slots.len()).any(|slot| may_lead(&slot))
+            && left > least.max(2)
+            && self.plan.apart.is_none()
     }
 
     /// The directions towards a place, and those from it.
@@ -541,6 +592,8 @@ impl<'a> Run<'a> {
         self.world.datagram_loss = 0.0;
         self.world.datagram_copies = 0.0;
         self.world.stream_loss = 0.0;
+        self.world.strays = Strays::default();
+        self.world.data_late = Duration::ZERO;
         self.world.settings.disk = (ms(1), ms(10));
         self.undo.clear();
         self.world.mend_all();
@@ -575,7 +628,8 @@ impl<'a> Run<'a> {
                 .set_eligible(slot, self.world.slots[slot].eligible);
         }
         // What is still under way was delayed by the last of the faults.
-        let mut under_way = self.world.now + ms(400);
+        let strays = self.world.strays_until().max(self.world.data_until());
+        let mut under_way = strays + ms(400);
         if !self.world.liars.is_empty() {
             let settings = &self.world.settings;
             // One that was just killed is lost, and counts as one that does not answer for two windows more (G6).

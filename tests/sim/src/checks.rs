@@ -204,6 +204,11 @@ impl Checker {
         self.highest.get(epoch).copied().unwrap_or(0)
     }
 
+    /// The room begins at this term, whoever was there before.
+    pub fn begin_at(&mut self, stamp: &Stamp) {
+        self.highest.insert(stamp.epoch.clone(), stamp.term);
+    }
+
     /// From now on terms are counted anew: a room whose members were all started again reaches the same ones.
     pub fn forget_terms(&mut self) {
         self.terms.clear();

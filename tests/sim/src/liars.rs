@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
 use meta_mystia_network::core::id::{Incarnation, PeerId};
-use meta_mystia_network::core::node::{LinkEnd, Output};
+use meta_mystia_network::core::node::Output;
 use meta_mystia_network::core::time::Duration;
 use meta_mystia_network::core::wire::{
     Decrees, ElectionMessage, Envelope, Heartbeat, LiveLeader, Message, Pulse, Side,
 };
 
 use crate::chaos::Run;
+use crate::harm::SLANDERS;
 use crate::plan::{Plan, Step, Who};
 use crate::world::World;
 
@@ -93,13 +94,19 @@ const FAR: [Far; 6] = [
 /// A plan with liars, and with wall clocks that differ. Everything else in it is as it was.
 pub fn among(mut plan: Plan) -> Plan {
     let mut rng = ChaCha8Rng::seed_from_u64(plan.seed ^ OF_THEIR_OWN);
-    let count = *[1, 1, 1, 2, 3].choose(&mut rng).expect("not empty");
+    if plan.liars.is_empty() {
+        add(&mut plan, &mut rng);
+    }
+    plan
+}
+
+/// The same, with draws from a given generator.
+pub(crate) fn add(plan: &mut Plan, rng: &mut ChaCha8Rng) {
+    let count = *[1, 1, 1, 2, 3].choose(rng).expect("not empty");
     // Where the voters are counted, a liar among them would take the place of one.
     let voter = |rng: &mut ChaCha8Rng| !plan.rules.fixed_voters && rng.random_bool(0.7);
-    plan.liars = (0..count).map(|_| voter(&mut rng)).collect();
-    let apart: i64 = *[0, 0, 0, 50, 2_000, 10_000]
-        .choose(&mut rng)
-        .expect("not empty");
+    plan.liars = (0..count).map(|_| voter(rng)).collect();
+    let apart: i64 = *[0, 0, 0, 50, 2_000, 10_000].choose(rng).expect("not empty");
     // Who is an hour behind refuses for an hour what others hold: no run lasts so long.
     let sets_back = |step: &Step| matches!(step, Step::SetBack { .. });
     plan.steps.retain(|(_, step)| !sets_back(step));
@@ -116,12 +123,18 @@ pub fn among(mut plan: Plan) -> Plan {
         let at = rng.random_range(0..plan.heal_at_ms / 2);
         plan.steps.push((at, enters));
         for _ in 0..rng.random_range(1..=12) {
+            if rng.random_bool(0.35) {
+                let step = slander(*liar, plan.size, rng);
+                let at = rng.random_range(at..plan.heal_at_ms);
+                plan.steps.push((at, step));
+                continue;
+            }
             let words = match (plan.gossip.is_some(), rng.random_bool(0.15)) {
                 (_, true) => Words::Hello,
                 (true, false) => *[Words::Claims, Words::Limit]
-                    .choose(&mut rng)
+                    .choose(rng)
                     .expect("not empty"),
-                (false, false) => *WORDS.choose(&mut rng).expect("not empty"),
+                (false, false) => *WORDS.choose(rng).expect("not empty"),
             };
             let victim = if rng.random_bool(0.4) {
                 Who::Leader
@@ -132,7 +145,7 @@ pub fn among(mut plan: Plan) -> Plan {
                 liar: *liar,
                 victim,
                 words,
-                far: *FAR.choose(&mut rng).expect("not empty"),
+                far: *FAR.choose(rng).expect("not empty"),
                 // Observers are no leaders of an epoch either, but whoever is told does not know that.
                 epoch: rng.random_bool(0.4),
             };
@@ -141,7 +154,20 @@ pub fn among(mut plan: Plan) -> Plan {
         }
     }
     plan.steps.sort_by_key(|(at, _)| *at);
-    plan
+}
+
+fn slander(liar: usize, size: usize, rng: &mut ChaCha8Rng) -> Step {
+    let victim = if rng.random_bool(0.4) {
+        Who::Leader
+    } else {
+        Who::Slot(rng.random_range(0..size))
+    };
+    Step::Slander {
+        liar,
+        victim,
+        about: rng.random_range(0..size),
+        words: *SLANDERS.choose(rng).expect("not empty"),
+    }
 }
 
 /// Lies.
@@ -350,27 +376,18 @@ impl Lie {
 
 /// What must hold.
 impl World {
-    fn is_honest(&self, peer: &PeerId) -> bool {
-        self.slot_of(peer)
-            .is_some_and(|slot| !self.liars.contains(&slot))
-    }
-
     /// Nobody honest throws out somebody honest, whatever a third one made that say; and what one of them holds is
     /// refused by none for longer than their clocks differ.
     pub(crate) fn check_lied_to(&mut self, slot: usize, outputs: &[Output]) {
         if self.liars.is_empty() || self.liars.contains(&slot) {
             return;
         }
-        let me = &self.slots[slot].id;
         let mut wrong = None;
         for output in outputs {
+            if let Some(harm) = self.harm(slot, output) {
+                wrong.get_or_insert(harm);
+            }
             match output {
-                Output::Close {
-                    peer,
-                    why: LinkEnd::Violation(what),
-                } if self.is_honest(peer) => {
-                    wrong = Some(format!("{me} throws {peer} out: {what}"));
-                }
                 Output::Dropped { from, value, .. } if self.is_honest(from) => {
                     self.refusals += 1;
                     let allowed = self.furthest_bound();
@@ -421,6 +438,7 @@ mod tests {
     use super::*;
     use crate::trace::Trace;
     use crate::world::Settings;
+    use meta_mystia_network::core::node::LinkEnd;
 
     /// Two honest members and a liar; what is then seen of an output of the first.
     fn seen(output: impl Fn(&World) -> Output) -> Option<&'static str> {
@@ -468,13 +486,13 @@ mod tests {
     #[test]
     fn a_plan_without_liars_is_written_as_before() {
         for seed in 0..50 {
-            let plan = Plan::draw(seed);
+            let plan = Plan::draw_narrow(seed, None);
             assert!(!plan.to_line().contains("liars"));
             assert!(!plan.to_line().contains("wall_clocks"));
             let lied = among(plan.clone());
             assert_eq!(Plan::parse(&lied.to_line()), Ok(lied.clone()));
             let honest = |step: &&(u64, Step)| match &step.1 {
-                Step::Lie { .. } => false,
+                Step::Lie { .. } | Step::Slander { .. } => false,
                 Step::Start { slot, .. } => *slot < plan.size,
                 _ => true,
             };

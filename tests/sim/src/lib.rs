@@ -11,6 +11,7 @@ pub mod clock;
 pub mod explorer;
 pub mod fingerprint;
 pub mod gossip;
+pub mod harm;
 pub mod held;
 pub mod liars;
 pub mod links;
@@ -22,6 +23,7 @@ pub mod shrink;
 pub mod sometimes;
 pub mod stability;
 pub mod trace;
+pub mod wider;
 pub mod world;
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 //! What the network layer of the library does, without its bytes: one link per pair; of two that are dialled
 //! at once the smaller id's stays; a link that its dialler's end has ended is replaced by its next one.
 
+mod admission;
 mod closing;
+mod data;
+mod strays;
 
 use std::collections::VecDeque;
 
@@ -18,6 +21,10 @@ use meta_mystia_network::core::wire::{Candidate, Envelope, Hello, PeerEntry, Pro
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
+
+pub use admission::{Numbers, Question};
+pub use data::Data;
+pub use strays::{Stray, Strays};
 
 /// A dial that the core asked for fails after this.
 const CORE_DIAL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -67,6 +74,10 @@ pub struct Link {
     pipes: [Pipe; 2],
     dial: u64,
     said: Side,
+    /// Whether the dialler asks its room about the acceptor.
+    asking: bool,
+    /// What the ends said of sessions that ended and links that were lost.
+    numbers: [(u32, u32); 2],
 }
 
 /// A dial that has not ended.
@@ -78,6 +89,8 @@ pub struct Pending {
     /// The core's own dial, and the key that it expects.
     expects: Option<Fingerprint>,
     link: Option<u64>,
+    /// Whether it is refused because the dialler was kicked.
+    kicked: bool,
 }
 
 /// Something that will happen to links.
@@ -102,6 +115,10 @@ pub enum Wire {
         link: u64,
         from: usize,
     },
+    /// A control message arrives that left its stream.
+    Stray(Box<Stray>),
+    /// A host's message arrives.
+    Data(Box<Data>),
     Datagram {
         link: u64,
         from: usize,
@@ -333,6 +350,8 @@ impl World {
             Wire::DialRefused { dial, hopeless } => self.dial_failed(dial, hopeless),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
             Wire::Deliver { link, from } => self.deliver(link, from),
+            Wire::Stray(stray) => self.stray_arrives(*stray),
+            Wire::Data(data) => self.data_arrives(*data),
             Wire::Datagram { link, from, probe } => self.deliver_datagram(link, from, probe),
             Wire::Closed { link, from, why } => self.closed(link, from, why),
         }
@@ -403,6 +422,7 @@ impl World {
                 to,
                 expects,
                 link: None,
+                kicked: false,
             },
         );
         // TLS and the PAKE take two round trips before the Hello.
@@ -416,8 +436,8 @@ impl World {
             Happening::Wire(Wire::SayHello { dial }),
         );
         let timeout = match expects {
-            Some(_) => CORE_DIAL_TIMEOUT,
-            None => HOST_DIAL_TIMEOUT,
+            Some(_) if !self.settings.hosts.asked => CORE_DIAL_TIMEOUT,
+            _ => HOST_DIAL_TIMEOUT,
         };
         self.at(
             self.now + timeout,
@@ -435,9 +455,10 @@ impl World {
         if blocked || self.is_paused(from) || self.is_paused(to) || !self.is_life(from, life) {
             return;
         }
-        let Some(hello) = self.hello(from, by_hand) else {
+        let Some(mut hello) = self.hello(from, by_hand) else {
             return;
         };
+        (hello.generation, hello.losses) = self.numbers(from, to);
         let to_life = self.slots[to].life;
         let at = self.now + self.delay(from, to);
         let arrives = Wire::HelloArrives {
@@ -455,6 +476,15 @@ impl World {
             side.record = record.clone();
         }
         side
+    }
+
+    /// What `slot` counts of its sessions with the present process of `other`.
+    fn numbers(&self, slot: usize, other: usize) -> (u32, u32) {
+        let (Some(process), Some(other)) = (&self.slots[slot].process, &self.slots[other].process)
+        else {
+            return (0, 0);
+        };
+        process.numbers.with(other.key)
     }
 
     /// What a process says of itself now.
@@ -510,9 +540,13 @@ impl World {
                 return;
             }
         }
+        if self.settings.hosts.asked {
+            return self.consider_dialler(dial, hello, key);
+        }
         let local = acceptor.clock.local(self.now);
         let checked = acceptor.node.check_hello(local, hello, key, false);
         if let Err(refusal) = checked {
+            self.check_refusal(to, &refusal);
             self.trace.add(
                 self.now,
                 format_args!("{} refuses {}: {refusal}", self.slots[to].id, hello.peer_id),
@@ -593,6 +627,7 @@ impl World {
             pending.link = Some(id);
         }
         let lives = [self.slots[from].life, self.slots[to].life];
+        let numbers = [(hello.generation, hello.losses), self.numbers(to, from)];
         self.links.insert(
             id,
             Link {
@@ -604,6 +639,8 @@ impl World {
                 pipes: [Pipe::default(), Pipe::default()],
                 dial,
                 said: hello.side.clone(),
+                asking: false,
+                numbers,
             },
         );
         self.send(id, ACCEPTOR, Item::Ack(said.clone()), false);
@@ -629,6 +666,8 @@ impl World {
                 Brief(&theirs)
             ),
         );
+        let mine = self.numbers(slot, other);
+        let agreed = (mine.0.max(hello.generation), mine.1.max(hello.losses));
         let link = LinkUp {
             peer: self.slots[other].id.clone(),
             incarnation: hello.incarnation,
@@ -641,6 +680,9 @@ impl World {
             theirs,
         };
         let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
+        if let Some(process) = &mut self.slots[slot].process {
+            process.numbers.carry(other, key, hello.incarnation, agreed);
+        }
     }
 
     /// The acceptor's Hello is back at the dialler.
@@ -649,7 +691,7 @@ impl World {
             return;
         };
         let [from, to] = link.slots;
-        let (dial, ours) = (link.dial, link.said.clone());
+        let dial = link.dial;
         let acceptor_key = self.slots[to].process.as_ref().map(|process| process.key);
         let hello = self.hello(to, false).map(|hello| Hello {
             side: theirs.clone(),
@@ -664,12 +706,33 @@ impl World {
             self.refuse_link(id);
             return;
         };
+        if self.settings.hosts.asked {
+            let numbers = self.links.get(&id).map(|link| link.numbers[ACCEPTOR]);
+            let (generation, losses) = numbers.unwrap_or_default();
+            let hello = Hello {
+                generation,
+                losses,
+                ..hello
+            };
+            return self.consider_acceptor(id, hello, key);
+        }
+        self.attach_dialler(id, &hello, key);
+    }
+
+    /// The dialler takes the link, unless something stands against it.
+    fn attach_dialler(&mut self, id: u64, hello: &Hello, key: Fingerprint) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let [from, to] = link.slots;
+        let (dial, ours) = (link.dial, link.said.clone());
+        let outlived = self.settings.hosts.asked && self.is_outlived(id, hello, key);
         let Some(process) = &mut self.slots[from].process else {
             return;
         };
         let local = process.clock.local(self.now);
-        let checked = process.node.check_hello(local, &hello, key, false);
-        if checked.is_err() {
+        let checked = process.node.check_hello(local, hello, key, false);
+        if checked.is_err() || outlived {
             self.dial_failed(dial, false);
             self.refuse_link(id);
             return;
@@ -683,15 +746,22 @@ impl World {
         if let Some(process) = &mut self.slots[from].process {
             process.sessions.insert(to, id);
         }
-        self.link_up(from, to, &hello, key, ours, theirs);
+        self.link_up(from, to, hello, key, ours, hello.side.clone());
         self.end_dial(dial);
     }
 
     /// The dialler does not want the link any more.
     fn refuse_link(&mut self, id: u64) {
+        // What the library closes with then does not say that its process ends.
+        let why = if self.settings.hosts.asked {
+            LinkEnd::Silent
+        } else {
+            LinkEnd::Closed
+        };
         if let Some(link) = self.links.get_mut(&id) {
             link.ended[DIALLER] = true;
-            self.send_close(id, DIALLER, LinkEnd::Closed);
+            link.said_at_end[DIALLER] = why;
+            self.send_close(id, DIALLER, why);
         }
     }
 
@@ -707,13 +777,15 @@ impl World {
             return;
         };
         let (from, to, life) = (pending.from, pending.to, pending.life);
-        let by_core = pending.expects.is_some();
+        let (by_core, kicked) = (pending.expects.is_some(), pending.kicked);
         if let Some(link) = pending.link {
             self.refuse_link(link);
         }
         if self.is_life(from, life) && by_core {
             let peer = self.slots[to].id.clone();
-            let _ = self.feed(from, Input::DialFailed { peer, hopeless });
+            if !(kicked && self.hears_of_its_kick(from, &peer)) {
+                let _ = self.feed(from, Input::DialFailed { peer, hopeless });
+            }
         }
         self.end_dial(dial);
     }
@@ -740,7 +812,9 @@ impl World {
         let Some((link, end)) = self.session_with(slot, to) else {
             return;
         };
-        self.send(link, end, Item::Message(Box::new(envelope)), urgent);
+        if !self.passes(link, end, &envelope) {
+            self.send(link, end, Item::Message(Box::new(envelope)), urgent);
+        }
     }
 
     /// A control message that the node itself did not send, for tests of bad members.
@@ -786,7 +860,8 @@ impl World {
                 return;
             };
             let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
-            if self.is_cut(sender, receiver) || self.is_paused(receiver) {
+            let waits = link.asking && from == ACCEPTOR;
+            if waits || self.is_cut(sender, receiver) || self.is_paused(receiver) {
                 return;
             }
             let now = self.now;
@@ -818,6 +893,7 @@ impl World {
                             Brief(&*envelope)
                         ),
                     );
+                    self.copy_of(id, from, &envelope);
                     let input = Input::Message {
                         from: peer,
                         envelope: *envelope,
@@ -825,7 +901,8 @@ impl World {
                     let _ = self.feed(receiver, input);
                 }
                 // The transport answers what arrives on a link that it has closed.
-                Item::Message(_) => {
+                Item::Message(envelope) => {
+                    self.left_over(id, from, *envelope);
                     let said = self.links.get(&id).map(|link| link.said_at_end[1 - from]);
                     self.send_close(id, 1 - from, said.unwrap_or(LinkEnd::Closed));
                 }
@@ -867,6 +944,11 @@ impl World {
         let Some(other) = self.slot_of(to) else {
             return;
         };
+        if self.settings.hosts.talk
+            && let Some(process) = &mut self.slots[slot].process
+        {
+            process.probed.entry(other).or_insert(self.now);
+        }
         let copies = 1 + u32::from(self.rng.random_bool(self.datagram_copies));
         for _ in 0..copies {
             if !self.rng.random_bool(self.datagram_loss) {

@@ -15,8 +15,10 @@ use meta_mystia_network::core::wire::{Authority, MergePolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;
+use crate::harm::Slander;
 use crate::held;
 use crate::liars::{Far, Words};
+use crate::wider::widen;
 use crate::world::Settings;
 
 /// Whom a fault meets.
@@ -97,6 +99,16 @@ pub enum Step {
     },
     /// Writes to disk take up to so long from now on.
     SlowDisk { most_ms: u64 },
+    /// Shares of control messages, in percent, that arrive twice, that the next link delivers where the last one did
+    /// not, and that later ones pass; each up to so long late.
+    Strays {
+        copies: u32,
+        leftovers: u32,
+        passed: u32,
+        most_ms: u64,
+    },
+    /// What hosts say is up to so much later than the control streams from now on.
+    LateData { most_ms: u64 },
     /// A member lies about a counter: an override number, or else a term.
     Lie {
         liar: usize,
@@ -104,6 +116,13 @@ pub enum Step {
         words: Words,
         far: Far,
         epoch: bool,
+    },
+    /// A member lies about another one.
+    Slander {
+        liar: usize,
+        victim: Who,
+        about: usize,
+        words: Slander,
     },
 }
 
@@ -152,6 +171,23 @@ pub struct Rules {
     pub keeps_keys: bool,
 }
 
+/// What hosts do beside elections, as far as these hear it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Hosts {
+    /// The room is asked about newcomers, and sessions are counted, as the library's driver does it.
+    pub asked: bool,
+    /// The leader's host decides who may enter.
+    pub decide: bool,
+    /// Leaders speak to all, and the others through the leader.
+    pub talk: bool,
+}
+
+impl Hosts {
+    fn are_silent(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -190,6 +226,11 @@ pub struct Plan {
     /// Whether hosts leave elections alone when the network heals, so that a room may wait for one of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hosts_wait: bool,
+    #[serde(default, skip_serializing_if = "Hosts::are_silent")]
+    pub hosts: Hosts,
+    /// Rooms begin in the term after this.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_term: u64,
     /// Guards that do not hold; only in experiments, and not written down.
     #[serde(skip)]
     pub guards: Guards,
@@ -263,7 +304,7 @@ const PHASES: [Phase; 10] = [
 ];
 
 /// A room of this size is dear: it has little time for faults.
-const LARGE: usize = 100;
+pub(crate) const LARGE: usize = 100;
 
 impl Plan {
     /// The plan of a seed.
@@ -273,6 +314,13 @@ impl Plan {
 
     /// The same for a room of `size` places, where that is given.
     pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
+        let mut plan = Self::draw_narrow(seed, size);
+        widen(&mut plan);
+        plan
+    }
+
+    /// The same without what [`widen`] adds.
+    pub(crate) fn draw_narrow(seed: u64, size: Option<usize>) -> Self {
         let mut draw = Draw {
             rng: ChaCha8Rng::seed_from_u64(seed),
             size: size.unwrap_or(0),
@@ -290,6 +338,7 @@ impl Plan {
             lateness: Duration::from_micros(rules.lateness_us),
             member_hold: ms(rules.member_hold_ms),
             guards: self.guards,
+            hosts: self.hosts,
             ..Settings::default()
         };
         if rules.highest_term {
@@ -334,6 +383,11 @@ impl Plan {
     pub fn parse(line: &str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| error.to_string())
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde calls it
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 const fn ms(millis: u64) -> Duration {
@@ -415,6 +469,8 @@ impl Draw {
             wall_clocks: Vec::new(),
             other_recovery: Vec::new(),
             hosts_wait: false,
+            hosts: Hosts::default(),
+            first_term: 0,
             guards: Guards::ALL,
         }
     }

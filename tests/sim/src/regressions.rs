@@ -18,6 +18,14 @@ pub const PLANS: &[(&str, &str)] = &[
         "a deaf leader lost its voters before the first tick of a window (P13)",
         r#"{"seed":5071,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}]],"heal_at_ms":9533,"phase":"DeafLeader"}"#,
     ),
+    (
+        "a new leader did not answer a limit that it heard before it led",
+        r#"{"seed":2107,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[5,4,2],"steps":[[2635,{"Start":{"slot":6,"contact":1}}],[3212,{"Start":{"slot":3,"contact":6}}],[3299,{"Strays":{"copies":30,"leftovers":100,"passed":0,"most_ms":3000}}],[3553,{"Start":{"slot":1,"contact":1}}],[9358,{"SetLeader":{"calls":[[6,1],[4,4],[2,1],[6,1]]}}],[12101,{"Limit":{"max_peers":27}}],[13840,{"Crash":{"who":{"Slot":1},"back_ms":5117}}]],"heal_at_ms":13962,"phase":"Quiet"}"#,
+    ),
+    (
+        "a member whose new leader had kicked it before was not told that nobody leads (P8)",
+        r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"Decree"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
+    ),
 ];
 
 /// Seeds.

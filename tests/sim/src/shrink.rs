@@ -58,6 +58,11 @@ impl Search<'_> {
         found |= self.simpler(|plan| plan.other_recovery.clear());
         found |= self.simpler(|plan| plan.hosts_wait = false);
         found |= self.simpler(|plan| plan.apart = None);
+        found |= self.simpler(|plan| plan.wall_clocks.clear());
+        found |= self.simpler(|plan| plan.first_term = 0);
+        found |= self.simpler(|plan| plan.hosts.talk = false);
+        found |= self.simpler(|plan| plan.hosts.decide = false);
+        found |= self.simpler(|plan| plan.hosts.asked = false);
         found |= self.simpler(|plan| plan.rules.lateness_us = 0);
         found |= self.simpler(|plan| plan.rules.delay_ms = (1, 2));
         found |= self.simpler(|plan| plan.rules.member_hold_ms = 60_000);

@@ -24,6 +24,7 @@ macro_rules! counters {
             $($(#[$doc])* pub $name: u64,)*
             campaigns: BTreeMap<Stamp, BTreeSet<usize>>,
             asked_at: BTreeMap<usize, Time>,
+            questions: BTreeMap<(usize, u64, PeerId), PeerId>,
         }
 
         impl Sometimes {
@@ -105,6 +106,49 @@ counters! {
     clocks_set_back,
     /// Such a process met a member that still believed in the one before it.
     older_lives_disputed,
+    /// A control message arrived a second time.
+    messages_copied,
+    /// Some of these on another link of the same two processes.
+    messages_copied_to_another_link,
+    /// A control message arrived that an earlier link had not delivered.
+    messages_of_an_earlier_link,
+    /// A room began at a term far above zero.
+    high_terms,
+    /// A liar said something about another member.
+    slanders,
+    /// An honest member was put out by liars, where that is how rooms work.
+    put_out_by_liars,
+    /// The room was asked about somebody who wanted to be linked.
+    joins_asked,
+    /// A member asked another leader than before about somebody.
+    joins_asked_again,
+    /// A host decided about somebody.
+    joins_decided_by_hosts,
+    /// The room did not let somebody in.
+    joins_refused,
+    /// A newer process of a peer ended the session with the one before.
+    sessions_replaced,
+    /// A peer that came back had given up its session.
+    sessions_given_up_by_the_other_end,
+    /// Somebody heard that it was kicked while it was lost.
+    kicked_while_lost,
+    /// A peer was not lost because its transport was heard.
+    peers_heard_beside_messages,
+    /// What a leader's host said was delivered.
+    leaders_heard,
+    /// What the host of a leader of before said was not delivered.
+    deposed_leaders_not_heard,
+    /// A leader's record came with what its host said first.
+    leaders_found_by_data,
+    /// A leader learned of its own assignment from a broadcast.
+    assignments_found_by_data,
+    /// A broadcast that the leader relayed was delivered, or not.
+    relays_heard,
+    relays_not_heard,
+    /// A leader's record came with what it relayed first.
+    leaders_found_by_relays,
+    /// What a host said arrived on the link of its next process.
+    data_of_past_lives,
 }
 
 /// What was so before an input.
@@ -133,7 +177,6 @@ enum What {
 impl Moment {
     /// Looks at a node before it takes `input`.
     pub fn before(node: &Node, input: &Input) -> Self {
-        let rules = node.election().raft().map(Raft::rules);
         let what = match input {
             Input::LinkUp(link) if link.ours.live.is_some() && link.theirs.live.is_some() => {
                 What::Meeting(Box::new((link.ours.clone(), link.theirs.clone())))
@@ -159,12 +202,22 @@ impl Moment {
             ) => What::Order,
             _ => What::Other,
         };
+        Self::with(node, what, *input == Input::Tick)
+    }
+
+    /// The same before a question about somebody's data.
+    pub fn before_a_question(node: &Node) -> Self {
+        Self::with(node, What::Other, false)
+    }
+
+    fn with(node: &Node, what: What, tick: bool) -> Self {
+        let rules = node.election().raft().map(Raft::rules);
         Self {
             role: rules.map_or(Role::Follower, Rules::role),
             alone: rules
                 .and_then(Rules::campaign)
                 .is_some_and(|open| open.needed == 1),
-            tick: *input == Input::Tick,
+            tick,
             what,
             leader: node.leader().cloned(),
         }
@@ -211,10 +264,15 @@ impl Sometimes {
         let mut asked = false;
         for output in outputs {
             match output {
-                Output::Transmit { envelope, .. } => match &envelope.message {
+                Output::Transmit { to, envelope, .. } => match &envelope.message {
                     Message::Election(message) => {
                         asked |= matches!(message, ElectionMessage::PreVoteRequest { .. });
                         self.said(slot, node, &envelope.stamp, message, role);
+                    }
+                    Message::JoinRequest { request, candidate } => {
+                        let about = (slot, *request, candidate.entry.id.clone());
+                        let before = self.questions.insert(about, to.clone());
+                        self.joins_asked_again += u64::from(before.is_some_and(|one| one != *to));
                     }
                     Message::Leave {
                         successor: Some(_), ..

@@ -3,6 +3,7 @@
 //! Every random choice comes from the one generator, so that a seed decides a run.
 
 mod disk;
+mod first;
 mod gossip;
 mod shown;
 
@@ -33,7 +34,9 @@ use crate::checks::{Checker, Seen, Violation};
 use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::gossip::{Counts, Glance};
-use crate::links::{Link, Pending, TRAILERS, Wire};
+use crate::harm::Slandered;
+use crate::links::{Link, Numbers, Pending, Question, Strays, TRAILERS, Wire};
+use crate::plan::Hosts;
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
@@ -72,6 +75,10 @@ pub struct Process {
     /// When it started, and whether it has proposed itself or found a leader since.
     born_at: Time,
     started_up: bool,
+    /// What it counts of its sessions.
+    pub(crate) numbers: Numbers,
+    /// Peers that it probed, and when.
+    pub(crate) probed: BTreeMap<usize, Time>,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
 }
@@ -118,6 +125,12 @@ pub enum Happening {
         life: u64,
         number: u64,
         saved: Box<Saved>,
+    },
+    /// A host answers whether somebody may enter.
+    HostAnswers {
+        slot: usize,
+        life: u64,
+        request: u64,
     },
     /// Something about links.
     Wire(Wire),
@@ -179,6 +192,8 @@ pub struct Settings {
     pub windows: Windows,
     /// The place of the room's fixed host, if it has one. It does not campaign by itself.
     pub host: Option<usize>,
+    /// What the hosts do beside elections.
+    pub hosts: Hosts,
 }
 
 impl Default for Settings {
@@ -200,6 +215,7 @@ impl Default for Settings {
             strategy: Strategy::Raft,
             windows: Windows::default(),
             host: None,
+            hosts: Hosts::default(),
         }
     }
 }
@@ -222,6 +238,14 @@ pub struct World {
     /// Share of datagrams that are lost, and that arrive twice.
     pub datagram_loss: f64,
     pub datagram_copies: f64,
+    /// Control messages that leave their streams, and when the last of them arrives.
+    pub strays: Strays,
+    pub(crate) last_stray_at: Time,
+    /// How much later than the control stream a host's message may be, and when the last arrives.
+    pub data_late: Duration,
+    pub(crate) last_data_at: Time,
+    /// Whoever the room is asked about: by the slot that asks, and its ticket.
+    pub(crate) questions: BTreeMap<(usize, u64), Question>,
     /// Empty datagrams that follow an urgent message.
     pub trailers: u32,
     /// What the other end hears when a link is closed for its silence.
@@ -247,6 +271,10 @@ pub struct World {
     pub liars: BTreeSet<usize>,
     /// What their next lives' Hellos say, instead of what their nodes go by.
     pub boasts: BTreeMap<usize, Record>,
+    /// What they said against others.
+    pub slandered: Slandered,
+    /// What the first process to start goes by, if that is no beginning.
+    pub first_term: u64,
     /// Times that an honest member said in its log that it dropped something.
     pub refusals: u64,
     rivals: BTreeMap<(usize, usize), Time>,
@@ -275,6 +303,11 @@ impl World {
             stream_loss: 0.0,
             datagram_loss: 0.0,
             datagram_copies: 0.0,
+            strays: Strays::default(),
+            last_stray_at: Time::ZERO,
+            data_late: Duration::ZERO,
+            last_data_at: Time::ZERO,
+            questions: BTreeMap::new(),
             trailers: TRAILERS,
             silence_is_told_as: LinkEnd::Closed,
             trace,
@@ -289,6 +322,8 @@ impl World {
             checker: Checker::default(),
             liars: BTreeSet::new(),
             boasts: BTreeMap::new(),
+            slandered: Slandered::default(),
+            first_term: 0,
             refusals: 0,
             rivals: BTreeMap::new(),
             leading: BTreeSet::new(),
@@ -357,6 +392,11 @@ impl World {
                     number,
                     saved,
                 } => self.saved(slot, life, number, saved),
+                Happening::HostAnswers {
+                    slot,
+                    life,
+                    request,
+                } => self.host_answers(slot, life, request),
                 Happening::Wire(wire) => self.wire(wire),
             }
             self.check_rivals();
@@ -417,6 +457,8 @@ impl World {
             auto: true,
             born_at: self.now,
             started_up: false,
+            numbers: Numbers::default(),
+            probed: BTreeMap::new(),
             inputs: 0,
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
@@ -440,6 +482,7 @@ impl World {
             // What it does and says at its start, before anything happens.
             let _ = self.feed(slot, Input::HostDialing(false));
         }
+        self.learn_first_term(slot);
         self.schedule_wake(slot);
     }
 
@@ -474,7 +517,7 @@ impl World {
             reconnect: Reconnect::default(),
             member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
-            ask_host: false,
+            ask_host: self.settings.hosts.decide,
             auto_election: self.settings.host.is_none(),
             windows: self.settings.windows,
             recovery: self.wanted_recovery(slot),
@@ -556,6 +599,7 @@ impl World {
         let life = self.slots[slot].life;
         if let Some(process) = &mut self.slots[slot].process {
             process.leaving = true;
+            self.slandered.left.insert(slot);
             self.at(self.now + LEAVE_LIMIT, Happening::LeaveLimit { slot, life });
             // The host of a leaving process can do nothing wrong.
             let _ = self.command(slot, Command::Leave);
@@ -574,6 +618,7 @@ impl World {
 
     fn ended(&mut self, slot: usize) {
         self.checker.died(slot);
+        self.questions.retain(|(asks, _), _| *asks != slot);
         self.leading.remove(&slot);
         self.forget_ends_of(slot);
     }
@@ -631,6 +676,9 @@ impl World {
     /// One input of a node, with everything that follows from it.
     pub fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
         let now = self.now;
+        if !self.liars.is_empty() {
+            self.note_slander(slot, &input);
+        }
         let Some(process) = &mut self.slots[slot].process else {
             return Ok(());
         };
@@ -668,47 +716,84 @@ impl World {
             self.checker.released(slot);
         }
         self.checker.takes(slot, &input);
-        let moment = Moment::before(&process.node, &input);
-        let glance = Glance::before(&process.node, &input);
+        let before = Before::input(&process.node, &input);
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
             process.auto = *enabled;
         }
-        let members_before = process.node.membership().len();
+        let result = process.node.handle(process.clock.local(now), input);
+        if livelock {
+            self.violate(
+                "contract",
+                format!("{} wants tick after tick", self.slots[slot].id),
+            );
+        }
+        self.follow_up(slot, &before, result)
+    }
+
+    /// One question of the network to a node, which may change it as an input does.
+    pub(crate) fn ask<A>(
+        &mut self,
+        slot: usize,
+        question: impl FnOnce(&mut Node, Time) -> A,
+    ) -> Option<A> {
+        let now = self.now;
+        let process = self.slots[slot].process.as_mut()?;
+        process.inputs += 1;
+        let before = Before::question(&process.node);
+        let answer = question(&mut process.node, process.clock.local(now));
+        // Only a command is refused.
+        let _ = self.follow_up(slot, &before, Ok(()));
+        Some(answer)
+    }
+
+    /// Looks at what a node made of an input, and carries it out.
+    fn follow_up(
+        &mut self,
+        slot: usize,
+        before: &Before,
+        result: Result<(), CommandError>,
+    ) -> Result<(), CommandError> {
+        let now = self.now;
+        let Some(process) = &mut self.slots[slot].process else {
+            return result;
+        };
         let local = process.clock.local(now);
-        let result = process.node.handle(local, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
         if let Some(recorder) = &mut self.recorder {
             recorder.outcome(slot, now, &process.node, &result, &outputs);
         }
-        let members = process.node.membership().len().max(members_before);
+        let members = process.node.membership().len().max(before.members);
         let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
         self.hash.after(&process.node, &outputs);
         self.sometimes
-            .after(&moment, local, slot, &process.node, &outputs);
+            .after(&before.moment, local, slot, &process.node, &outputs);
         if process.node.is_leader() {
             self.leading.insert(slot);
             self.led.insert(slot);
         } else {
             self.leading.remove(&slot);
         }
-        if livelock {
-            self.violate(
-                "contract",
-                format!("{} wants tick after tick", self.slots[slot].id),
-            );
-        } else if outputs.len() > limit {
+        if outputs.len() > limit {
             self.violate(
                 "contract",
                 format!("{} outputs of one input", outputs.len()),
             );
         }
+        self.note_belief(slot, &outputs);
         self.check_lied_to(slot, &outputs);
-        match &glance {
+        match &before.glance {
             Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
             None => self.check(slot, &outputs),
         }
+        let mut answers = Vec::new();
         for output in outputs {
-            self.carry_out(slot, output);
+            match output {
+                Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
+                other => self.carry_out(slot, other),
+            }
+        }
+        for (ticket, verdict) in answers {
+            self.join_answered(slot, ticket, &verdict);
         }
         self.schedule_wake(slot);
         result
@@ -779,12 +864,22 @@ impl World {
                 self.trace
                     .add(self.now, format_args!("{} event {event:?}", place.id));
                 match event {
-                    Event::LeaderChanged { leader, .. } => place.told.push((self.now, leader)),
-                    other => place.events.push((self.now, other)),
+                    Event::LeaderChanged { leader, .. } => {
+                        place.told.push((self.now, leader));
+                        if self.settings.hosts.talk {
+                            self.speak_as_leader(slot);
+                            self.speak_through_leader(slot);
+                        }
+                    }
+                    Event::JoinRequest { request, .. } => self.host_is_asked(slot, request),
+                    other => {
+                        place.events.push((self.now, other.clone()));
+                        self.note_session(slot, &other);
+                    }
                 }
             }
             Output::StaleState { .. } => self.sometimes.stale_states += 1,
-            // Simulated admissions link without the room's word.
+            // Answered when all else is carried out.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),
             Output::Dropped { from, value, bound } => {
@@ -795,6 +890,16 @@ impl World {
                 );
             }
             Output::Departed => self.exit(slot),
+        }
+    }
+
+    fn note_session(&mut self, slot: usize, event: &Event) {
+        let (Event::Reconnecting(peer) | Event::Left { peer, .. }) = event else {
+            return;
+        };
+        let other = self.slot_of(peer);
+        if let (Some(other), Some(process)) = (other, &mut self.slots[slot].process) {
+            process.numbers.note(other, event);
         }
     }
 
@@ -836,6 +941,9 @@ impl World {
             .next_deadline()
             .is_some_and(|deadline| deadline <= process.clock.local(self.now))
         {
+            if self.settings.hosts.talk {
+                self.hear_transports(slot);
+            }
             let _ = self.feed(slot, Input::Tick);
         } else {
             self.schedule_wake(slot);
@@ -888,6 +996,31 @@ impl World {
                 since.as_micros()
             );
             self.violate("P2", text);
+        }
+    }
+}
+
+/// What a node was before something reached it.
+struct Before {
+    moment: Moment,
+    glance: Option<Glance>,
+    members: usize,
+}
+
+impl Before {
+    fn input(node: &Node, input: &Input) -> Self {
+        Self {
+            moment: Moment::before(node, input),
+            glance: Glance::before(node, input),
+            members: node.membership().len(),
+        }
+    }
+
+    fn question(node: &Node) -> Self {
+        Self {
+            moment: Moment::before_a_question(node),
+            glance: Glance::before_a_question(node),
+            members: node.membership().len(),
         }
     }
 }

@@ -165,6 +165,26 @@ fn a_kick_by_somebody_who_is_not_known_to_lead_yet_holds_as_soon_as_it_is() {
 }
 
 #[test]
+fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows() {
+    let mut net = Net::new();
+    net.config.policy.authority = Authority::LeaderOnly;
+    net.fill(&["a", "b", "c"]);
+    // It counts as soon as c leads.
+    let kicked = vec![(id("b"), net.place("b").life.key)];
+    net.forge("c", "b", word((Stamp::default(), 0), 0, kicked));
+    net.order("a", Command::SetLeader(id("c")));
+    net.run(ms(1000));
+    assert_eq!(net.times("b", &ended(EndReason::Kicked, 0, b"")), 1);
+    assert_eq!(net.node("b").leader(), None);
+    let told = net.events("b");
+    let told = told.iter().rev().find_map(|event| match event {
+        Event::LeaderChanged { leader, .. } => Some(leader.clone()),
+        _ => None,
+    });
+    assert_eq!(told, Some(None));
+}
+
+#[test]
 fn where_members_may_not_name_leaders_they_may_not_decree_either() {
     let mut net = Net::new();
     net.config.policy.authority = Authority::LeaderOnly;
@@ -390,6 +410,25 @@ fn the_next_leader_learns_and_tells_what_the_lost_one_could_not_tell_all() {
         let told = net.events("d");
         assert!(told.contains(&ended(EndReason::Kicked, 1, b"")), "{told:?}");
     }
+}
+
+#[test]
+fn a_new_leader_answers_a_limit_that_it_heard_before_it_led() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    let unknown = net.node("a").record().stamp.clone();
+    let unknown = Stamp {
+        term: unknown.term + 7,
+        ..unknown
+    };
+    net.forge("b", "c", word((unknown, 1), 9, Vec::new()));
+    net.order("c", Command::SetLeader(id("c")));
+    net.run(ms(500));
+    let answers = net.heard_from("c", "b");
+    let answers = answers.iter().filter_map(|message| match message {
+        Message::Decrees(decrees) => Some(decrees.max_peers),
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [0]);
 }
 
 #[test]

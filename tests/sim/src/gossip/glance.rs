@@ -42,8 +42,16 @@ pub struct Glance {
 impl Glance {
     /// Looks at a node before it takes `input`; `None` where something else elects.
     pub fn before(node: &Node, input: &Input) -> Option<Self> {
+        Self::with(node, cause_of(input))
+    }
+
+    /// The same before a question about somebody's data, which changes nothing here.
+    pub fn before_a_question(node: &Node) -> Option<Self> {
+        Self::with(node, Cause::Other)
+    }
+
+    fn with(node: &Node, cause: Cause) -> Option<Self> {
         let gossip = node.election().gossip()?;
-        let cause = cause_of(input);
         let machine = gossip.peer().machine();
         Some(Self {
             leads: node.is_leader(),

@@ -10,6 +10,7 @@ use meta_mystia_network::core::time::Duration;
 use meta_mystia_network::core::wire::Strategy;
 
 use crate::plan::{Plan, Step};
+use crate::wider::widen;
 use crate::world::Settings;
 
 /// Sets these draws apart from those of the plan, which come from the same seed.
@@ -96,7 +97,7 @@ pub fn draw(seed: u64) -> Plan {
 
 /// The same for a room of `size` places, where that is given.
 pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
-    let mut plan = Plan::draw_for(seed, size);
+    let mut plan = Plan::draw_narrow(seed, size);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
     plan.rules.fixed_voters = false;
     plan.priorities.clear();
@@ -107,5 +108,6 @@ pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
         }
     }
     plan.gossip = Some(GossipRules::draw(&mut rng));
+    widen(&mut plan);
     plan
 }

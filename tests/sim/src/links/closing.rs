@@ -4,7 +4,7 @@ use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Input, LinkEnd};
 use meta_mystia_network::core::time::Duration;
 
-use super::{ACCEPTOR, DIALLER, Wire};
+use super::{ACCEPTOR, DIALLER, Item, Wire};
 use crate::world::{Happening, World};
 
 /// Closing.
@@ -150,7 +150,20 @@ impl World {
             .get(&id)
             .is_some_and(|link| link.ended == [true, true])
         {
-            self.links.remove(&id);
+            self.forget_link(id);
         }
+    }
+
+    fn forget_link(&mut self, id: u64) {
+        for from in [DIALLER, ACCEPTOR] {
+            let link = self.links.get_mut(&id);
+            let items = link.map(|link| std::mem::take(&mut link.pipes[from].items));
+            for (_, item) in items.unwrap_or_default() {
+                if let Item::Message(envelope) = item {
+                    self.left_over(id, from, *envelope);
+                }
+            }
+        }
+        self.links.remove(&id);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - `MMN_SIM_SEEDS`, `MMN_SIM_FIRST_SEED`: how many seeds are run, and from where.
 //! - `MMN_SIM_SECONDS`: runs seeds for so long instead, from a random one on, which is printed.
+//! - `MMN_SIM_LARGEST`: rooms of more nodes are left out; one of 100 takes as long as thousands of small ones.
 //! - `MMN_SIM_FAILURES`: how many failing seeds are looked for before it gives up; 1 by default.
 
 use std::sync::Mutex;
@@ -43,6 +44,7 @@ pub(super) fn run_all(
 ) {
     std::panic::set_hook(Box::new(|_| {})); // a panic of the core is reported with its seed
     let most = number_from_env("MMN_SIM_FAILURES").unwrap_or(1) as usize;
+    let largest = number_from_env("MMN_SIM_LARGEST").unwrap_or(u64::MAX);
     let number = AtomicU64::new(0);
     let (stop, reducing) = (AtomicBool::new(false), AtomicBool::new(false));
     let heard = Mutex::new((add, Vec::new()));
@@ -54,6 +56,9 @@ pub(super) fn run_all(
                     let Some((plan, name)) = next(number) else {
                         return;
                     };
+                    if plan.size as u64 > largest {
+                        continue;
+                    }
                     let from = Instant::now();
                     let outcome = chaos::run_plan(&plan, Trace::off(), None);
                     let took = from.elapsed();

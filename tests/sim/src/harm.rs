@@ -1,0 +1,485 @@
+//! What liars say about others, and that no honest member loses an honest one by it.
+//!
+//! A liar that leads may kick, as every leader may. And where every member may call `SetLeader`, what members say of kicks counts
+//! for up to sixteen others each (`docs/entering.md`, "Members"): in these two cases, and in no other, an honest member is
+//! put out, and counts as kicked from then on.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
+use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
+use meta_mystia_network::core::node::{
+    AdmissionRefusal, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
+};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{
+    Authority, Candidate, Decrees, ElectionMessage, Envelope, Message, PeerEntry, Verdict,
+};
+
+use crate::chaos::Run;
+use crate::world::World;
+
+/// A member that was heard within so long is not taken for dead when its id is in dispute.
+const HEARD_LATELY: Duration = Duration::from_millis(400);
+
+/// What a liar says about a third member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Slander {
+    /// That it is kicked, as only the leader says it.
+    Kick,
+    /// That leaders have kicked it.
+    Decree,
+    /// That it has another key, or another address.
+    Peers,
+    /// The same, as the leader says it of one that it lets in.
+    Admits,
+    /// That somebody with another key wants to enter under its name.
+    Dispute,
+    /// That the room does not let it in.
+    Answers,
+    /// That the leader hands over to it, and that the liar may lead no longer and it follows.
+    HandsOver,
+    /// That it shall lead.
+    Assigns,
+    /// A leader's message under its record, and one in its name.
+    Data,
+}
+
+/// All of them.
+pub const SLANDERS: [Slander; 9] = [
+    Slander::Kick,
+    Slander::Decree,
+    Slander::Peers,
+    Slander::Admits,
+    Slander::Dispute,
+    Slander::Answers,
+    Slander::HandsOver,
+    Slander::Assigns,
+    Slander::Data,
+];
+
+/// What liars said against members, by place.
+#[derive(Debug, Default)]
+pub struct Slandered {
+    /// Whose lists of kicked members name it.
+    decreed: BTreeMap<usize, BTreeSet<usize>>,
+    /// Of whom a liar said that it is kicked, to somebody that takes the liar for the leader.
+    kicked: BTreeSet<usize>,
+    /// Of whom a liar said that it is kicked, to whomever.
+    named: BTreeSet<usize>,
+    /// Whose id a liar disputed.
+    disputed: BTreeSet<usize>,
+    /// Liars that an honest member took for the leader at some time.
+    believed: BTreeSet<usize>,
+    /// Who said farewell, in some life.
+    pub(crate) left: BTreeSet<usize>,
+}
+
+impl Slandered {
+    /// Whether a liar said that it is kicked.
+    pub(crate) fn names(&self, slot: usize) -> bool {
+        self.named.contains(&slot)
+    }
+}
+
+/// Lies about others.
+impl Run<'_> {
+    pub(crate) fn slander(&mut self, liar: usize, victim: usize, about: usize, words: Slander) {
+        let (Some(me), Some(them), Some(its)) = (
+            self.world.node(liar),
+            self.world.node(victim),
+            self.world.slots[about].process.as_ref(),
+        ) else {
+            return;
+        };
+        let kicks = matches!(words, Slander::Kick | Slander::Decree);
+        if liar == victim || liar == about || (kicks && !self.can_spare(about)) {
+            return;
+        }
+        let own = them.record().stamp.clone();
+        let lie = Lie {
+            me: me.id().clone(),
+            incarnation: me.incarnation(),
+            its: self.world.slots[about].id.clone(),
+            address: self.world.slots[liar].address,
+            key: its.key,
+            its_incarnation: its.node.incarnation(),
+            stamp: own.clone(),
+        };
+        match words {
+            Slander::Decree => {
+                let decreed = &mut self.world.slandered.decreed;
+                decreed.entry(about).or_default().insert(liar);
+            }
+            Slander::Dispute => {
+                self.world.slandered.disputed.insert(about);
+            }
+            _ => {}
+        }
+        if kicks {
+            self.world.slandered.named.insert(about);
+        }
+        self.world.sometimes.slanders += 1;
+        if words == Slander::Data {
+            self.world.lie_as_leader(liar, victim, about);
+        }
+        for message in lie.told(words, victim == about) {
+            let envelope = Envelope {
+                writes: 0,
+                incarnation: lie.incarnation,
+                stamp: own.clone(),
+                message,
+            };
+            self.world.forge(liar, victim, envelope);
+        }
+    }
+}
+
+struct Lie {
+    me: PeerId,
+    incarnation: Incarnation,
+    its: PeerId,
+    address: std::net::SocketAddr,
+    key: Fingerprint,
+    its_incarnation: Incarnation,
+    stamp: Stamp,
+}
+
+impl Lie {
+    fn told(&self, words: Slander, to_itself: bool) -> Vec<Message> {
+        let other_key = Fingerprint([0xee; 32]);
+        let entry = |key, address| PeerEntry {
+            id: self.its.clone(),
+            key,
+            addresses: vec![address],
+        };
+        let nowhere = std::net::SocketAddr::from(([10, 9, 9, 9], 9));
+        match words {
+            Slander::Kick => vec![Message::Kicked {
+                peer: self.its.clone(),
+                key: self.key,
+                code: 9,
+                bytes: b"a lie".to_vec(),
+            }],
+            Slander::Decree => vec![Message::Decrees(Decrees {
+                version: (Stamp::default(), 0),
+                max_peers: 0,
+                kicked: vec![(self.its.clone(), self.key)],
+            })],
+            Slander::Peers => vec![Message::PeerList(vec![
+                entry(other_key, self.address),
+                entry(self.key, nowhere),
+                PeerEntry {
+                    id: self.me.clone(),
+                    ..entry(self.key, self.address)
+                },
+            ])],
+            Slander::Admits => vec![Message::Admitted {
+                entry: entry(other_key, nowhere),
+                incarnation: Incarnation {
+                    started_us: u64::MAX,
+                    random: 0,
+                },
+            }],
+            Slander::Dispute => {
+                let ask = |request, key| Message::JoinRequest {
+                    request,
+                    candidate: Candidate {
+                        entry: entry(key, self.address),
+                        incarnation: Incarnation {
+                            started_us: self.its_incarnation.started_us.saturating_add(1),
+                            random: 7,
+                        },
+                        payload: Vec::new(),
+                    },
+                };
+                vec![ask(1, other_key), ask(2, self.key)]
+            }
+            Slander::Answers => {
+                let refuses = |request| Message::JoinAnswer {
+                    request,
+                    verdict: Verdict::Rejected {
+                        reason: 9,
+                        bytes: Vec::new(),
+                    },
+                };
+                (1..=4).map(refuses).collect()
+            }
+            Slander::HandsOver => vec![
+                Message::Election(ElectionMessage::TimeoutNow {
+                    target: self.its.clone(),
+                }),
+                Message::Standing {
+                    eligible: false,
+                    priority: i32::MAX,
+                    successor: Some(self.its.clone()),
+                },
+            ],
+            Slander::Assigns => {
+                let epoch = Epoch {
+                    override_seq: self.stamp.epoch.override_seq.saturating_add(1),
+                    assigner: Some(self.me.clone()),
+                };
+                let record = Record {
+                    stamp: Stamp { epoch, term: 1 },
+                    leader: Some(self.its.clone()),
+                    assigned: true,
+                };
+                vec![Message::Election(ElectionMessage::LeaderAssign {
+                    record,
+                    seq: u64::from(to_itself) + 1,
+                })]
+            }
+            Slander::Data => Vec::new(),
+        }
+    }
+}
+
+/// What must hold.
+impl World {
+    pub(crate) fn is_honest(&self, peer: &PeerId) -> bool {
+        self.slot_of(peer)
+            .is_some_and(|slot| !self.liars.contains(&slot))
+    }
+
+    /// Whether lies may have put it out, or its leader did.
+    fn may_be_out(&self, slot: usize) -> bool {
+        let anyone = self.settings.authority == Authority::Anyone;
+        let by_list = self.slandered.decreed.get(&slot).is_some_and(|liars| {
+            let counts = |liar| anyone || self.slandered.believed.contains(liar);
+            liars.iter().any(counts)
+        });
+        self.slots[slot].kicked || by_list || self.slandered.kicked.contains(&slot)
+    }
+
+    /// What a liar says is about to reach an honest member.
+    pub(crate) fn note_slander(&mut self, slot: usize, input: &Input) {
+        let Input::Message { from, envelope } = input else {
+            return;
+        };
+        if self.is_honest(from) || self.liars.contains(&slot) {
+            return;
+        }
+        let Message::Kicked { peer, .. } = &envelope.message else {
+            return;
+        };
+        let believes = self.node(slot).and_then(Node::leader) == Some(from);
+        if let Some(victim) = self.slot_of(peer).filter(|_| believes) {
+            self.slandered.kicked.insert(victim);
+            self.is_put_out(victim);
+        }
+    }
+
+    /// Whom a node takes for the leader now, or took for it for a moment.
+    pub(crate) fn note_belief(&mut self, slot: usize, outputs: &[Output]) {
+        if self.liars.is_empty() || self.liars.contains(&slot) {
+            return;
+        }
+        for output in outputs {
+            if let Output::Event(Event::LeaderChanged {
+                leader: Some(leader),
+                ..
+            }) = output
+                && let Some(liar) = self
+                    .slot_of(leader)
+                    .filter(|slot| self.liars.contains(slot))
+            {
+                self.slandered.believed.insert(liar);
+            }
+        }
+    }
+
+    /// What is wrong with what an honest member did.
+    pub(crate) fn harm(&mut self, slot: usize, output: &Output) -> Option<String> {
+        let me = self.slots[slot].id.clone();
+        match output {
+            Output::Close { peer, why } if self.is_honest(peer) => {
+                let other = self.slot_of(peer)?;
+                let rightly = match why {
+                    LinkEnd::Silent => true,
+                    LinkEnd::Kicked => self.may_be_out(other) || self.may_be_out(slot),
+                    LinkEnd::Replaced => !self.was_heard_lately(other, slot),
+                    LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
+                };
+                (!rightly).then(|| format!("{me} closes its link with {peer}: {why:?}"))
+            }
+            Output::Event(Event::Left { peer, why, .. }) if self.is_honest(peer) => {
+                let other = self.slot_of(peer)?;
+                let rightly = match why {
+                    LeftReason::Left => self.slandered.left.contains(&other),
+                    LeftReason::Kicked => {
+                        let rightly = self.may_be_out(other) || self.may_be_out(slot);
+                        self.is_put_out(other);
+                        rightly
+                    }
+                    LeftReason::Lost => self.was_lost_for_long(slot, peer),
+                    LeftReason::GaveUp => {
+                        let restarted = self.slots[other].life > 1;
+                        let out = self.may_be_out(other) || self.may_be_out(slot);
+                        restarted || self.settings.hosts.decide || out
+                    }
+                    LeftReason::Replaced => true,
+                    LeftReason::Violation | LeftReason::Disconnected => false,
+                };
+                (!rightly).then(|| format!("{me} gives up {peer}: {why:?}"))
+            }
+            Output::Event(Event::RoomEnded { why, .. }) => {
+                let rightly = *why == EndReason::Kicked && self.may_be_out(slot);
+                self.is_put_out(slot);
+                (!rightly).then(|| format!("the room is over for {me}: {why:?}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// One that lies put out stays out.
+    fn is_put_out(&mut self, slot: usize) {
+        let decreed = self.slandered.decreed.contains_key(&slot);
+        let lied_about = decreed || self.slandered.kicked.contains(&slot);
+        if lied_about && !std::mem::replace(&mut self.slots[slot].kicked, true) {
+            self.sometimes.put_out_by_liars += 1;
+        }
+    }
+
+    fn was_heard_lately(&self, from: usize, to: usize) -> bool {
+        self.slandered.disputed.contains(&from)
+            && self
+                .last_arrival(from, to)
+                .is_some_and(|at| self.now.since(at) < HEARD_LATELY)
+    }
+
+    /// Whether a member was lost for as long as its place is kept, or says itself that it gave up the session.
+    fn was_lost_for_long(&self, slot: usize, peer: &PeerId) -> bool {
+        let lost = |(_, event): &&(Time, Event)| *event == Event::Reconnecting(peer.clone());
+        let lost = self.slots[slot].events.iter().rev().find(lost);
+        let hold = self.settings.member_hold * 9 / 10;
+        self.settings.hosts.asked || lost.is_some_and(|(at, _)| self.now.since(*at) >= hold)
+    }
+
+    /// An honest member does not keep another honest one out.
+    pub(crate) fn check_refusal(&mut self, slot: usize, refusal: &AdmissionRefusal) {
+        if self.liars.is_empty() || self.liars.contains(&slot) {
+            return;
+        }
+        let (peer, wrong) = match refusal {
+            AdmissionRefusal::Barred(peer) => (peer, true),
+            AdmissionRefusal::Kicked(peer) => {
+                let Some(other) = self.slot_of(peer) else {
+                    return;
+                };
+                let wrong = !self.may_be_out(other);
+                // Whoever refuses it may never have been linked to it.
+                self.is_put_out(other);
+                (peer, wrong)
+            }
+            _ => return,
+        };
+        if wrong && self.is_honest(peer) {
+            let text = format!("{} keeps {peer} out: {refusal}", self.slots[slot].id);
+            self.violate("liars", text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// Two honest members and a liar; whether what the first does is harm that the liar did.
+    fn is_harm(
+        authority: Authority,
+        lie: impl Fn(&mut World),
+        output: impl Fn(&World) -> Output,
+    ) -> bool {
+        let settings = Settings {
+            authority,
+            ..Settings::default()
+        };
+        let mut world = World::new(1, 3, settings, Trace::off());
+        world.liars.insert(2);
+        for slot in 0..3 {
+            world.start(slot);
+        }
+        lie(&mut world);
+        let output = output(&world);
+        world.harm(0, &output).is_some()
+    }
+
+    fn left(why: LeftReason) -> impl Fn(&World) -> Output {
+        move |world| {
+            Output::Event(Event::Left {
+                peer: world.slots[1].id.clone(),
+                why,
+                code: 0,
+                bytes: Vec::new(),
+            })
+        }
+    }
+
+    fn closed(why: LinkEnd) -> impl Fn(&World) -> Output {
+        move |world| Output::Close {
+            peer: world.slots[1].id.clone(),
+            why,
+        }
+    }
+
+    #[test]
+    fn what_ends_an_honest_session_without_a_reason_of_its_own_is_harm() {
+        let nothing = |_: &mut World| {};
+        let harm = |output: &dyn Fn(&World) -> Output| is_harm(Authority::Anyone, nothing, output);
+        for why in [
+            LeftReason::Left,
+            LeftReason::Lost,
+            LeftReason::Kicked,
+            LeftReason::GaveUp,
+            LeftReason::Violation,
+            LeftReason::Disconnected,
+        ] {
+            assert!(harm(&left(why)), "{why:?}");
+        }
+        assert!(!harm(&left(LeftReason::Replaced)));
+        for why in [
+            LinkEnd::Kicked,
+            LinkEnd::Closed,
+            LinkEnd::Disconnected,
+            LinkEnd::Violation(""),
+        ] {
+            assert!(harm(&closed(why)), "{why:?}");
+        }
+        assert!(!harm(&closed(LinkEnd::Silent)));
+        let ended = |_: &World| {
+            Output::Event(Event::RoomEnded {
+                why: EndReason::Kicked,
+                code: 0,
+                bytes: Vec::new(),
+            })
+        };
+        assert!(harm(&ended));
+    }
+
+    #[test]
+    fn a_kick_that_a_liar_made_up_counts_where_rooms_take_it() {
+        let decree = |world: &mut World| {
+            world.slandered.decreed.entry(1).or_default().insert(2);
+        };
+        let harm =
+            |authority, lie: &dyn Fn(&mut World)| is_harm(authority, lie, left(LeftReason::Kicked));
+        assert!(!harm(Authority::Anyone, &decree));
+        assert!(harm(Authority::LeaderOnly, &decree));
+        // It is the leader's then.
+        assert!(!harm(Authority::LeaderOnly, &|world| {
+            decree(world);
+            world.slandered.believed.insert(2);
+        }));
+        assert!(harm(Authority::LeaderOnly, &|world| {
+            world.slandered.believed.insert(2);
+        }));
+        assert!(!harm(Authority::LeaderOnly, &|world| {
+            world.slandered.kicked.insert(1);
+        }));
+    }
+}

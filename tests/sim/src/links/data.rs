@@ -1,0 +1,249 @@
+//! What hosts say to each other on their lanes, as far as elections hear it: messages of leaders, stamped with the record
+//! under which they lead, and broadcasts that the leader relays (`src/room/sessions.rs`, `src/room/relay.rs`).
+
+use rand::Rng;
+use rand::seq::IndexedRandom;
+
+use meta_mystia_network::core::election::record::Record;
+use meta_mystia_network::core::id::{Incarnation, PeerId};
+use meta_mystia_network::core::node::{Input, LifeOfOrigin, Node};
+use meta_mystia_network::core::time::{Duration, Time};
+
+use super::Wire;
+use crate::world::{Happening, World};
+
+/// A lane waits for the next link so long between two looks, and so often.
+const LOOKS_AGAIN: Duration = Duration::from_millis(250);
+const LOOKS: u32 = 20;
+
+/// In whose name a message is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Voice {
+    /// The leader's own.
+    Leader,
+    /// The sender's: the leader shall relay it.
+    ToRelay,
+    /// Another's, from the leader.
+    Relayed { origin: PeerId, life: Incarnation },
+}
+
+/// A message on a lane.
+#[derive(Debug)]
+pub struct Data {
+    from: usize,
+    to: usize,
+    lives: [u64; 2],
+    record: Record,
+    voice: Voice,
+    looks: u32,
+}
+
+/// Hosts speak.
+impl World {
+    /// The host of a leader speaks to all.
+    pub(crate) fn speak_as_leader(&mut self, slot: usize) {
+        let Some(record) = self.node(slot).and_then(Node::leader_stamp).cloned() else {
+            return;
+        };
+        for to in self.peers_of(slot) {
+            self.say(slot, to, record.clone(), Voice::Leader);
+        }
+    }
+
+    /// A host broadcasts through the leader.
+    pub(crate) fn speak_through_leader(&mut self, slot: usize) {
+        let Some(node) = self.node(slot) else {
+            return;
+        };
+        let record = node.record().clone();
+        let leader = node.leader().and_then(|leader| self.slot_of(leader));
+        if let Some(leader) = leader.filter(|leader| *leader != slot) {
+            self.say(slot, leader, record, Voice::ToRelay);
+        }
+    }
+
+    /// All hosts that lead speak, and one of the others.
+    pub(crate) fn hosts_talk(&mut self) {
+        for leader in self.leaders() {
+            self.speak_as_leader(leader);
+        }
+        if let Some(one) = self.running().choose(&mut self.rng).copied() {
+            self.speak_through_leader(one);
+        }
+    }
+
+    /// A liar speaks as a leader under another's record, relays in another's name under a record that it makes up, and
+    /// has its broadcast relayed by one that it says was assigned.
+    pub(crate) fn lie_as_leader(&mut self, liar: usize, victim: usize, about: usize) {
+        let Some(node) = self.node(victim) else {
+            return;
+        };
+        let its = self.slots[about].id.clone();
+        let mut stamp = node.record().stamp.clone();
+        stamp.term += 1;
+        let record = |leader: usize, assigned| Record {
+            stamp: stamp.clone(),
+            leader: Some(self.slots[leader].id.clone()),
+            assigned,
+        };
+        let (own, others, assigned) = (
+            record(liar, false),
+            record(about, false),
+            record(victim, true),
+        );
+        let life = Incarnation {
+            started_us: u64::MAX,
+            random: 1,
+        };
+        self.say(liar, victim, others, Voice::Leader);
+        self.say(liar, victim, own, Voice::Relayed { origin: its, life });
+        self.say(liar, victim, assigned, Voice::ToRelay);
+    }
+
+    fn peers_of(&self, slot: usize) -> Vec<usize> {
+        let process = self.slots[slot].process.as_ref();
+        process.map_or_else(Vec::new, |process| {
+            process.sessions.keys().copied().collect()
+        })
+    }
+
+    fn say(&mut self, from: usize, to: usize, record: Record, voice: Voice) {
+        let late = self.data_late;
+        let at = self.now + self.delay(from, to) + self.between(Duration::ZERO, late);
+        self.last_data_at = self.last_data_at.max(at);
+        let lives = [self.slots[from].life, self.slots[to].life];
+        let looks = 0;
+        let data = Data {
+            from,
+            to,
+            lives,
+            record,
+            voice,
+            looks,
+        };
+        self.at(at, Happening::Wire(Wire::Data(Box::new(data))));
+    }
+
+    /// When the last of what hosts said has arrived, but for what waits for a link.
+    pub fn data_until(&self) -> Time {
+        self.last_data_at.max(self.now)
+    }
+
+    pub(super) fn data_arrives(&mut self, mut data: Data) {
+        let (from, to) = (data.from, data.to);
+        if !self.is_life(to, data.lives[1]) {
+            return;
+        }
+        let blocked = self.is_cut(from, to) || self.is_paused(to);
+        let link = self.slots[to].process.as_ref();
+        let link = link.and_then(|process| process.sessions.get(&from));
+        let life = link.and_then(|link| {
+            let link = self.links.get(link)?;
+            Some(link.lives[link.end_of(from)])
+        });
+        match life {
+            Some(life) if !blocked && life == data.lives[0] => self.is_heard(data),
+            // A session is one life's. Here more can happen than there: what a life of before said comes on the next one's link.
+            Some(life) if !blocked && life > data.lives[0] => {
+                self.sometimes.data_of_past_lives += 1;
+                self.is_heard(data);
+            }
+            _ => {
+                data.looks += 1;
+                if data.looks < LOOKS && self.calm_since.is_none() {
+                    let at = self.now + LOOKS_AGAIN;
+                    self.at(at, Happening::Wire(Wire::Data(Box::new(data))));
+                }
+            }
+        }
+    }
+
+    fn is_heard(&mut self, data: Data) {
+        let (to, record) = (data.to, data.record);
+        let peer = self.slots[data.from].id.clone();
+        let Some(before) = self.node(to).map(|node| node.record().clone()) else {
+            return;
+        };
+        self.trace.add(
+            self.now,
+            format_args!(
+                "{} <- {peer} data {:?} under {}",
+                self.slots[to].id,
+                data.voice,
+                crate::trace::Brief(&record)
+            ),
+        );
+        match data.voice {
+            Voice::Leader => {
+                let accept = |node: &mut Node, now| node.accept_leader_message(now, &peer, &record);
+                let accepted = self.ask(to, accept) == Some(true);
+                self.sometimes.leaders_heard += u64::from(accepted);
+                self.sometimes.deposed_leaders_not_heard += u64::from(!accepted);
+                self.sometimes.leaders_found_by_data += u64::from(self.has_changed(to, &before));
+            }
+            Voice::ToRelay => {
+                let relays = |node: &mut Node, now| node.may_relay(now, &peer, &record);
+                let relays = self.ask(to, relays) == Some(true);
+                self.sometimes.assignments_found_by_data +=
+                    u64::from(self.has_changed(to, &before));
+                if relays {
+                    self.relay(to, data.from);
+                }
+            }
+            Voice::Relayed { origin, life } => {
+                let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &record);
+                let accepted = origin != self.slots[to].id && self.ask(to, accept) == Some(true);
+                self.sometimes.leaders_found_by_relays += u64::from(self.has_changed(to, &before));
+                let known = self.node(to).map(|node| node.life_of_origin(&origin, life));
+                let heard = accepted && known != Some(LifeOfOrigin::Past);
+                self.sometimes.relays_heard += u64::from(heard);
+                self.sometimes.relays_not_heard += u64::from(!heard);
+            }
+        }
+    }
+
+    fn has_changed(&self, slot: usize, before: &Record) -> bool {
+        self.node(slot).is_some_and(|node| node.record() != before)
+    }
+
+    /// A leader sends a broadcast on to all others.
+    fn relay(&mut self, slot: usize, origin: usize) {
+        let Some(node) = self.node(slot) else {
+            return;
+        };
+        let name = self.slots[origin].id.clone();
+        let member = node.membership().get(&name);
+        let (Some(record), Some(member)) = (node.leader_stamp().cloned(), member) else {
+            return;
+        };
+        let life = member.incarnation;
+        for to in self.peers_of(slot).into_iter().filter(|to| *to != origin) {
+            let origin = name.clone();
+            self.say(slot, to, record.clone(), Voice::Relayed { origin, life });
+        }
+    }
+
+    /// Before its timers fire a process looks whether peers that it probed were heard by their transport.
+    pub(crate) fn hear_transports(&mut self, slot: usize) {
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        for (other, at) in std::mem::take(&mut process.probed) {
+            let acknowledged = self.now.since(at) >= self.max_rtt()
+                && !self.is_cut(slot, other)
+                && !self.is_cut(other, slot)
+                && !self.is_paused(other)
+                && self.is_linked(slot, other)
+                && !self.rng.random_bool(self.datagram_loss);
+            if acknowledged {
+                self.sometimes.peers_heard_beside_messages += 1;
+                let peer = self.slots[other].id.clone();
+                let _ = self.feed(slot, Input::Heard { peer });
+            } else if self.now.since(at) < self.settings.heartbeat_timeout
+                && let Some(process) = &mut self.slots[slot].process
+            {
+                process.probed.insert(other, at);
+            }
+        }
+    }
+}

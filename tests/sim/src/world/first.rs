@@ -1,0 +1,58 @@
+//! Rooms whose terms begin far above zero: the first process met somebody who went by a large term and has left.
+
+use meta_mystia_network::core::election::record::{Record, Stamp};
+use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
+use meta_mystia_network::core::node::{Input, LinkUp};
+use meta_mystia_network::core::wire::{Envelope, Message, Side};
+
+use super::World;
+
+/// Nobody in a room has this name.
+const GHOST: &str = "gone before";
+
+impl World {
+    /// The process of `slot` learns of the room's first term.
+    pub(super) fn learn_first_term(&mut self, slot: usize) {
+        let term = std::mem::take(&mut self.first_term);
+        let Some(node) = self.node(slot).filter(|_| term > 0) else {
+            return;
+        };
+        let ours = node.side(self.local(slot));
+        let stamp = Stamp {
+            term,
+            ..Stamp::default()
+        };
+        self.checker.begin_at(&stamp);
+        self.sometimes.high_terms += 1;
+        let peer = PeerId::new(GHOST).expect("a valid name");
+        let incarnation = Incarnation {
+            started_us: 1,
+            random: 1,
+        };
+        let link = LinkUp {
+            peer: peer.clone(),
+            incarnation,
+            key: Fingerprint([0xfe; 32]),
+            addresses: Vec::new(),
+            eligible: false,
+            priority: 0,
+            is_host: false,
+            ours,
+            theirs: Side {
+                since: 0,
+                record: Record::undecided(stamp.clone()),
+                live: None,
+                lone: false,
+            },
+        };
+        let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
+        let envelope = Envelope {
+            writes: 0,
+            incarnation,
+            stamp,
+            message: Message::Leave { successor: None },
+        };
+        let from = peer;
+        let _ = self.feed(slot, Input::Message { from, envelope });
+    }
+}
