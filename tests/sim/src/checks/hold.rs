@@ -46,7 +46,7 @@ impl Checker {
             return;
         };
         life.hold.hears = match (lives(input), input) {
-            (Some(record), _) => Some(Said::Lives(record.clone())),
+            (Some(record), _) => record.assigned.then(|| Said::Lives(record.clone())),
             (None, Input::LinkUp(link)) => {
                 let record = &link.theirs.record;
                 // (a): what names this incarnation itself does not bind it.
