@@ -34,7 +34,7 @@
  * Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
  * removed or changed, except extended functions before the library's version 1.0.
  */
-#define MMN_ABI_VERSION 5
+#define MMN_ABI_VERSION 6
 
 /**
  * The call did what it says.
@@ -309,7 +309,7 @@
 #define MMN_QUORUM_DYNAMIC 0
 
 /**
- * quorum_policy: a majority of a fixed number of voters, connected or not.
+ * quorum_policy: a majority of the voters of quorum_roster, connected or not.
  */
 #define MMN_QUORUM_STATIC 1
 
@@ -334,9 +334,9 @@
 #define MMN_MAX_SECRET_BYTES 1024
 
 /**
- * Most quorum_voters of NetworkOptions.
+ * Most voters of quorum_roster in NetworkOptions. It was 1024 before version 6 of the ABI.
  */
-#define MMN_MAX_QUORUM_VOTERS 1024
+#define MMN_MAX_QUORUM_VOTERS 64
 
 /**
  * NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
@@ -367,7 +367,8 @@
 
 /**
  * NetworkEvent.kind: a SetLeader of this node that made `peer` the leader has ended. `success` is 1 when the peer
- * leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, or says otherwise why not.
+ * leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused to hand
+ * over), or says otherwise why not.
  */
 #define MMN_EVENT_SET_LEADER_RESULT 6
 
@@ -712,8 +713,10 @@ typedef struct NetworkOptions {
   uint8_t eligible;
   /**
    * Where a static quorum keeps what must survive the process: the path of an existing directory in which this member
-   * may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the
-   * same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
+   * may write, in a file of its own for each session id and peer id. The file holds the roster, the votes and, where
+   * identity_key is NULL, the private key, which is made at the first start and used again at every other. Another
+   * quorum_roster or identity_key than that of the file is MMN_INVALID_ARGUMENT. Two processes cannot be the same
+   * member with the same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
    */
   const char *state_directory;
   /**
@@ -724,13 +727,13 @@ typedef struct NetworkOptions {
   const char *trace_path;
   /**
    * A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
-   * A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
-   * host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
+   * A static quorum never has two leaders, and no leader without a majority of the voters of quorum_roster; it goes with
+   * no host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
    */
   uint32_t quorum_policy;
   /**
-   * How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
-   * else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
+   * 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since
+   * version 3 of the ABI.
    */
   uint32_t quorum_voters;
   /**
@@ -752,6 +755,14 @@ typedef struct NetworkOptions {
    * 0. Since version 5 of the ABI.
    */
   uint32_t reserved2;
+  /**
+   * The voters of a static quorum: their peer ids, one a line, 1 to MMN_MAX_QUORUM_VOTERS. After an id may follow a blank
+   * and the fingerprint of its key: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Nobody
+   * with another key is that voter then. Blanks around a line and empty lines are ignored. The same voters for all
+   * members and for as long as the session lives. A member that is not on it never leads and has no vote. Needed with
+   * MMN_QUORUM_STATIC, else NULL [NULL]. Since version 6 of the ABI.
+   */
+  const char *quorum_roster;
 } NetworkOptions;
 
 /**
@@ -1348,13 +1359,19 @@ int32_t RejectJoin(uint64_t request,
 /**
  * Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
  * This node's own queries show the new leader when the call returns; the others follow within a round trip.
+ * MMN_EVENT_SET_LEADER_RESULT reports the outcome.
+ *
+ * With MMN_QUORUM_STATIC votes alone make a leader: this call is TransferLeadership by the present leader, which a member
+ * that does not lead asks for it. The present leader leads until the peer is elected. The outcome is 0, MMN_REJECTED (the
+ * leader refused: it leads no longer, or the peer is not connected to it or may not lead), MMN_TIMEOUT (the peer was not
+ * elected within the longest election timeout) or MMN_SUPERSEDED (a later call of this node took its place).
  *
  * The newest call wins. So where the quorum is dynamic, an isolated member that names itself leads the whole room when the
  * network heals. To replace a leader that is lost, call EnableAutoLeaderElection(1) instead.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
- * the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
- * MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+ * the leader; or with MMN_QUORUM_STATIC this node hears no leader that it could ask), MMN_PEER_NOT_FOUND (neither this
+ * node nor connected), MMN_REJECTED (the peer may not lead) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1372,10 +1389,10 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
 /**
  * Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
  * for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP
- * another is elected as after any loss.
+ * another is elected as after any loss. With MMN_QUORUM_STATIC a voter of quorum_roster that may not lead counts among
+ * the voters still, and a member that is not on the roster never leads.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
- * MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
 
@@ -1429,7 +1446,7 @@ int64_t GetLeaderTerm(void);
 
 /**
  * How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with
- * MMN_STRATEGY_GOSSIP; -1 when no room is open.
+ * MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
  */
 int64_t GetLeaderEpoch(void);
 

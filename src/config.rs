@@ -9,9 +9,9 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
-use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum};
+use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
-use crate::error::{Code, Coded};
+use crate::error::{Code, Coded, Quoted};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
@@ -326,6 +326,12 @@ impl Config {
     }
 }
 
+fn shown_line(line: Option<&str>) -> String {
+    line.map_or_else(String::new, |line| {
+        format!(" (the line is {})", Quoted(line))
+    })
+}
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
@@ -381,14 +387,34 @@ pub enum ConfigError {
     /// A window of gossip is too short or too long.
     #[error(transparent)]
     Window(#[from] WindowError),
-    /// A static quorum of nobody, or of more than can be in a room.
+    /// A static quorum of nobody.
     #[error(
-        "quorum_voters is {voters} while quorum_policy is 1 (static); give the number of all voters of the room, 1 to {MAX_ROSTER_VOTERS}"
+        "quorum_roster is NULL while quorum_policy is 1 (static); give the ids of all voters of the room, one a line, 1 to {MAX_ROSTER_VOTERS}"
+    )]
+    StaticWithoutRoster,
+    /// The list of voters is none.
+    #[error("quorum_roster cannot be used: {source}{}", shown_line(line.as_deref()))]
+    Roster {
+        /// What is wrong with it.
+        source: RosterError,
+        /// The line that is wrong, where it is one line.
+        line: Option<String>,
+    },
+    /// A number of voters that is not that of the list.
+    #[error(
+        "quorum_voters is {voters} while quorum_roster names {named}; give 0, which is the number of its voters, or {named}"
     )]
     QuorumVoters {
         /// The number given.
         voters: u32,
+        /// How many voters the list names.
+        named: usize,
     },
+    /// A list of voters that nobody would look at.
+    #[error(
+        "quorum_roster is set while quorum_policy is 0 (dynamic), which counts the members that are connected; give NULL, or quorum_policy 1"
+    )]
+    RosterWithoutStatic,
     /// A number of voters that nobody would look at.
     #[error(
         "quorum_voters is {voters} while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1"

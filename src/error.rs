@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::core::election::gossip::WindowError;
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
 pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
-pub use state::StateError;
+pub use state::{ChangedMember, StateError};
 
 /// Most bytes of a value, or of a list of names, that a sentence quotes.
 pub const MAX_QUOTED_BYTES: usize = 64;
@@ -127,6 +127,21 @@ pub enum StartError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The list of voters fixes another key for this member.
+    #[error(
+        "quorum_roster fixes the key of {} with the fingerprint {}, and this member's is {}; give the identity_key of that fingerprint, or leave the fingerprint out at all members",
+        Quoted(peer.as_str()),
+        state::Whole(fixed),
+        state::Whole(own)
+    )]
+    RosterKey {
+        /// This member.
+        peer: PeerId,
+        /// What the list says.
+        fixed: Fingerprint,
+        /// What it is.
+        own: Fingerprint,
+    },
     /// What a static quorum keeps is not to be had.
     #[error(transparent)]
     State(#[from] StateError),
@@ -154,7 +169,9 @@ impl Coded for StartError {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
             Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
-            Self::IdentityKey { .. } | Self::TracePath { .. } => Code::InvalidArgument,
+            Self::IdentityKey { .. } | Self::RosterKey { .. } | Self::TracePath { .. } => {
+                Code::InvalidArgument
+            }
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
         }

@@ -492,8 +492,8 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
             -3,
             "quorum_policy is 1 (static) while strategy is 1",
             &|o| {
-                o.strategy = MMN_STRATEGY_GOSSIP;
-                (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+                (o.strategy, o.quorum_policy) = (MMN_STRATEGY_GOSSIP, MMN_QUORUM_STATIC);
+                o.quorum_roster = c"a".as_ptr();
             },
         );
         refused(-3, "reserved is 1; allowed", &|o| o.reserved = 1);
@@ -513,13 +513,34 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
             o.quorum_policy = u32::MAX
         });
         refused(-3, "quorum_voters is 3 while", &|o| o.quorum_voters = 3);
-        refused(-3, "quorum_voters is 0 while", &|o| o.quorum_policy = 1);
+        refused(-3, "quorum_roster is NULL while", &|o| o.quorum_policy = 1);
+        refused(-3, "quorum_roster is set while", &|o| {
+            o.quorum_roster = c"a".as_ptr();
+        });
+        for (roster, says) in [
+            (c"", "quorum_roster cannot be used: it names no voter"),
+            (c"a\nb\na", "it names \"a\" twice"),
+            (
+                c" b\n\n\x07",
+                "line 3 is no peer id: it contains the control character U+0007; remove it (the line is \"\\u{7}\")",
+            ),
+            (c"\xff", "quorum_roster is not UTF-8 from byte 0 on"),
+            (
+                c"a\nb\nc\nd",
+                "quorum_voters is 3 while quorum_roster names 4;",
+            ),
+        ] {
+            refused(-3, says, &|o| {
+                (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+                o.quorum_roster = roster.as_ptr();
+            });
+        }
         let in_directory = |path: &CStr, o: &mut NetworkOptions| {
-            (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+            (o.quorum_policy, o.quorum_roster) = (MMN_QUORUM_STATIC, c"a\nb".as_ptr());
             o.state_directory = path.as_ptr();
         };
         refused(-3, "state_directory is NULL while", &|o| {
-            (o.quorum_policy, o.quorum_voters) = (MMN_QUORUM_STATIC, 3);
+            (o.quorum_policy, o.quorum_roster) = (MMN_QUORUM_STATIC, c"a\nb".as_ptr());
         });
         refused(-3, "state_directory is set while", &|o| {
             o.state_directory = c"/tmp".as_ptr()

@@ -2,10 +2,16 @@
 //! of its own, and there is one room in a process.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::CString;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
 use meta_mystia_network::ffi::options::{InitializeNetworkWithOptions, NetworkOptions};
+use meta_mystia_network::ffi::values::MMN_QUORUM_STATIC;
+use sha2::{Digest, Sha256};
 
 /// What must not be found in memory that is given back. As statics they are never given back themselves.
 static SECRET: [u8; 32] = *b"the secret of the room: 7f3a91c2";
@@ -13,14 +19,25 @@ static SECRET: [u8; 32] = *b"the secret of the room: 7f3a91c2";
 static KEY: [u8; 48] = *b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20\
     the private key of this process.";
 
+/// The private key that a state file holds.
+static KEPT: [u8; 32] = *b"the key of the state file: 1b9e7";
+
+static KEPT_SEEN: AtomicUsize = AtomicUsize::new(0);
 static SECRETS_SEEN: AtomicUsize = AtomicUsize::new(0);
 static KEYS_SEEN: AtomicUsize = AtomicUsize::new(0);
+
+/// There is one room in a process.
+static ONE_ROOM: Mutex<()> = Mutex::new(());
 
 /// The system's allocator, which looks at what it gets back.
 struct Watching;
 
 fn look(memory: &[u8]) {
-    for (pattern, seen) in [(&SECRET[..], &SECRETS_SEEN), (&KEY[16..], &KEYS_SEEN)] {
+    for (pattern, seen) in [
+        (&SECRET[..], &SECRETS_SEEN),
+        (&KEY[16..], &KEYS_SEEN),
+        (&KEPT[..], &KEPT_SEEN),
+    ] {
         if memory.windows(pattern.len()).any(|part| part == pattern) {
             seen.fetch_add(1, Ordering::Relaxed);
         }
@@ -51,6 +68,7 @@ static ALLOCATOR: Watching = Watching;
 
 #[test]
 fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
+    let _one_room = ONE_ROOM.lock().expect("not poisoned");
     // The watch works.
     drop(std::hint::black_box(SECRET.to_vec()));
     drop(std::hint::black_box(KEY.to_vec()));
@@ -73,4 +91,63 @@ fn the_secret_and_the_private_key_are_wiped_when_the_room_is_closed() {
     }
     assert_eq!(SECRETS_SEEN.load(Ordering::Relaxed), 0);
     assert_eq!(KEYS_SEEN.load(Ordering::Relaxed), 0);
+}
+
+#[test]
+fn the_private_key_of_a_state_file_is_wiped_when_the_room_is_closed() {
+    drop(std::hint::black_box(KEPT.to_vec()));
+    assert_eq!(KEPT_SEEN.swap(0, Ordering::Relaxed), 1, "the watch works");
+    let _one_room = ONE_ROOM.lock().expect("not poisoned");
+    let directory = std::env::temp_dir().join(format!("mmn-wiped-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory");
+    let path = CString::new(directory.to_str().expect("UTF-8")).expect("no NUL");
+    let open_and_close = || {
+        let options = NetworkOptions {
+            quorum_policy: MMN_QUORUM_STATIC,
+            quorum_roster: c"peer".as_ptr(),
+            state_directory: path.as_ptr(),
+            ..NetworkOptions::default()
+        };
+        // SAFETY: all strings have a NUL.
+        let code = unsafe {
+            InitializeNetworkWithOptions(c"peer".as_ptr(), c"wiped".as_ptr(), &raw const options)
+        };
+        assert_eq!(code, 0);
+        assert_eq!(ShutdownNetwork(), 0);
+    };
+    open_and_close();
+    let state = fs::read_dir(&directory)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .find(|path| path.extension().is_some_and(|kind| kind == "state"))
+        .expect("a state file");
+    put_key(&state);
+    for _ in 0..3 {
+        open_and_close();
+        assert!(key_at(read(&state)).is_some_and(|at| read(&state)[at..].starts_with(&KEPT)));
+    }
+    assert_eq!(KEPT_SEEN.load(Ordering::Relaxed), 0);
+    fs::remove_dir_all(directory).expect("removed");
+}
+
+/// Writes the known key in the place of the one that the library made.
+fn put_key(state: &Path) {
+    let bytes = read(state);
+    let at = key_at(bytes).expect("a key");
+    bytes[at..at + KEPT.len()].copy_from_slice(&KEPT);
+    let (signed, digest) = bytes.split_at_mut(bytes.len() - 32);
+    digest.copy_from_slice(&Sha256::digest(signed));
+    fs::write(state, bytes).expect("written");
+}
+
+/// Where the private key begins: behind the roster, "peer" and a line feed, and a zero for a key that the library made.
+fn key_at(bytes: &[u8]) -> Option<usize> {
+    let before = b"\x05peer\n\0";
+    let found = bytes.windows(before.len()).position(|part| part == before);
+    found.map(|at| at + before.len())
+}
+
+/// What is in the file, in memory that is never given back.
+fn read(path: &Path) -> &'static mut [u8] {
+    fs::read(path).expect("there").leak()
 }

@@ -200,6 +200,7 @@ struct Options {
   std::string bind_address;  // the one address of this machine to use; "" is all
   std::string secret;        // what members must know beside the room's name; "" is nothing
   std::string state_directory;  // where a static quorum keeps what must survive the process; else ""
+  std::string quorum_roster;    // the voters of a static quorum, one id a line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
   std::string identity_key;  // an Ed25519 private key in PKCS#8, to be known again by; "" makes a new one
 };
@@ -402,6 +403,7 @@ class Room {
     settings.identity_key = options.identity_key.empty() ? nullptr : bytes(options.identity_key);
     settings.identity_key_length = static_cast<std::uint32_t>(length(options.identity_key));
     settings.state_directory = options.state_directory.empty() ? nullptr : text(options.state_directory);
+    settings.quorum_roster = options.quorum_roster.empty() ? nullptr : text(options.quorum_roster);
     settings.trace_path = options.trace_path.empty() ? nullptr : text(options.trace_path);
     check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }

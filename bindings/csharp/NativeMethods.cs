@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever removed or changed, except extended functions before the library's version 1.0.</summary>
-        public const uint AbiVersion = 5;
+        public const uint AbiVersion = 6;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -33,8 +33,8 @@ namespace MetaMystia.Network
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
 
-        /// <summary>Most quorum_voters of NetworkOptions.</summary>
-        public const uint MaxQuorumVoters = 1024;
+        /// <summary>Most voters of quorum_roster in NetworkOptions. It was 1024 before version 6 of the ABI.</summary>
+        public const uint MaxQuorumVoters = 64;
 
         /// <summary>The ABI version of the loaded library. A host can use it where this is at least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -184,7 +184,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int RejectJoin(ulong request, int code, byte[] data, int length);
 
-        /// <summary>Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set. This node's own queries show the new leader when the call returns; the others follow within a round trip.</summary>
+        /// <summary>Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set. This node's own queries show the new leader when the call returns; the others follow within a round trip. MMN_EVENT_SET_LEADER_RESULT reports the outcome.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeader(byte[] peerId);
 
@@ -192,7 +192,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int EnableAutoLeaderElection(byte enabled);
 
-        /// <summary>Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP another is elected as after any loss.</summary>
+        /// <summary>Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP another is elected as after any loss. With MMN_QUORUM_STATIC a voter of quorum_roster that may not lead counts among the voters still, and a member that is not on the roster never leads.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeaderEligible(byte eligible);
 
@@ -212,7 +212,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderTerm();
 
-        /// <summary>How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.</summary>
+        /// <summary>How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderEpoch();
 
@@ -456,13 +456,13 @@ namespace MetaMystia.Network
         public byte HostMode;
         /// <summary>Whether this member may lead: 0 no, it observes; else yes [1].</summary>
         public byte Eligible;
-        /// <summary>Where a static quorum keeps what must survive the process: the path of an existing directory in which this member may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.</summary>
+        /// <summary>Where a static quorum keeps what must survive the process: the path of an existing directory in which this member may write, in a file of its own for each session id and peer id. The file holds the roster, the votes and, where identity_key is NULL, the private key, which is made at the first start and used again at every other. Another quorum_roster or identity_key than that of the file is MMN_INVALID_ARGUMENT. Two processes cannot be the same member with the same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.</summary>
         public IntPtr StateDirectory;
         /// <summary>The path of a file for a trace of the room's elections, of which <c>examples/simulate.rs</c> makes a picture. It is written anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.</summary>
         public IntPtr TracePath;
-        /// <summary>A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.</summary>
+        /// <summary>A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A static quorum never has two leaders, and no leader without a majority of the voters of quorum_roster; it goes with no host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.</summary>
         public uint QuorumPolicy;
-        /// <summary>How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members, else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.</summary>
+        /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since version 3 of the ABI.</summary>
         public uint QuorumVoters;
         /// <summary>How the strategy elects, in bits [0]. With MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0, the same for all members; else 0. Since version 4 of the ABI.</summary>
         public uint StrategyFlags;
@@ -472,6 +472,8 @@ namespace MetaMystia.Network
         public uint MaxPeers;
         /// <summary>0. Since version 5 of the ABI.</summary>
         public uint Reserved2;
+        /// <summary>The voters of a static quorum: their peer ids, one a line, 1 to MMN_MAX_QUORUM_VOTERS. After an id may follow a blank and the fingerprint of its key: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Nobody with another key is that voter then. Blanks around a line and empty lines are ignored. The same voters for all members and for as long as the session lives. A member that is not on it never leads and has no vote. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 6 of the ABI.</summary>
+        public IntPtr QuorumRoster;
     }
 
     /// <summary>Something that happened. Which fields say something depends on <c>kind</c>; the others are 0 or "". The struct and everything that it points to is valid during the call only.</summary>
@@ -557,7 +559,7 @@ namespace MetaMystia.Network
         public const uint Left = 4;
         /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
         public const uint Message = 5;
-        /// <summary>NetworkEvent.kind: a SetLeader of this node that made <c>peer</c> the leader has ended. <c>success</c> is 1 when the peer leads; <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, or says otherwise why not.</summary>
+        /// <summary>NetworkEvent.kind: a SetLeader of this node that made <c>peer</c> the leader has ended. <c>success</c> is 1 when the peer leads; <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused to hand over), or says otherwise why not.</summary>
         public const uint SetLeaderResult = 6;
         /// <summary>NetworkEvent.kind: this node is in the room no more. <c>reason</c> is one of MMN_END_...; <c>code</c> and <c>data</c> are what the application of the leader said. ShutdownNetwork is still to be called.</summary>
         public const uint RoomEnded = 7;
@@ -785,7 +787,7 @@ namespace MetaMystia.Network
     {
         /// <summary>quorum_policy: a majority of the members that are connected when an election starts.</summary>
         Dynamic = 0,
-        /// <summary>quorum_policy: a majority of a fixed number of voters, connected or not.</summary>
+        /// <summary>quorum_policy: a majority of the voters of quorum_roster, connected or not.</summary>
         Static = 1,
     }
 

@@ -68,6 +68,8 @@ namespace MetaMystia.Network
         public byte[] IdentityKey;
         /// <summary>Where a static quorum keeps what must survive the process: an existing directory; else null.</summary>
         public string StateDirectory;
+        /// <summary>The voters of a static quorum: their ids, each of which may be followed by a blank and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
+        public IEnumerable<string> QuorumRoster;
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
 
@@ -84,6 +86,7 @@ namespace MetaMystia.Network
                 options.IdentityKey = Pin(pinned, IdentityKey);
                 options.IdentityKeyLength = IdentityKey == null ? 0 : (uint)IdentityKey.Length;
                 options.StateDirectory = Pin(pinned, Utf8.ToNative(StateDirectory));
+                options.QuorumRoster = Pin(pinned, Utf8.ToNative(QuorumRoster == null ? null : string.Join("\n", QuorumRoster)));
                 options.TracePath = Pin(pinned, Utf8.ToNative(TracePath));
                 return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
             }

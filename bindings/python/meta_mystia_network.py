@@ -117,11 +117,20 @@ class NetworkConfig(ctypes.Structure):
 
 class NetworkOptions(ctypes.Structure):
     """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
-    Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`.
+    Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The
+    voters of a static quorum are a str with one a line, or a list of str.
     """
 
     def __init__(
-        self, *, bind_address=None, secret=None, identity_key=None, state_directory=None, trace_path=None, **fields
+        self,
+        *,
+        bind_address=None,
+        secret=None,
+        identity_key=None,
+        state_directory=None,
+        trace_path=None,
+        quorum_roster=None,
+        **fields,
     ):
         super().__init__()
         ctypes.pointer(self)[0] = _default_options()
@@ -130,6 +139,9 @@ class NetworkOptions(ctypes.Structure):
         self.bind_address = _encode(bind_address)
         self.state_directory = _encode(state_directory and os.fspath(state_directory))
         self.trace_path = _encode(trace_path and os.fspath(trace_path))
+        if quorum_roster is not None and not isinstance(quorum_roster, str):
+            quorum_roster = "\n".join(quorum_roster)
+        self.quorum_roster = _encode(quorum_roster)
         # The pointers do not keep alive what they lead to.
         self._kept = [
             self._point("secret", secret or b""),
@@ -162,7 +174,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -237,7 +249,7 @@ STRATEGY_GOSSIP = 1
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
-MAX_QUORUM_VOTERS = 1024
+MAX_QUORUM_VOTERS = 64
 
 EVENT_JOINED = 1
 EVENT_RECONNECTING = 2
@@ -333,6 +345,7 @@ NetworkOptions._fields_ = [
     ("reserved", ctypes.c_uint32),
     ("max_peers", ctypes.c_uint32),
     ("reserved2", ctypes.c_uint32),
+    ("quorum_roster", ctypes.c_char_p),
 ]
 NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),

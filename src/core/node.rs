@@ -283,7 +283,7 @@ impl Node {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
         if self.election.key_of(peer).is_some_and(|fixed| fixed != key) {
-            return Err(AdmissionRefusal::DuplicatePeerId(peer.clone()));
+            return Err(AdmissionRefusal::VoterKey(peer.clone()));
         }
         let linked = self.membership.get(peer).is_some();
         match self.bearer(peer) {

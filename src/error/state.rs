@@ -1,10 +1,12 @@
 //! What can go wrong with the file in which a static quorum keeps its state.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::{Code, Coded, Quoted};
+use super::{Code, Coded, PeerNames, Quoted};
+use crate::core::id::{Fingerprint, PeerId};
 
 /// Why a member did not get its state. It has no room then: without its state it could vote twice in a term.
 #[derive(Debug, Error)]
@@ -48,13 +50,38 @@ pub enum StateError {
     },
     /// The file is not as it was written.
     #[error(
-        "the state file {path:?} is damaged: {what}; restore it, or end all members of the session and remove it before they start again: removed while others run, this member could vote twice"
+        "the state file {path:?} is damaged: {what}; take another session id, or end all members of the session and remove the state files of all before they start again: an older copy, or none, has forgotten votes"
     )]
     Damaged {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         what: &'static str,
+    },
+    /// Another version of the library wrote the file.
+    #[error(
+        "the state file {path:?} is of version {version}, and this library reads version {readable}; {}",
+        if version < readable {
+            "an older one wrote it, without a roster: take another session id, or end all members of the session and remove the state files of all before they start again"
+        } else {
+            "start this member with the newer library"
+        }
+    )]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The version that this library reads.
+        readable: u32,
+    },
+    /// The settings of this start are not those of the first.
+    #[error("{change} (the state file is {path:?})")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What is not as it was.
+        change: ChangedMember,
     },
     /// The file was written by another member.
     #[error(
@@ -72,6 +99,71 @@ pub enum StateError {
     },
 }
 
+/// Why a member's settings do not go with its state file: what no start may change within a session.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ChangedMember {
+    /// Other voters.
+    #[error(
+        "quorum_roster is not that of the state file: {}; other voters need another session id, or the state files of all members removed while none of them runs",
+        changes(added, removed, rekeyed)
+    )]
+    Roster {
+        /// Voters that the file does not name.
+        added: Vec<PeerId>,
+        /// Voters that the file alone names.
+        removed: Vec<PeerId>,
+        /// Voters of both whose fingerprints differ.
+        rekeyed: Vec<PeerId>,
+    },
+    /// Another key than that of the file.
+    #[error(
+        "identity_key is not that of the state file: its fingerprint is {}, and this member's is {}; the other voters know this member by its key: give that one{}, or take another session id",
+        Whole(given),
+        Whole(kept),
+        if *made_here { " (NULL: the file holds it)" } else { "" }
+    )]
+    Key {
+        /// The key given.
+        given: Fingerprint,
+        /// The key of the file.
+        kept: Fingerprint,
+        /// Whether the library made the key of the file.
+        made_here: bool,
+    },
+    /// No key where the file holds none, since the host gave it at an earlier start.
+    #[error(
+        "identity_key is NULL, and the state file holds only the fingerprint of the key that was given at the first start: {}; give that key again, or take another session id",
+        Whole(kept)
+    )]
+    KeyMissing {
+        /// The key of the file.
+        kept: Fingerprint,
+    },
+}
+
+/// What has become of a list of voters.
+fn changes(added: &[PeerId], removed: &[PeerId], rekeyed: &[PeerId]) -> String {
+    let parts = [
+        ("it adds", added),
+        ("it lacks", removed),
+        ("it has another fingerprint for", rekeyed),
+    ];
+    let parts = parts.iter().filter(|(_, voters)| !voters.is_empty());
+    let parts: Vec<_> = parts
+        .map(|(what, voters)| format!("{what} {}", PeerNames(voters)))
+        .collect();
+    parts.join(", ")
+}
+
+/// Shows all digits of a fingerprint, as a roster has them.
+pub(super) struct Whole<'a>(pub(super) &'a Fingerprint);
+
+impl fmt::Display for Whole<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// As other arguments of the caller are shown.
 fn shown(path: &Path) -> String {
     Quoted(&path.to_string_lossy()).to_string()
@@ -85,6 +177,8 @@ impl Coded for StateError {
             | Self::Unreadable { .. }
             | Self::Unwritable { .. }
             | Self::Damaged { .. }
+            | Self::OtherVersion { .. }
+            | Self::Changed { .. }
             | Self::Foreign { .. } => Code::InvalidArgument,
         }
     }

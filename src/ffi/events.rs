@@ -24,7 +24,8 @@ pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
 pub const MMN_EVENT_MESSAGE: u32 = 5;
 /// NetworkEvent.kind: a SetLeader of this node that made `peer` the leader has ended. `success` is 1 when the peer
-/// leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, or says otherwise why not.
+/// leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused to hand
+/// over), or says otherwise why not.
 pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
 /// NetworkEvent.kind: this node is in the room no more. `reason` is one of MMN_END_...; `code` and `data` are what
 /// the application of the leader said. ShutdownNetwork is still to be called.

@@ -10,13 +10,19 @@ use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
 /// This node's own queries show the new leader when the call returns; the others follow within a round trip.
+/// MMN_EVENT_SET_LEADER_RESULT reports the outcome.
+///
+/// With MMN_QUORUM_STATIC votes alone make a leader: this call is TransferLeadership by the present leader, which a member
+/// that does not lead asks for it. The present leader leads until the peer is elected. The outcome is 0, MMN_REJECTED (the
+/// leader refused: it leads no longer, or the peer is not connected to it or may not lead), MMN_TIMEOUT (the peer was not
+/// elected within the longest election timeout) or MMN_SUPERSEDED (a later call of this node took its place).
 ///
 /// The newest call wins. So where the quorum is dynamic, an isolated member that names itself leads the whole room when the
 /// network heals. To replace a leader that is lost, call EnableAutoLeaderElection(1) instead.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
-/// the leader), MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
-/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+/// the leader; or with MMN_QUORUM_STATIC this node hears no leader that it could ask), MMN_PEER_NOT_FOUND (neither this
+/// node nor connected), MMN_REJECTED (the peer may not lead) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -42,10 +48,10 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 
 /// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
 /// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP
-/// another is elected as after any loss.
+/// another is elected as after any loss. With MMN_QUORUM_STATIC a voter of quorum_roster that may not lead counts among
+/// the voters still, and a member that is not on the roster never leads.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (in a room with a fixed host it is fixed who leads) or
-/// MMN_MAX_CONNECTIONS_REACHED (the quorum is static, and all of its voters are there).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -116,7 +122,7 @@ pub extern "C" fn GetLeaderTerm() -> i64 {
 }
 
 /// How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with
-/// MMN_STRATEGY_GOSSIP; -1 when no room is open.
+/// MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderEpoch() -> i64 {
     query("GetLeaderEpoch", || {

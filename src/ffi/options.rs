@@ -17,7 +17,7 @@ use crate::config::{
     Config, ConfigError, DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES,
     DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
-use crate::core::quorum::Quorum;
+use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::Quoted;
 use crate::runtime;
@@ -83,19 +83,21 @@ pub struct NetworkOptions {
     /// Whether this member may lead: 0 no, it observes; else yes [1].
     pub eligible: u8,
     /// Where a static quorum keeps what must survive the process: the path of an existing directory in which this member
-    /// may write, in a file of its own for each session id and peer id. Two processes cannot be the same member with the
-    /// same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
+    /// may write, in a file of its own for each session id and peer id. The file holds the roster, the votes and, where
+    /// identity_key is NULL, the private key, which is made at the first start and used again at every other. Another
+    /// quorum_roster or identity_key than that of the file is MMN_INVALID_ARGUMENT. Two processes cannot be the same
+    /// member with the same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
     /// anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
     /// MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
     pub trace_path: *const c_char,
     /// A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
-    /// A static quorum never has two leaders, and none while more than half of the voters are away; it goes with no
-    /// host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
+    /// A static quorum never has two leaders, and no leader without a majority of the voters of quorum_roster; it goes with
+    /// no host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
     pub quorum_policy: u32,
-    /// How many voters there are in all: with MMN_QUORUM_STATIC 1 to MMN_MAX_QUORUM_VOTERS and the same for all members,
-    /// else 0 [0]. Observers are none of them; one voter more is refused with MMN_MAX_CONNECTIONS_REACHED. Since version 3 of the ABI.
+    /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since
+    /// version 3 of the ABI.
     pub quorum_voters: u32,
     /// How the strategy elects, in bits [0]. With MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0, the same for all
     /// members; else 0. Since version 4 of the ABI.
@@ -108,6 +110,12 @@ pub struct NetworkOptions {
     pub max_peers: u32,
     /// 0. Since version 5 of the ABI.
     pub reserved2: u32,
+    /// The voters of a static quorum: their peer ids, one a line, 1 to MMN_MAX_QUORUM_VOTERS. After an id may follow a blank
+    /// and the fingerprint of its key: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Nobody
+    /// with another key is that voter then. Blanks around a line and empty lines are ignored. The same voters for all
+    /// members and for as long as the session lives. A member that is not on it never leads and has no vote. Needed with
+    /// MMN_QUORUM_STATIC, else NULL [NULL]. Since version 6 of the ABI.
+    pub quorum_roster: *const c_char,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -116,6 +124,8 @@ const FIRST_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, eligible
 const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy_flags);
 /// Bytes of it in version 4 of the ABI. Never changes.
 const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
+/// Bytes of it in version 5 of the ABI. Never changes.
+const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_roster);
 /// A `struct_size` above this is no size: whoever passed it did not set it.
 const MAX_STRUCT_BYTES: usize = 64 * 1024;
 
@@ -154,6 +164,7 @@ impl Default for NetworkOptions {
             reserved: 0,
             max_peers: 0,
             reserved2: 0,
+            quorum_roster: ptr::null(),
         }
     }
 }
@@ -228,6 +239,7 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
 fn known(size: u32) -> usize {
     let versions = [
         size_of::<NetworkOptions>(),
+        FIFTH_VERSION_BYTES,
         FOURTH_VERSION_BYTES,
         THIRD_VERSION_BYTES,
     ];
@@ -284,6 +296,7 @@ struct Pointed {
     identity_key: Option<Secret>,
     state_directory: Option<PathBuf>,
     trace_path: Option<PathBuf>,
+    quorum_roster: Option<String>,
 }
 
 impl Pointed {
@@ -329,6 +342,11 @@ impl Pointed {
             state_directory: unsafe { path("state_directory", options.state_directory) }?,
             // SAFETY: the same.
             trace_path: unsafe { path("trace_path", options.trace_path) }?,
+            quorum_roster: match options.quorum_roster.is_null() {
+                true => None,
+                // SAFETY: the same.
+                false => Some(unsafe { text("quorum_roster", options.quorum_roster) }?.to_owned()),
+            },
         })
     }
 }
@@ -429,18 +447,11 @@ fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigEr
             });
         }
     };
-    let quorum = match (options.quorum_policy, options.quorum_voters) {
-        (MMN_QUORUM_DYNAMIC, 0) => Quorum::Dynamic,
-        (MMN_QUORUM_DYNAMIC, voters) => return Err(ConfigError::VotersWithoutStatic { voters }),
-        (MMN_QUORUM_STATIC, voters) => return Err(ConfigError::QuorumVoters { voters }.into()), // TODO the roster
-        (value, _) => {
-            return Err(ConfigError::NotAllowed {
-                field: "quorum_policy",
-                value,
-                allowed: "0 (dynamic) and 1 (static)",
-            });
-        }
-    };
+    let quorum = quorum(
+        options.quorum_policy,
+        options.quorum_voters,
+        pointed.quorum_roster.as_deref(),
+    )?;
     let strategy = strategy(options.strategy, options.strategy_flags)?;
     for (field, value) in [
         ("reserved", options.reserved),
@@ -490,11 +501,18 @@ pub(crate) fn check(input: &[u8]) {
     let mut given = vec![0_u8; bytes(size).max(4)];
     let some = fields.len().min(given.len().saturating_sub(4));
     given[4..][..some].copy_from_slice(&fields[..some]);
-    let texts: [&[u8]; 4] = [b"127.0.0.1\0", b"\0", b"\xff\0", b"::ffff:1.2.3.4\0"];
+    let texts: [&[u8]; 5] = [
+        b"127.0.0.1\0",
+        b"\0",
+        b"\xff\0",
+        b"::ffff:1.2.3.4\0",
+        b"a\n b \n\n\x07\0",
+    ];
     for (offset, length) in [
         (std::mem::offset_of!(NetworkOptions, bind_address), None),
         (std::mem::offset_of!(NetworkOptions, state_directory), None),
         (std::mem::offset_of!(NetworkOptions, trace_path), None),
+        (std::mem::offset_of!(NetworkOptions, quorum_roster), None),
         (
             std::mem::offset_of!(NetworkOptions, secret),
             Some(std::mem::offset_of!(NetworkOptions, secret_length)),
@@ -508,7 +526,7 @@ pub(crate) fn check(input: &[u8]) {
             continue;
         };
         // Only pointers that a host may pass: NULL, or to what is there.
-        let text = texts[usize::from(place[0] % 4)];
+        let text = texts[usize::from(place[0] % 5)];
         let pointer = match place[0] < 64 {
             true => 0,
             false => text.as_ptr().addr(),
@@ -551,6 +569,38 @@ pub(crate) fn check(input: &[u8]) {
     );
 }
 
+/// Who counts for a majority: by a policy, a number of voters (0 where the list says it) and a list.
+fn quorum(policy: u32, voters: u32, roster: Option<&str>) -> Result<Quorum, ConfigError> {
+    match (policy, voters, roster) {
+        (MMN_QUORUM_DYNAMIC, 0, None) => Ok(Quorum::Dynamic),
+        (MMN_QUORUM_DYNAMIC, 0, Some(_)) => Err(ConfigError::RosterWithoutStatic),
+        (MMN_QUORUM_DYNAMIC, voters, _) => Err(ConfigError::VotersWithoutStatic { voters }),
+        (MMN_QUORUM_STATIC, _, None) => Err(ConfigError::StaticWithoutRoster),
+        (MMN_QUORUM_STATIC, voters, Some(text)) => {
+            let roster = roster_of(text)?;
+            match (bytes(voters), roster.len()) {
+                (given, named) if given == 0 || given == named => Ok(Quorum::Static(roster)),
+                (_, named) => Err(ConfigError::QuorumVoters { voters, named }),
+            }
+        }
+        (value, _, _) => Err(ConfigError::NotAllowed {
+            field: "quorum_policy",
+            value,
+            allowed: "0 (dynamic) and 1 (static)",
+        }),
+    }
+}
+
+fn roster_of(text: &str) -> Result<Roster, ConfigError> {
+    Roster::parse(text).map_err(|source| {
+        let line = match &source {
+            RosterError::Id { line, .. } => text.lines().nth(line - 1).map(str::to_owned),
+            _ => None,
+        };
+        ConfigError::Roster { source, line }
+    })
+}
+
 /// The strategy of a number that is one, with its flags.
 fn strategy(strategy: u32, flags: u32) -> Result<Strategy, ConfigError> {
     match (strategy, flags) {
@@ -579,7 +629,25 @@ mod tests {
             identity_key: None,
             state_directory: None,
             trace_path: None,
+            quorum_roster: None,
         }
+    }
+
+    fn roster(text: &str) -> Pointed {
+        Pointed {
+            quorum_roster: Some(text.to_owned()),
+            ..nothing()
+        }
+    }
+
+    /// The same in a room with a static quorum of these voters.
+    fn static_broken(text: &str, change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+        let mut options = NetworkOptions {
+            quorum_policy: MMN_QUORUM_STATIC,
+            ..NetworkOptions::default()
+        };
+        change(&mut options);
+        config(&options, roster(text)).expect_err("a broken rule")
     }
 
     fn broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
@@ -601,10 +669,11 @@ mod tests {
         let pointers = 3 * size_of::<usize>();
         let second = 2 * size_of::<usize>() + 8;
         let third = 48 + pointers + 32 + second;
-        assert_eq!(size_of::<NetworkOptions>(), third + 16);
+        assert_eq!(size_of::<NetworkOptions>(), third + 16 + size_of::<usize>());
         assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
         assert_eq!(THIRD_VERSION_BYTES, third);
         assert_eq!(FOURTH_VERSION_BYTES, third + 8);
+        assert_eq!(FIFTH_VERSION_BYTES, third + 16);
         macro_rules! at {
             ($($field:ident: $offset:expr),* $(,)?) => {
                 $(assert_eq!(
@@ -642,6 +711,7 @@ mod tests {
             reserved: third + 4,
             max_peers: third + 8,
             reserved2: third + 12,
+            quorum_roster: third + 16,
         );
     }
 
@@ -709,26 +779,35 @@ mod tests {
                 "quorum_voters is 3 while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1",
             ),
             (
+                config(&NetworkOptions::default(), roster("a")).expect_err("a list for nobody"),
+                "quorum_roster is set while quorum_policy is 0 (dynamic), which counts the members that are connected; give NULL, or quorum_policy 1",
+            ),
+            (
                 broken(|options| options.quorum_policy = MMN_QUORUM_STATIC),
-                "quorum_voters is 0 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
+                "quorum_roster is NULL while quorum_policy is 1 (static); give the ids of all voters of the room, one a line, 1 to 64",
             ),
             (
-                broken(|options| {
-                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 1025);
-                }),
-                "quorum_voters is 1025 while quorum_policy is 1 (static); give the number of all voters of the room, 1 to 1024",
+                static_broken("a\nb\nc", |options| options.quorum_voters = 2),
+                "quorum_voters is 2 while quorum_roster names 3; give 0, which is the number of its voters, or 3",
             ),
             (
-                broken(|options| {
-                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
-                }),
+                static_broken("\n", |_| {}),
+                "quorum_roster cannot be used: it names no voter; give 1 to 64, one a line",
+            ),
+            (
+                static_broken("a\nb\na", |_| {}),
+                "quorum_roster cannot be used: it names \"a\" twice",
+            ),
+            (
+                static_broken("a\n\nb\u{7}", |_| {}),
+                "quorum_roster cannot be used: line 3 is no peer id: it contains the control character U+0007; remove it (the line is \"b\\u{7}\")",
+            ),
+            (
+                static_broken("a\nb\nc", |options| options.quorum_voters = 3),
                 "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process",
             ),
             (
-                broken(|options| {
-                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
-                    options.host_mode = MMN_HOST_MODE_GUEST;
-                }),
+                static_broken("a", |options| options.host_mode = MMN_HOST_MODE_GUEST),
                 "quorum_policy is 1 (static) while host_mode is 2; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
             ),
             (
@@ -752,9 +831,7 @@ mod tests {
                 "priority is -5 while strategy is 1 (gossip), which knows none; give 0, or strategy 0",
             ),
             (
-                gossip_broken(|options| {
-                    (options.quorum_policy, options.quorum_voters) = (MMN_QUORUM_STATIC, 3);
-                }),
+                static_broken("a", |options| options.strategy = MMN_STRATEGY_GOSSIP),
                 "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0",
             ),
         ];
@@ -799,7 +876,24 @@ mod tests {
         let first = FIRST_VERSION_BYTES as u32;
         let third = THIRD_VERSION_BYTES as u32;
         let fourth = FOURTH_VERSION_BYTES as u32;
-        for size in [fourth, fourth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let fifth = FIFTH_VERSION_BYTES as u32;
+        for size in [fifth, fifth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+            let options = NetworkOptions {
+                struct_size: size,
+                max_peers: 77,
+                quorum_roster: ptr::dangling(),
+                ..NetworkOptions::default()
+            };
+            // SAFETY: the struct is longer than it says.
+            let read = unsafe { read(&options) }.expect("a size");
+            let expected = NetworkOptions {
+                struct_size: size,
+                max_peers: 77,
+                ..NetworkOptions::default()
+            };
+            assert_eq!(read, expected, "{size}");
+        }
+        for size in [fourth, fourth + 1, fifth - 1] {
             let options = NetworkOptions {
                 struct_size: size,
                 strategy_flags: 77,
@@ -868,7 +962,7 @@ mod tests {
             set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
             eligible: 0,
             quorum_policy: MMN_QUORUM_STATIC,
-            quorum_voters: 5,
+            quorum_voters: 3,
             ..NetworkOptions::default()
         };
         let pointed = Pointed {
@@ -877,6 +971,7 @@ mod tests {
             identity_key: Secret::new(b"k"),
             state_directory: Some("state".into()),
             trace_path: Some("trace".into()),
+            quorum_roster: Some("c\na\nb\n".into()),
         };
         let expected = Config {
             member_hold: Duration::from_millis(1500),
@@ -891,7 +986,7 @@ mod tests {
             dispatch_mode: DispatchMode::Poll,
             merge_policy: MergePolicy::HighestTerm,
             authority: Authority::LeaderOnly,
-            quorum: QuorumPolicy::Static { voters: 5 },
+            quorum: Quorum::of(&["a", "b", "c"]),
             state_directory: Some("state".into()),
             trace_path: Some("trace".into()),
             eligible: false,

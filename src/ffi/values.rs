@@ -74,7 +74,7 @@ pub const MMN_HOST_MODE_GUEST: u8 = 2;
 
 /// quorum_policy: a majority of the members that are connected when an election starts.
 pub const MMN_QUORUM_DYNAMIC: u32 = 0;
-/// quorum_policy: a majority of a fixed number of voters, connected or not.
+/// quorum_policy: a majority of the voters of quorum_roster, connected or not.
 pub const MMN_QUORUM_STATIC: u32 = 1;
 
 /// strategy: the leader is elected by votes of the connected members.
@@ -87,7 +87,7 @@ pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
-/// Most quorum_voters of NetworkOptions.
+/// Most voters of quorum_roster in NetworkOptions. It was 1024 before version 6 of the ABI.
 pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 
 #[cfg(test)]

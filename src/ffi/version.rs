@@ -6,7 +6,7 @@ use super::guard::guard;
 
 /// Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
 /// removed or changed, except extended functions before the library's version 1.0.
-pub const MMN_ABI_VERSION: u32 = 5;
+pub const MMN_ABI_VERSION: u32 = 6;
 
 /// The ABI version of the loaded library. A host can use it where this is at least the MMN_ABI_VERSION that
 /// the host was compiled with. Works before initialization.

@@ -29,7 +29,7 @@ use zeroize::Zeroizing;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
-pub(crate) const ALPN: &[u8] = b"mmn/2";
+pub(crate) const ALPN: &[u8] = b"mmn/3";
 /// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 
@@ -83,6 +83,20 @@ pub(crate) enum IdentityError {
     NoInitialCipherSuite(#[from] NoInitialCipherSuite),
 }
 
+/// The private half of a key pair (RFC 8032 section 5.1.5), wiped when it is dropped. In a box, so that no copy stays behind
+/// where it is moved.
+pub(crate) type PrivateKey = Box<Zeroizing<[u8; ED25519_KEY_BYTES]>>;
+
+/// A private key from the system's random generator.
+pub(crate) fn generate_private() -> Result<PrivateKey, IdentityError> {
+    // Any 32 random bytes are a key (RFC 8032 section 5.1.5). Not by ring's own means: its document is not wiped.
+    let mut private = PrivateKey::default();
+    ring::rand::SystemRandom::new()
+        .fill(private.as_mut_slice())
+        .map_err(|_| IdentityError::NoRandomness)?;
+    Ok(private)
+}
+
 /// The key pair by which a process is known.
 #[derive(Clone)]
 pub(crate) struct Identity {
@@ -94,13 +108,15 @@ pub(crate) struct Identity {
 impl Identity {
     /// A new key pair from the system's random generator.
     pub(crate) fn generate() -> Result<Self, IdentityError> {
-        // Any 32 random bytes are a key (RFC 8032 section 5.1.5). Not by ring's own means: its document is not wiped.
+        Self::from_private(&generate_private()?)
+    }
+
+    /// The key pair of `private`.
+    pub(crate) fn from_private(private: &PrivateKey) -> Result<Self, IdentityError> {
         let mut pkcs8 = Zeroizing::new([0; ED25519_PKCS8_PREFIX.len() + ED25519_KEY_BYTES]);
-        let (prefix, seed) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
+        let (prefix, key) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
         prefix.copy_from_slice(&ED25519_PKCS8_PREFIX);
-        ring::rand::SystemRandom::new()
-            .fill(seed)
-            .map_err(|_| IdentityError::NoRandomness)?;
+        key.copy_from_slice(private.as_slice());
         Self::from_pkcs8(pkcs8.as_slice())
     }
 

@@ -497,17 +497,15 @@ impl Driver {
     }
 }
 
-/// What the other end is told. Whose rules differ learns which.
+/// What the other end receives. A host whose settings are the reason receives the sentence.
 fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
         AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
         AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
-        AdmissionRefusal::Policy { .. } => {
-            return Refused {
-                bytes: Bytes::from(refusal.to_string()),
-                ..Code::PolicyMismatch.into()
-            };
+        AdmissionRefusal::VoterKey(_) => {
+            return explained(Code::DuplicatePeerId, refusal);
         }
+        AdmissionRefusal::Policy { .. } => return explained(Code::PolicyMismatch, refusal),
         AdmissionRefusal::Kicked(_) => {
             return Refused {
                 kicked: true,
@@ -518,6 +516,13 @@ fn refused_by(refusal: &AdmissionRefusal) -> Refused {
         AdmissionRefusal::Leaving => Code::ConnectionFailed,
     };
     code.into()
+}
+
+fn explained(code: Code, refusal: &AdmissionRefusal) -> Refused {
+    Refused {
+        bytes: Bytes::from(refusal.to_string()),
+        ..code.into()
+    }
 }
 
 /// Where a peer that was seen at `from` accepts links.

@@ -14,7 +14,7 @@ use super::admissions::Admissions;
 use super::dialling::{DialDone, HostDials};
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
-use super::state_file::{StateWriter, new_incarnation, take_state};
+use super::state_file::{StateWriter, new_incarnation, take_member};
 use super::trace::Trace;
 use super::{HostCommand, Shared, internal};
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
@@ -150,16 +150,7 @@ impl Driver {
         socket: &mut Option<ClosedInChildren>,
     ) -> Result<(Self, Bound), StartError> {
         let config = &shared.config;
-        let (state_file, saved) = take_state(&shared)?;
-        let identity = match &config.identity_key {
-            Some(key) => {
-                Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
-                    len: key.bytes().len(),
-                    reason: error.to_string(),
-                })?
-            }
-            None => Identity::generate().map_err(|error| internal(&error))?,
-        };
+        let (identity, state_file, mut saved) = take_member(&shared)?;
         let transport = Arc::new(transport_config());
         let server =
             server_config(&identity, Arc::clone(&transport)).map_err(|error| internal(&error))?;
@@ -202,7 +193,6 @@ impl Driver {
             Ok(u64::from_le_bytes(bytes))
         };
         let mut incarnation = new_incarnation(draw()?);
-        let mut saved = saved;
         if let Some(file) = &state_file {
             let state = Saved::of_next_incarnation(saved.take(), incarnation);
             incarnation = state.incarnation;
@@ -420,7 +410,7 @@ impl Driver {
                     tracing::error!(
                         remembered,
                         since,
-                        "another voter remembers more writes of this member's state than its file in state_directory knows of: the file was lost, or an older copy was put in its place; this member neither votes nor leads until it has been connected to all other voters"
+                        "another voter of the static quorum remembers more writes of this member's state file than it held at this start: the file was removed, or an older copy was put in its place, so that votes are forgotten; this member neither votes nor leads until it has been connected to all other voters"
                     );
                 }
                 Output::Dropped { from, value, bound } => {

@@ -1,8 +1,10 @@
-//! What a static quorum keeps where it survives the process (C8): one file for each session and peer.
+//! What a static quorum keeps where it survives the process (C2, C8): one file for each session and peer.
 //!
-//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: session, peer, [`Saved`]), and the
-//! SHA-256 of all before it. It is replaced whole: written beside, brought to the disk, renamed.
+//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: whose it is ([`Owner`]) and [`Saved`]),
+//! and the SHA-256 of all before it. It is replaced whole: written beside, brought to the disk, renamed. It may hold a
+//! private key: on Unix nobody else may read it, and what was in memory of it is wiped.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
@@ -13,62 +15,80 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
+use zeroize::Zeroizing;
 
-use super::Shared;
+use super::{Shared, internal};
+use crate::config::Secret;
 use crate::core::election::record::Saved;
-use crate::core::id::{Incarnation, PeerId, SessionId};
-use crate::error::{StartError, StateError};
+use crate::core::id::{Fingerprint, Incarnation, PeerId, SessionId};
+use crate::core::quorum::Roster;
+use crate::error::{ChangedMember, StartError, StateError};
 use crate::fork::{self, ClosedInChildren};
+use crate::net::identity::{Identity, PrivateKey, generate_private};
 
 const MAGIC: &[u8; 8] = b"MMNSTATE";
 const VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
 const DIGEST_BYTES: usize = 32;
-/// Far more than ids and counters need; no other file is read whole.
-const MAX_FILE_BYTES: u64 = 16 * 1024;
+/// Far more than a roster, and what is known of its voters, need; no other file is read whole.
+const MAX_FILE_BYTES: usize = 32 * 1024;
 /// Waits between attempts to write; they double.
 const FIRST_RETRY: Duration = Duration::from_millis(50);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
-#[derive(Debug, Serialize, Deserialize)]
+/// A whole file; [`encode`] writes it from references.
+#[derive(Serialize, Deserialize)]
 struct Content {
-    session: String,
-    peer: String,
+    owner: Owner,
     saved: Saved,
 }
 
+/// Whose file it is: what no start of the member may change within the session.
+#[derive(Serialize, Deserialize)]
+struct Owner {
+    session: String,
+    peer: String,
+    /// As [`Roster::parse`] reads it.
+    roster: String,
+    key: KeptKey,
+}
+
+/// The key of the member. The other voters know it by that.
+#[derive(Serialize, Deserialize)]
+enum KeptKey {
+    /// The library made it at the first start.
+    Made(PrivateKey),
+    /// The host gives it at each start, and keeps it.
+    Given(Fingerprint),
+}
+
 /// The file of one member. Nobody else has it for as long as this lives.
-#[derive(Debug)]
 pub(super) struct StateFile {
     directory: PathBuf,
     path: PathBuf,
     beside: PathBuf,
-    session: SessionId,
-    peer: PeerId,
-    /// Locked until this is dropped.
-    lock: File,
+    owner: Owner,
+    _lock: Lock,
+}
+
+/// Keeps other processes, and other rooms of this one, from being the same member.
+struct Lock {
+    file: File,
     _known: ClosedInChildren,
 }
 
-impl Drop for StateFile {
+impl Drop for Lock {
     fn drop(&mut self) {
         // To close it is not enough: a child that was forked has the same lock, until it has closed it, too.
-        if let Err(error) = self.lock.unlock() {
+        if let Err(error) = self.file.unlock() {
             tracing::debug!(%error, "the state file stays locked until the process ends");
         }
     }
 }
 
-impl StateFile {
-    /// Takes the member's file in `directory`, and gives what an earlier life kept there; `None` is a first start.
-    ///
-    /// # Errors
-    /// [`StateError`]; nothing is kept locked then.
-    pub(super) fn open(
-        directory: &Path,
-        session: &SessionId,
-        peer: &PeerId,
-    ) -> Result<(Self, Option<Saved>), StateError> {
+impl Lock {
+    /// Locks the file of that name in `directory`.
+    fn take(directory: &Path, name: &str) -> Result<Self, StateError> {
         let unusable = |source| StateError::Directory {
             path: directory.to_owned(),
             source,
@@ -76,31 +96,65 @@ impl StateFile {
         if !fs::metadata(directory).map_err(unusable)?.is_dir() {
             return Err(unusable(io::ErrorKind::NotADirectory.into()));
         }
-        let name = file_name(session, peer);
-        let path = directory.join(format!("{name}.state"));
-        let lock_path = directory.join(format!("{name}.lock"));
-        let lock = File::options()
+        let path = directory.join(format!("{name}.lock"));
+        let file = File::options()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(&lock_path)
+            .open(&path)
             .map_err(unusable)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(StateError::InUse { path: lock_path }),
-            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                _known: fork::closed_in_children(&file),
+                file,
+            }),
+            Err(TryLockError::WouldBlock) => Err(StateError::InUse { path }),
+            Err(TryLockError::Error(source)) => Err(unusable(source)),
         }
+    }
+}
+
+impl StateFile {
+    /// Takes the member's file in `directory`. Gives its key, and what an earlier incarnation kept there; `None` is a first
+    /// start. Nothing is written.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing is kept locked then.
+    pub(super) fn open(
+        directory: &Path,
+        (session, peer): (&SessionId, &PeerId),
+        roster: &Roster,
+        given: Option<Identity>,
+    ) -> Result<(Self, Identity, Option<Saved>), StartError> {
+        let name = file_name(session, peer);
+        let path = directory.join(format!("{name}.state"));
+        let lock = Lock::take(directory, &name)?;
+        let content = read(&path, session, peer)?;
+        let changed = |change| StateError::Changed {
+            path: path.clone(),
+            change,
+        };
+        if let Some(content) = &content {
+            same_voters(&content.owner.roster, roster).map_err(changed)?;
+        }
+        let (kept, saved) = match content {
+            Some(content) => (Some(content.owner.key), Some(content.saved)),
+            None => (None, None),
+        };
+        let (key, identity) = take_key(kept, given, changed)?;
         let file = Self {
             directory: directory.to_owned(),
             beside: directory.join(format!("{name}.new")),
+            owner: Owner {
+                session: session.to_string(),
+                peer: peer.to_string(),
+                roster: roster.to_text(),
+                key,
+            },
             path,
-            session: session.clone(),
-            peer: peer.clone(),
-            _known: fork::closed_in_children(&lock),
-            lock,
+            _lock: lock,
         };
-        let saved = file.read()?;
-        Ok((file, saved))
+        Ok((file, identity, saved))
     }
 
     /// Where it is.
@@ -108,38 +162,7 @@ impl StateFile {
         &self.path
     }
 
-    fn read(&self) -> Result<Option<Saved>, StateError> {
-        let unreadable = |source| StateError::Unreadable {
-            path: self.path.clone(),
-            source,
-        };
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unreadable(error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(unreadable)?;
-        let damaged = |what| StateError::Damaged {
-            path: self.path.clone(),
-            what,
-        };
-        let content = decode(&bytes).map_err(damaged)?;
-        if (content.session.as_str(), content.peer.as_str())
-            != (self.session.as_str(), self.peer.as_str())
-        {
-            return Err(StateError::Foreign {
-                path: self.path.clone(),
-                session: content.session,
-                peer: content.peer,
-            });
-        }
-        Ok(Some(content.saved))
-    }
-
-    /// The same before the room is open: the next incarnation must be newer than this one, even if this one never
+    /// As [`StateFile::write`], before the room is open: the next incarnation must be newer than this one, even if this one never
     /// votes. And a disk that takes nothing is told to the host before it has a room.
     ///
     /// # Errors
@@ -153,32 +176,169 @@ impl StateFile {
 
     /// Replaces what is kept. When this returns, it survives a loss of power.
     pub(super) fn write(&self, saved: &Saved) -> io::Result<()> {
-        let bytes = encode(&Content {
-            session: self.session.to_string(),
-            peer: self.peer.to_string(),
-            saved: saved.clone(),
-        })?;
-        let mut file = File::create(&self.beside)?;
+        let bytes = encode(&self.owner, saved)?;
+        let mut file = create_private(&self.beside)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         drop(file);
-        fs::rename(&self.beside, &self.path)?;
-        // The rename itself is on the disk with the directory. Other systems cannot open one, and need not.
-        #[cfg(unix)]
-        File::open(&self.directory)?.sync_all()?;
-        Ok(())
+        replace(&self.beside, &self.path, &self.directory)
     }
 }
 
-/// The file in which a static quorum keeps its state, and what is in it.
-pub(super) fn take_state(
+/// A new file that only this user may read, in the place of what a crash may have left there.
+fn create_private(path: &Path) -> io::Result<File> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Renames `from` to `to`, both in `directory`. The rename is on the disk when this returns.
+#[cfg(not(windows))]
+fn replace(from: &Path, to: &Path, directory: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    File::open(directory)?.sync_all()
+}
+
+/// The same where no directory can be brought to the disk: by MOVEFILE_WRITE_THROUGH.
+#[cfg(windows)]
+fn replace(from: &Path, to: &Path, _directory: &Path) -> io::Result<()> {
+    atomicwrites::replace_atomic(from, to)
+}
+
+/// The key of this process; and where the quorum is static, the file in which it keeps its state, and what is in it.
+pub(super) fn take_member(
     shared: &Shared,
-) -> Result<(Option<StateFile>, Option<Saved>), StartError> {
-    let Some(directory) = &shared.config.state_directory else {
-        return Ok((None, None));
+) -> Result<(Identity, Option<StateFile>, Option<Saved>), StartError> {
+    let config = &shared.config;
+    let given = config.identity_key.as_ref().map(given_identity);
+    let given = given.transpose()?;
+    let (Some(directory), Some(roster)) = (&config.state_directory, config.quorum.roster()) else {
+        let identity = given.map_or_else(Identity::generate, Ok);
+        return Ok((identity.map_err(|error| internal(&error))?, None, None));
     };
-    let (file, saved) = StateFile::open(directory, &shared.session_id, &shared.peer_id)?;
-    Ok((Some(file), saved))
+    let member = (&shared.session_id, &shared.peer_id);
+    let (file, identity, saved) = StateFile::open(directory, member, roster, given)?;
+    match roster.key_of(&shared.peer_id) {
+        Some(fixed) if fixed != identity.fingerprint() => Err(StartError::RosterKey {
+            peer: shared.peer_id.clone(),
+            fixed,
+            own: identity.fingerprint(),
+        }),
+        _ => Ok((identity, Some(file), saved)),
+    }
+}
+
+fn given_identity(key: &Secret) -> Result<Identity, StartError> {
+    Identity::from_pkcs8(key.bytes()).map_err(|error| StartError::IdentityKey {
+        len: key.bytes().len(),
+        reason: error.to_string(),
+    })
+}
+
+fn read(path: &Path, session: &SessionId, peer: &PeerId) -> Result<Option<Content>, StateError> {
+    let unreadable = |source| StateError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(unreadable(error)),
+    };
+    // It never grows: what it grew out of would not be wiped.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(2 * MAX_FILE_BYTES));
+    file.take(MAX_FILE_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    let content = decode(&bytes).map_err(|error| match error {
+        Undecodable::Version(version) => StateError::OtherVersion {
+            path: path.to_owned(),
+            version,
+            readable: VERSION,
+        },
+        Undecodable::Damaged(what) => StateError::Damaged {
+            path: path.to_owned(),
+            what,
+        },
+    })?;
+    let owner = &content.owner;
+    if (owner.session.as_str(), owner.peer.as_str()) != (session.as_str(), peer.as_str()) {
+        return Err(StateError::Foreign {
+            path: path.to_owned(),
+            session: content.owner.session,
+            peer: content.owner.peer,
+        });
+    }
+    Ok(Some(content))
+}
+
+/// Whether `given` is the list that was kept as `kept`.
+fn same_voters(kept: &str, given: &Roster) -> Result<(), ChangedMember> {
+    let kept = Roster::parse(kept).ok();
+    if kept.as_ref() == Some(given) {
+        return Ok(());
+    }
+    let (before, now) = (
+        kept.as_ref().map(Roster::electorate).unwrap_or_default(),
+        given.electorate(),
+    );
+    let difference = |of: &BTreeSet<PeerId>, without: &BTreeSet<PeerId>| {
+        of.difference(without).cloned().collect()
+    };
+    let key_before = |voter: &PeerId| kept.as_ref().and_then(|kept| kept.key_of(voter));
+    Err(ChangedMember::Roster {
+        added: difference(&now, &before),
+        removed: difference(&before, &now),
+        rekeyed: before
+            .intersection(&now)
+            .filter(|voter| key_before(voter) != given.key_of(voter))
+            .cloned()
+            .collect(),
+    })
+}
+
+/// The key of a start with the identity `given`, where an earlier one kept `kept`, and what is kept of it now.
+fn take_key(
+    kept: Option<KeptKey>,
+    given: Option<Identity>,
+    changed: impl Fn(ChangedMember) -> StateError,
+) -> Result<(KeptKey, Identity), StartError> {
+    match (kept, given) {
+        (None, None) => own_key(generate_private().map_err(|error| internal(&error))?),
+        (Some(KeptKey::Made(private)), None) => own_key(private),
+        (Some(KeptKey::Given(kept)), None) => {
+            Err(changed(ChangedMember::KeyMissing { kept }).into())
+        }
+        (None, Some(identity)) => Ok((KeptKey::Given(identity.fingerprint()), identity)),
+        (Some(kept), Some(identity)) => {
+            let made_here = matches!(kept, KeptKey::Made(_));
+            let kept = match kept {
+                KeptKey::Made(private) => own_key(private)?.1.fingerprint(),
+                KeptKey::Given(kept) => kept,
+            };
+            let given = identity.fingerprint();
+            if given != kept {
+                let change = ChangedMember::Key {
+                    given,
+                    kept,
+                    made_here,
+                };
+                return Err(changed(change).into());
+            }
+            Ok((KeptKey::Given(given), identity))
+        }
+    }
+}
+
+fn own_key(private: PrivateKey) -> Result<(KeptKey, Identity), StartError> {
+    let identity = Identity::from_private(&private).map_err(|error| internal(&error))?;
+    Ok((KeptKey::Made(private), identity))
 }
 
 /// The name of an incarnation that starts now.
@@ -205,26 +365,48 @@ fn file_name(session: &SessionId, peer: &PeerId) -> String {
     name
 }
 
-fn encode(content: &Content) -> io::Result<Vec<u8>> {
-    let body = postcard::to_allocvec(content).map_err(io::Error::other)?;
-    let len = u32::try_from(body.len()).map_err(io::Error::other)?;
-    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len() + DIGEST_BYTES);
-    bytes.extend_from_slice(MAGIC);
-    bytes.extend_from_slice(&VERSION.to_le_bytes());
-    bytes.extend_from_slice(&len.to_le_bytes());
-    bytes.extend_from_slice(&body);
-    let digest = Sha256::digest(&bytes);
-    bytes.extend_from_slice(&digest);
+fn encode(owner: &Owner, saved: &Saved) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Of its full length at once: what it grew out of would not be wiped.
+    let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
+    let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
+    let body = postcard::to_slice(&(owner, saved), room).map_err(io::Error::other)?;
+    let len = body.len();
+    sign(&mut bytes, len)?;
     Ok(bytes)
 }
 
-fn decode(bytes: &[u8]) -> Result<Content, &'static str> {
+/// Writes what stands around a body of `len` bytes, and cuts off the rest.
+fn sign(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
+    let header = [
+        &MAGIC[..],
+        &VERSION.to_le_bytes(),
+        &u32::try_from(len).map_err(io::Error::other)?.to_le_bytes(),
+    ]
+    .concat();
+    bytes[..HEADER_BYTES].copy_from_slice(&header);
+    bytes.truncate(HEADER_BYTES + len);
+    let digest = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&digest);
+    Ok(())
+}
+
+/// Why a file is no state.
+#[derive(Debug, PartialEq, Eq)]
+enum Undecodable {
+    /// Another version of the library wrote it.
+    Version(u32),
+    /// It is not as it was written.
+    Damaged(&'static str),
+}
+
+fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
+    use Undecodable::{Damaged, Version};
     let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
-        return Err("it is cut off");
+        return Err(Damaged("it is cut off"));
     };
     let (magic, numbers) = header.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err("it is no state file");
+        return Err(Damaged("it is no state file"));
     }
     let number = |at: usize| {
         let bytes = [
@@ -236,16 +418,21 @@ fn decode(bytes: &[u8]) -> Result<Content, &'static str> {
         u32::from_le_bytes(bytes)
     };
     if number(0) != VERSION {
-        return Err("another version of the library wrote it");
+        return Err(Version(number(0)));
     }
     if u64::from(number(4)) + DIGEST_BYTES as u64 != rest.len() as u64 {
-        return Err("its length is not what it says");
+        return Err(Damaged("its length is not what it says"));
     }
     let (signed, digest) = bytes.split_at(bytes.len() - DIGEST_BYTES);
     if Sha256::digest(signed).as_slice() != digest {
-        return Err("its checksum does not fit");
+        return Err(Damaged("its checksum does not fit"));
     }
-    postcard::from_bytes(&signed[HEADER_BYTES..]).map_err(|_| "its content cannot be understood")
+    let content: Content = postcard::from_bytes(&signed[HEADER_BYTES..])
+        .map_err(|_| Damaged("its content cannot be understood"))?;
+    match Roster::parse(&content.owner.roster) {
+        Ok(_) => Ok(content),
+        Err(_) => Err(Damaged("its roster cannot be understood")),
+    }
 }
 
 /// A fuzz target: any file is refused or understood, and what is understood is written as the same.
@@ -253,12 +440,12 @@ fn decode(bytes: &[u8]) -> Result<Content, &'static str> {
 pub(crate) fn check(bytes: &[u8]) {
     fn understood(bytes: &[u8]) {
         if let Ok(content) = decode(bytes) {
-            let again = encode(&content).expect("short");
+            let again = encode(&content.owner, &content.saved).expect("short");
             let second = decode(&again).expect("just written");
-            assert_eq!(encode(&second).expect("short"), again);
+            assert_eq!(encode(&second.owner, &second.saved).expect("short"), again);
         }
     }
-    if bytes.len() > usize::try_from(MAX_FILE_BYTES).unwrap_or(usize::MAX) {
+    if bytes.len() > MAX_FILE_BYTES - HEADER_BYTES - DIGEST_BYTES {
         return; // no more is read
     }
     understood(bytes);
@@ -339,8 +526,10 @@ async fn write_all(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::core::election::record::{Epoch, Stamp};
+    use crate::core::election::record::{Epoch, KnownVoter, Record, Stamp};
     use crate::error::{Code, Coded};
 
     /// A directory of its own for each test.
@@ -358,8 +547,27 @@ mod tests {
             &self,
             session: &str,
             peer: &str,
-        ) -> Result<(StateFile, Option<Saved>), StateError> {
-            StateFile::open(&self.0, &session_id(session), &peer_id(peer))
+        ) -> Result<(StateFile, Option<Saved>), StartError> {
+            let member = (&session_id(session), &peer_id(peer));
+            let (file, _, saved) = StateFile::open(&self.0, member, &roster("a\nb\nc"), None)?;
+            Ok((file, saved))
+        }
+
+        /// Opens the file of "a" in "s" with this roster and key, and writes it; gives the key.
+        fn start(&self, voters: &str, given: Option<&Identity>) -> Result<Fingerprint, StartError> {
+            let member = (&session_id("s"), &peer_id("a"));
+            let given = given.cloned();
+            let (file, identity, _) = StateFile::open(&self.0, member, &roster(voters), given)?;
+            file.keep(&saved(1))?;
+            Ok(identity.fingerprint())
+        }
+
+        /// The only state file.
+        fn state(&self) -> PathBuf {
+            let entries = fs::read_dir(&self.0).expect("a directory");
+            let mut paths = entries.map(|entry| entry.expect("an entry").path());
+            let state = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "state");
+            paths.find(state).expect("a state file")
         }
     }
 
@@ -377,7 +585,19 @@ mod tests {
         PeerId::new(text).expect("valid")
     }
 
+    fn roster(text: &str) -> Roster {
+        Roster::parse(text).expect("a roster")
+    }
+
     fn saved(term: u64) -> Saved {
+        let known = KnownVoter {
+            key: Fingerprint([9; 32]),
+            incarnation: Incarnation {
+                started_us: 5,
+                random: 6,
+            },
+            writes: 8,
+        };
         let epoch = Epoch {
             override_seq: 2,
             assigner: Some(peer_id("琪露诺")),
@@ -387,12 +607,15 @@ mod tests {
                 started_us: 7,
                 random: u64::MAX,
             },
+            writes: term,
+            forgotten: Some(3),
             record: Record {
                 stamp: Stamp { epoch, term },
                 leader: Some(peer_id("b")),
                 assigned: true,
             },
             voted_for: Some(peer_id("c")),
+            others: BTreeMap::from([(peer_id("b"), known)]),
         }
     }
 
@@ -426,8 +649,7 @@ mod tests {
             incarnation: future,
             ..saved(4)
         };
-        file.keep_incarnation(Some(&before), future)
-            .expect("written");
+        file.keep(&before).expect("written");
         drop(file);
         let (_, found) = directory.open("s", "a").expect("a restart");
         assert_eq!(
@@ -435,10 +657,163 @@ mod tests {
             Some(&before),
             "term and vote are as they were"
         );
-        let next = new_incarnation(found.as_ref(), 3);
-        assert!(next > future, "{next:?}");
-        let first = new_incarnation(None, 3);
+        let first = new_incarnation(3);
         assert!(first.started_us > 1_600_000_000_000_000, "{first:?}");
+        let next = Saved::of_next_incarnation(found, first).incarnation;
+        assert!(next > future, "{next:?}");
+    }
+
+    #[test]
+    fn the_largest_state_fits() {
+        let id = |number: usize| format!("{number:064}");
+        let fixed = "f".repeat(64);
+        let lines: Vec<_> = (0..64)
+            .map(|number| format!("{} {fixed}", id(number)))
+            .collect();
+        let known = KnownVoter {
+            key: Fingerprint([9; 32]),
+            incarnation: Incarnation {
+                started_us: u64::MAX,
+                random: u64::MAX,
+            },
+            writes: u64::MAX,
+        };
+        let whole = Saved {
+            writes: u64::MAX,
+            others: (1..64)
+                .map(|number| (peer_id(&id(number)), known))
+                .collect(),
+            ..saved(u64::MAX)
+        };
+        let directory = Directory::new("largest");
+        let member = (&session_id(&"s".repeat(128)), &peer_id(&id(0)));
+        let roster = roster(&lines.join("\n"));
+        let open = || StateFile::open(&directory.0, member, &roster, None);
+        let (file, _, _) = open().expect("a first start");
+        file.keep(&whole).expect("it fits");
+        drop(file);
+        assert_eq!(open().expect("a restart").2, Some(whole));
+    }
+
+    #[test]
+    fn a_key_that_is_made_here_is_the_same_at_every_start() {
+        let directory = Directory::new("made");
+        let made = directory.start("a\nb", None).expect("a first start");
+        let others = Directory::new("made elsewhere");
+        assert_ne!(others.start("a\nb", None).expect("a first start"), made);
+        assert_eq!(directory.start("b\na", None).expect("a restart"), made);
+        let given = Identity::generate().expect("a key");
+        let error = directory.start("a\nb", Some(&given));
+        let error = error.expect_err("another key").to_string();
+        for part in [
+            "identity_key is not that of the state file",
+            "(NULL: the file holds it)",
+            &Digits(given.fingerprint()).to_string(),
+            &Digits(made).to_string(),
+        ] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        assert_eq!(directory.start("a\nb", None).expect("a restart"), made);
+    }
+
+    #[test]
+    fn of_a_key_that_is_given_only_the_fingerprint_is_kept() {
+        let directory = Directory::new("given");
+        let private = generate_private().expect("a key");
+        let given = Identity::from_private(&private).expect("a key");
+        let own = given.fingerprint();
+        assert_eq!(directory.start("a", Some(&given)).expect("started"), own);
+        let bytes = fs::read(directory.state()).expect("there");
+        let holds = |part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        assert!(holds(&own.0));
+        assert!(!holds(private.as_slice()), "the private key is on disk");
+        let error = directory.start("a", None).expect_err("no key");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        let error = error.to_string();
+        for part in [
+            "identity_key is NULL",
+            "give that key again",
+            &Digits(own).to_string(),
+        ] {
+            assert!(error.contains(part), "{part} is not in {error}");
+        }
+        let other = Identity::generate().expect("a key");
+        let error = directory.start("a", Some(&other)).expect_err("another key");
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(!error.to_string().contains("NULL"), "{error}");
+        assert_eq!(directory.start("a", Some(&given)).expect("started"), own);
+    }
+
+    /// A fingerprint as the sentences show it.
+    struct Digits(Fingerprint);
+
+    impl std::fmt::Display for Digits {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            self.0.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        }
+    }
+
+    #[test]
+    fn another_roster_than_that_of_the_first_start_is_refused() {
+        let directory = Directory::new("roster");
+        let key = |digit: &str| digit.repeat(64);
+        let first = format!("a\nb\nc {}", key("1"));
+        directory.start(&first, None).expect("a first start");
+        for (voters, says) in [
+            ("a\nb\nd".to_owned(), "it adds \"d\", it lacks \"c\";"),
+            (format!("{first}\nd\ne"), "it adds \"d\", \"e\";"),
+            (format!("a\nc {}", key("1")), "it lacks \"b\";"),
+            (
+                format!("a\nb {}\nc {}", key("3"), key("2")),
+                "it has another fingerprint for \"b\", \"c\";",
+            ),
+        ] {
+            let error = directory.start(&voters, None).expect_err(&voters);
+            assert_eq!(error.code(), Code::InvalidArgument);
+            let error = error.to_string();
+            for part in [
+                says,
+                "another session id",
+                "removed while none of them runs",
+            ] {
+                assert!(error.contains(part), "{part} is not in {error}");
+            }
+        }
+        directory.start(&first, None).expect("a restart");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_read_the_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = Directory::new("mode");
+        let (file, _) = directory.open("s", "a").expect("opened");
+        // What a crash left behind has the rights that it has.
+        fs::write(&file.beside, b"left behind").expect("written");
+        fs::set_permissions(&file.beside, fs::Permissions::from_mode(0o644)).expect("set");
+        file.write(&saved(1)).expect("written");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(file.path()), 0o600);
+        let beside = create_private(&file.beside).expect("created");
+        assert_eq!(mode(&file.beside), 0o600);
+        drop(beside);
+    }
+
+    #[test]
+    fn a_file_of_another_version_is_refused_as_such() {
+        let directory = Directory::new("version");
+        directory.start("a", None).expect("a first start");
+        let path = directory.state();
+        let mut bytes = fs::read(&path).expect("there");
+        for (version, says) in [(1, "an older one wrote it, without a roster"), (3, "newer")] {
+            bytes[MAGIC.len()] = version;
+            fs::write(&path, &bytes).expect("written");
+            let error = directory.start("a", None).expect_err("another version");
+            assert_eq!(error.code(), Code::InvalidArgument);
+            let error = error.to_string();
+            let version = format!("is of version {version}, and this library reads version 2");
+            assert!(error.contains(&version) && error.contains(says), "{error}");
+        }
     }
 
     #[test]
@@ -466,7 +841,10 @@ mod tests {
     fn a_file_that_is_open_is_not_opened_again() {
         let directory = Directory::new("lock");
         let first = directory.open("s", "a").expect("opened");
-        let error = directory.open("s", "a").expect_err("it is in use");
+        let error = directory
+            .open("s", "a")
+            .map(drop)
+            .expect_err("it is in use");
         assert_eq!(error.code(), Code::DuplicatePeerId);
         assert!(error.to_string().contains(".lock"), "{error}");
         drop(first);
@@ -491,7 +869,7 @@ mod tests {
         damaged.push(vec![0; 1 << 20]);
         for bytes in damaged {
             fs::write(&path, &bytes).expect("written");
-            let error = directory.open("s", "a").expect_err("damaged");
+            let error = directory.open("s", "a").map(drop).expect_err("damaged");
             assert_eq!(error.code(), Code::InvalidArgument);
             let shown = path.display().to_string();
             assert!(error.to_string().contains(&shown), "{error}");
@@ -509,7 +887,7 @@ mod tests {
         a.write(&saved(1)).expect("written");
         fs::copy(a.path(), b.path()).expect("copied");
         drop((a, b));
-        let error = directory.open("s", "b").expect_err("it is a's");
+        let error = directory.open("s", "b").map(drop).expect_err("it is a's");
         assert_eq!(error.code(), Code::InvalidArgument);
         assert!(error.to_string().contains("of \"a\" in \"s\""), "{error}");
     }
@@ -520,8 +898,9 @@ mod tests {
         let plain = directory.0.join("plain");
         fs::write(&plain, b"").expect("written");
         for path in [directory.0.join("missing"), plain] {
-            let error =
-                StateFile::open(&path, &session_id("s"), &peer_id("a")).expect_err("no directory");
+            let member = (&session_id("s"), &peer_id("a"));
+            let opened = StateFile::open(&path, member, &roster("a"), None);
+            let error = opened.map(drop).expect_err("no directory");
             assert_eq!(error.code(), Code::InvalidArgument);
             let shown = format!("{:?} cannot be used", path.display().to_string());
             assert!(error.to_string().contains(&shown), "{error}");

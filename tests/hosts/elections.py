@@ -106,7 +106,7 @@ def the_preferred_member_follows_a_leader_that_crashed(rounds=3):
 
 
 def static(directory):
-    return {"quorum_policy": STATIC, "quorum_voters": 3, "state_directory": str(directory)}
+    return {"quorum_policy": STATIC, "quorum_roster": "\n".join(NAMES), "state_directory": str(directory)}
 
 
 def opening(room, peer, options):
@@ -173,7 +173,7 @@ def rooms_of_other_quorums_do_not_link():
     with tempfile.TemporaryDirectory() as directory, Room() as room:
         ann = room.puppet("ann", config=QUICK, options=static(directory))
         bob = room.puppet("bob", config=QUICK, options={})
-        cid = room.puppet("cid", config=QUICK, options={**static(directory), "quorum_voters": 5})
+        cid = room.puppet("cid", config=QUICK, options={**static(directory), "quorum_roster": "ann\nbob\ncid\ndan\neve"})
         for other in (bob, cid):
             other.dial(ann, code=-20)
         assert ann.call("GetPeerCount") == 0

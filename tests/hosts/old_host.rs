@@ -9,6 +9,10 @@ use crate::tools::{compile_c, layout, library, root, run};
 
 const OLD_HEADER: &str = "tests/abi/old_host/meta_mystia_network.h";
 const HEADER: &str = "include/meta_mystia_network.h";
+/// The only constant that has changed, its old value and its new one. A number of voters became a list of voters before
+/// version 1.0: a program that knows the number alone has no list, so that no room with a static quorum opens for it
+/// (-3), whatever the limit is.
+const LOWERED: (&str, &str, &str) = ("MMN_MAX_QUORUM_VOTERS", "1024", "64");
 
 #[test]
 fn an_old_host_runs_with_this_library() {
@@ -37,9 +41,11 @@ fn no_number_of_an_old_header_has_changed() {
     for (name, value) in &old {
         // It counts the headers.
         let may_grow = name == "MMN_ABI_VERSION";
+        let today = new.get(name).map(String::as_str);
+        let lowered = LOWERED == (name.as_str(), value.as_str(), today.unwrap_or_default());
         assert!(
-            may_grow || new.get(name) == Some(value),
-            "{name} was {value}"
+            may_grow || lowered || today == Some(value),
+            "{name} was {value}, and is {today:?}"
         );
     }
 }

@@ -426,6 +426,11 @@ pub enum AdmissionRefusal {
     /// The dialler has the id of this node or of a linked member with another key.
     #[error("the id {0} is taken in this room")]
     DuplicatePeerId(PeerId),
+    /// The id is that of a voter of the static quorum, whose key is another.
+    #[error(
+        "{0} is a voter of this room with another key: the one that the roster names, or that the other voters saw first"
+    )]
+    VoterKey(PeerId),
     /// A linked member has the id with another key. It may be dead without anybody knowing yet.
     #[error("the id {0} is bound to another key")]
     Bound(PeerId),

@@ -105,7 +105,8 @@ static const NetworkOptions *any_options(union options *all)
     case 21: options->state_directory = bad_text(); break;
     case 25: options->trace_path = one_in(2) ? trace_path : one_in(2) ? state_directory : endless; break;
     case 22:
-        options->quorum_policy = MMN_QUORUM_STATIC, options->quorum_voters = 1 + below(3);
+        options->quorum_policy = MMN_QUORUM_STATIC, options->quorum_voters = one_in(4) ? below(5) : 0;
+        options->quorum_roster = one_in(4) ? bad_text() : "хаос\n混沌\nchaos🌀";
         options->state_directory = one_in(4) ? "/proc/self" : state_directory;
         break;
     case 23:

@@ -482,7 +482,7 @@ static int open_with_state(void)
 {
     struct NetworkOptions options = quiet();
     options.quorum_policy = MMN_QUORUM_STATIC;
-    options.quorum_voters = 3;
+    options.quorum_roster = "main\nb\nc";
     options.state_directory = state_directory;
     return net.InitializeNetworkWithOptions("main", running_test, &options);
 }

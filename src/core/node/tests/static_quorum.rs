@@ -282,7 +282,7 @@ fn assignments_and_epochs_are_ignored() {
 #[test]
 fn a_voter_keeps_its_key_for_the_session() {
     let mut net = static_room(&["a", "b", "c"]);
-    let taken = Err(AdmissionRefusal::DuplicatePeerId(id("b")));
+    let taken = Err(AdmissionRefusal::VoterKey(id("b")));
     net.kill("b", true);
     net.run(ms(1000));
     net.start_as("b", life(b'x', net.now.as_micros()));
