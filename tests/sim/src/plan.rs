@@ -16,6 +16,7 @@ use meta_mystia_network::core::wire::{Authority, MergePolicy};
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;
 use crate::liars::{Far, Words};
+use crate::statics;
 use crate::world::Settings;
 
 /// Whom a fault meets.
@@ -90,6 +91,24 @@ pub enum Step {
     Yield,
     /// Writes to disk take up to so long from now on.
     SlowDisk { most_ms: u64 },
+    /// A place, and others with it, neither reach the rest nor are reached. The process there may be killed and
+    /// started again from disk meanwhile.
+    CutOff {
+        who: Who,
+        with: Vec<usize>,
+        restart_ms: Option<u64>,
+        for_ms: u64,
+    },
+    /// From now on that share of the writes of a vote ends with the process, in percent: see [`crate::world::Strike`].
+    Strikes { percent: u32 },
+    /// Writes to the disk of a place fail, and are tried again until one succeeds.
+    BadDisk { slot: usize, for_ms: u64 },
+    /// A process is killed, and its place starts again with the state file of so many writes ago, or without any.
+    OldDisk {
+        who: Who,
+        writes_ago: Option<usize>,
+        back_ms: u64,
+    },
     /// A member lies about a counter: an override number, or else a term.
     Lie {
         liar: usize,
@@ -133,7 +152,7 @@ pub struct Rules {
     pub highest_term: bool,
     pub leader_only: bool,
     pub auto_elect: bool,
-    /// The quorum is static; voters are all places that may lead.
+    /// The quorum is static; the roster is [`Plan::roster`].
     pub fixed_voters: bool,
     pub member_hold_ms: u64,
     pub lateness_us: u64,
@@ -163,6 +182,9 @@ pub struct Plan {
     /// Places where nobody ever starts.
     #[serde(default)]
     pub absent: Vec<usize>,
+    /// The places on the roster of a static quorum; all that are not observers if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roster: Vec<usize>,
     /// When what is done, in milliseconds; in order.
     pub steps: Vec<(u64, Step)>,
     /// When all faults end.
@@ -260,6 +282,15 @@ impl Plan {
 
     /// The same for a room of `size` places, where that is given.
     pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
+        let mut plan = Self::draw_without_roster(seed, size);
+        if plan.rules.fixed_voters {
+            statics::widen(&mut plan);
+        }
+        plan
+    }
+
+    /// The same without what only a room with a static quorum has.
+    pub(crate) fn draw_without_roster(seed: u64, size: Option<usize>) -> Self {
         let mut draw = Draw {
             rng: ChaCha8Rng::seed_from_u64(seed),
             size: size.unwrap_or(0),
@@ -290,12 +321,12 @@ impl Plan {
         }
         if rules.fixed_voters {
             let voter = |slot: &usize| !self.observers.contains(slot);
-            settings.roster = Some(
-                (0..self.size)
-                    .filter(voter)
-                    .take(MAX_ROSTER_VOTERS)
-                    .collect(),
-            );
+            settings.roster = Some(if self.roster.is_empty() {
+                let voters = (0..self.size).filter(voter);
+                voters.take(MAX_ROSTER_VOTERS).collect()
+            } else {
+                self.roster.iter().copied().collect()
+            });
         }
         if rules.fast {
             settings.heartbeat_interval = ms(200);
@@ -394,6 +425,7 @@ impl Draw {
             priorities,
             apart,
             absent: Vec::new(),
+            roster: Vec::new(),
             steps: std::mem::take(&mut self.steps),
             heal_at_ms,
             phase: self.pick(&PHASES),

@@ -4,6 +4,7 @@
 
 mod disk;
 mod gossip;
+mod roster;
 mod shown;
 
 use std::cmp::{Ordering, Reverse};
@@ -37,6 +38,9 @@ use crate::links::{Link, Pending, TRAILERS, Wire};
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
+use roster::Tenure;
+
+pub use roster::Strike;
 
 /// Outputs of one input, per member; more is a flood.
 const MAX_OUTPUTS_PER_MEMBER: usize = 24;
@@ -74,6 +78,14 @@ pub struct Process {
     started_up: bool,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
+    /// How it ends, and with which write.
+    strike: Option<(u64, Strike)>,
+    /// The number of its last write, and of the last one before it noticed that its file is not the newest.
+    last_write: u64,
+    /// The write counter of its file when it started.
+    writes_at_start: u64,
+    noticed_after: Option<u64>,
+    tenure: Tenure,
 }
 
 /// A place for one peer: its processes come and go, its name and address stay.
@@ -99,6 +111,10 @@ pub struct Slot {
     pub priority: i32,
     /// What is on its disk.
     pub saved: Option<Saved>,
+    /// What was there after each write of late, the last one last.
+    pub copies: Vec<Saved>,
+    /// Its writes fail until then.
+    pub disk_fails_until: Time,
     /// By how much its wall clock is ahead of the true one.
     pub wall_clock_ahead_ms: i64,
 }
@@ -117,6 +133,10 @@ pub enum Happening {
         number: u64,
         saved: Box<Saved>,
     },
+    /// A process ends in the middle of an election.
+    Strike { slot: usize, life: u64 },
+    /// It starts again.
+    Revive { slot: usize, life: u64 },
     /// Something about links.
     Wire(Wire),
 }
@@ -230,6 +250,8 @@ pub struct World {
     /// Share of datagrams that are lost, and that arrive twice.
     pub datagram_loss: f64,
     pub datagram_copies: f64,
+    /// Share of the writes of a vote with which the process ends.
+    pub strikes: f64,
     /// Empty datagrams that follow an urgent message.
     pub trailers: u32,
     /// What the other end hears when a link is closed for its silence.
@@ -258,6 +280,8 @@ pub struct World {
     /// Times that an honest member said in its log that it dropped something.
     pub refusals: u64,
     rivals: BTreeMap<(usize, usize), Time>,
+    /// When a leader may have been without a majority of the roster for too long.
+    majority_due: Time,
     /// Where a node leads.
     leading: BTreeSet<usize>,
     /// Where a node has led since somebody last cleared this.
@@ -283,6 +307,7 @@ impl World {
             stream_loss: 0.0,
             datagram_loss: 0.0,
             datagram_copies: 0.0,
+            strikes: 0.0,
             trailers: TRAILERS,
             silence_is_told_as: LinkEnd::Closed,
             trace,
@@ -299,6 +324,7 @@ impl World {
             boasts: BTreeMap::new(),
             refusals: 0,
             rivals: BTreeMap::new(),
+            majority_due: Time::ZERO,
             leading: BTreeSet::new(),
             led: BTreeSet::new(),
             places: BTreeMap::new(),
@@ -365,9 +391,16 @@ impl World {
                     number,
                     saved,
                 } => self.saved(slot, life, number, saved),
+                Happening::Strike { slot, life } => {
+                    if self.slots[slot].life == life {
+                        self.strike(slot);
+                    }
+                }
+                Happening::Revive { slot, life } => self.revive(slot, life),
                 Happening::Wire(wire) => self.wire(wire),
             }
             self.check_rivals();
+            self.check_majorities();
         }
         self.now = self.now.max(time);
     }
@@ -426,6 +459,14 @@ impl World {
             born_at: self.now,
             started_up: false,
             inputs: 0,
+            strike: None,
+            last_write: 0,
+            writes_at_start: place.saved.as_ref().map_or(0, |saved| saved.writes),
+            noticed_after: place
+                .saved
+                .as_ref()
+                .and_then(|saved| saved.forgotten.map(|_| 0)),
+            tenure: Tenure::default(),
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
         self.trace.add(
@@ -439,6 +480,13 @@ impl World {
         let place = &self.slots[slot];
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
+        if place
+            .saved
+            .as_ref()
+            .is_some_and(|saved| saved.forgotten.is_some())
+        {
+            self.checker.noticed(slot);
+        }
         let restarts = place.saved.as_ref().is_some_and(|saved| saved.writes > 1);
         self.sometimes.restarts_from_disk += u64::from(restarts);
         if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
@@ -590,6 +638,7 @@ impl World {
         self.trace
             .add(self.now, format_args!("{} resumes", self.slots[slot].id));
         self.note(slot, What::Resumed);
+        self.forget_tenure(slot);
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -646,6 +695,14 @@ impl World {
             }
             _ => {}
         }
+        let told = self.slots[slot]
+            .process
+            .as_ref()
+            .and_then(|process| self.told_by(process, &input));
+        self.note_heard(slot, &input);
+        let Some(process) = &mut self.slots[slot].process else {
+            return Ok(());
+        };
         if let Some(recorder) = &mut self.recorder {
             recorder.input(slot, now, &input);
         }
@@ -691,6 +748,8 @@ impl World {
                 format!("{} outputs of one input", outputs.len()),
             );
         }
+        self.note_tenure(slot);
+        self.check_memory(slot, told.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
         match &glance {
             Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
@@ -734,7 +793,7 @@ impl World {
             },
             members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
             members_count: membership.len(),
-            may_lead: process.eligible,
+            may_lead: self.may_lead(slot),
         };
         if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
             self.violate(violation.property, violation.text);
@@ -771,7 +830,7 @@ impl World {
                     other => place.events.push((self.now, other)),
                 }
             }
-            Output::StaleState { .. } => self.sometimes.stale_states += 1,
+            Output::StaleState { .. } => {} // counted where it is checked
             // Simulated admissions link without the room's word.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),
@@ -905,6 +964,8 @@ impl Slot {
             clock_rate: Clock::TRUE,
             priority: 0,
             saved: None,
+            copies: Vec::new(),
+            disk_fails_until: Time::ZERO,
             wall_clock_ahead_ms: 0,
         }
     }

@@ -96,7 +96,7 @@ pub fn draw(seed: u64) -> Plan {
 
 /// The same for a room of `size` places, where that is given.
 pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
-    let mut plan = Plan::draw_for(seed, size);
+    let mut plan = Plan::draw_without_roster(seed, size);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
     plan.rules.fixed_voters = false;
     plan.priorities.clear();
