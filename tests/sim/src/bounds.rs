@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use meta_mystia_network::core::node::{Command, Node};
+use meta_mystia_network::core::node::{Command, Event, Node};
 use meta_mystia_network::core::time::{Duration, Time};
 use meta_mystia_network::core::wire::Authority;
 
@@ -39,6 +39,7 @@ impl Run<'_> {
         self.world
             .trace
             .add(self.world.now, format_args!("---- {name:?} ----"));
+        self.end_graces();
         // Two that never reach each other follow what others say: no bound of these is about that.
         let whole = self.plan.apart.is_none();
         match name {
@@ -63,6 +64,25 @@ impl Run<'_> {
         }
     }
 
+    /// C2: a voter of a static quorum that was just restarted votes for nobody. No bound is about those.
+    fn end_graces(&mut self) {
+        let grace = slowest_clock(self.world.settings.election_timeout_min);
+        let youngest = self.world.running().into_iter();
+        let youngest = youngest.filter_map(|slot| self.world.age(slot)).min();
+        if self.world.settings.roster.is_some()
+            && let Some(rest) = youngest.map(|age| grace.saturating_sub(age))
+        {
+            self.run_until(self.world.now + rest);
+        }
+    }
+
+    /// What a transfer takes that a host of a static quorum asks for by `SetLeader`, where no other is under way: the
+    /// question, the leader's `TimeoutNow`, a request for votes, votes and the first heartbeat each take a trip, and
+    /// three of them wait for disks.
+    fn transfer_by_votes(&self) -> Duration {
+        self.rtt() * 5 / 2 + self.disks()
+    }
+
     fn rtt(&self) -> Duration {
         // Timers fire late, and a clock's rate shifts what is short by next to nothing.
         self.world.max_rtt() + self.world.settings.lateness * 2 + ms(1)
@@ -70,10 +90,7 @@ impl Run<'_> {
 
     /// Places whose peers run and may lead.
     pub(crate) fn voters(&self) -> Vec<usize> {
-        let may = |slot: &usize| {
-            let process = self.world.slots[*slot].process.as_ref();
-            process.is_some_and(|process| process.eligible)
-        };
+        let may = |slot: &usize| self.world.may_lead(*slot) && !self.world.is_stale(*slot);
         (0..self.world.slots.len()).filter(may).collect()
     }
 
@@ -272,8 +289,10 @@ impl Run<'_> {
         if !self.call(caller, target) {
             return;
         }
-        let bound =
-            slowest_clock(self.world.settings.heartbeat_interval) + self.rtt() + self.disks();
+        let bound = match self.world.settings.roster {
+            None => slowest_clock(self.world.settings.heartbeat_interval) + self.rtt(),
+            Some(_) => self.transfer_by_votes(),
+        };
         self.within("P12", from, bound, "the target does not lead", |run| {
             run.world.agreed() == Some(target)
         });
@@ -285,16 +304,22 @@ impl Run<'_> {
         if self.world.settings.authority == Authority::LeaderOnly {
             return self.one_call(leader);
         }
-        let mut targets = Vec::new();
+        let (mut targets, mut callers) = (Vec::new(), Vec::new());
         let from = self.world.now;
+        for slot in &mut self.world.slots {
+            slot.events.clear();
+        }
         for _ in 0..2 {
             let caller = *running.choose(&mut self.world.rng).expect("one leads");
             let target = *voters.choose(&mut self.world.rng).expect("one leads");
             self.call(caller, target);
             targets.push(target);
+            callers.push(caller);
         }
-        let bound =
-            slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt() + self.disks();
+        if self.world.settings.roster.is_some() {
+            return self.transfers_to_one(from, &callers);
+        }
+        let bound = slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt();
         self.within("P12", from, bound, "none of both targets leads", |run| {
             run.world
                 .agreed()
@@ -302,7 +327,29 @@ impl Run<'_> {
         });
     }
 
+    /// P12 with a static quorum: two targets may ask for the votes of one term, so that neither leads, and the leader of
+    /// before has given way. Then there is an election as after any lost round. Each call has its outcome when the time
+    /// of a transfer is over.
+    fn transfers_to_one(&mut self, from: Time, callers: &[usize]) {
+        let longest = slowest_clock(self.world.settings.election_timeout_max);
+        let bound = longest * 2 + self.rtt() * 4 + self.disks();
+        self.within("P12", from, bound, "nobody leads", |run| {
+            run.world.agreed().is_some()
+        });
+        let calls = callers.to_vec();
+        self.within("P12", from, bound, "a call has no outcome", move |run| {
+            let reported = |slot: &usize| {
+                let events = run.world.slots[*slot].events.iter();
+                let results = |event: &Event| matches!(event, Event::SetLeaderResult { .. });
+                let results = events.filter(|(_, event)| results(event)).count();
+                results >= calls.iter().filter(|caller| *caller == slot).count()
+            };
+            calls.iter().all(reported)
+        });
+    }
+
     fn call(&mut self, caller: usize, target: usize) -> bool {
+        self.forget_reigns();
         let id = self.world.slots[target].id.clone();
         let result = self.world.command(caller, Command::SetLeader(id));
         if let Err(error) = &result {
@@ -408,9 +455,7 @@ impl Run<'_> {
         if self.world.rng.random_bool(0.5) {
             self.world.slots[joiner].rename("zzzz");
         }
-        // Where the voters are counted beforehand, nobody else may vote.
-        let fixed = self.world.settings.roster.is_some();
-        self.world.slots[joiner].eligible = !fixed && self.world.rng.random_bool(0.9);
+        self.world.slots[joiner].eligible = self.world.rng.random_bool(0.9);
         let contact = *self
             .world
             .running()

@@ -85,7 +85,11 @@ fn play(mut run: Run<'_>) -> (Outcome, Option<Recorder>) {
         violation: run.world.violation.take(),
         ended_at: run.world.now,
         hash: run.world.hash.value(),
-        sometimes: run.world.sometimes,
+        sometimes: {
+            let mut sometimes = run.world.sometimes;
+            sometimes.stale_votes_unseen = run.world.checker.unseen_votes() as u64;
+            sometimes
+        },
         gossip: run.world.gossip,
         trace: run.world.trace,
         size: run.plan.size,
@@ -101,6 +105,8 @@ enum Undo {
     Mend(Vec<(usize, usize)>),
     Resume(usize),
     Start(usize),
+    /// The same, and those connect to it.
+    StartAmong(usize, Vec<usize>),
 }
 
 /// A run under way.
@@ -304,6 +310,12 @@ impl<'a> Run<'a> {
                 let contact = running.choose(&mut self.world.rng).copied();
                 self.start(slot, contact);
             }
+            Undo::StartAmong(slot, others) => {
+                self.start(slot, None);
+                for other in others {
+                    self.world.connect(other, slot);
+                }
+            }
         }
     }
 
@@ -437,13 +449,7 @@ impl<'a> Run<'a> {
                 });
             }
             Step::Connect { from, to } => self.world.connect(*from, *to),
-            Step::Observe { slot, eligible } => {
-                // Where the voters are counted beforehand, nobody else may become one.
-                let stranger = self.plan.rules.fixed_voters && self.plan.observers.contains(slot);
-                if !stranger {
-                    self.world.set_eligible(*slot, *eligible);
-                }
-            }
+            Step::Observe { slot, eligible } => self.world.set_eligible(*slot, *eligible),
             Step::Kick { victim } => self.kick(*victim),
             Step::Limit { max_peers } => {
                 for leader in self.world.leaders() {
@@ -515,7 +521,57 @@ impl<'a> Run<'a> {
             }
             Step::LateData { most_ms } => self.world.data_late = ms(*most_ms),
             Step::SlowDisk { most_ms } => self.world.settings.disk = (ms(0), ms(*most_ms)),
+            Step::CutOff {
+                who,
+                with,
+                restart_ms,
+                for_ms,
+            } => {
+                if let Some(slot) = self.place_of(*who) {
+                    self.cut_off(slot, with, *restart_ms, *for_ms);
+                }
+            }
+            Step::Strikes { percent } => self.world.strikes = f64::from(*percent) / 100.0,
+            Step::BadDisk { slot, for_ms } => {
+                self.world.fail_disk(*slot, self.world.now + ms(*for_ms));
+            }
+            Step::OldDisk {
+                who,
+                writes_ago,
+                back_ms,
+            } => {
+                if let Some(slot) = self.place_of(*who).filter(|_| self.may_lose_its_file()) {
+                    self.world.crash(slot);
+                    self.world.restore_disk(slot, *writes_ago);
+                    self.later(*back_ms, Undo::Start(slot));
+                }
+            }
         }
+    }
+
+    /// Cuts a place off, with those that are named, from all others. One that is restarted enters through those.
+    fn cut_off(&mut self, slot: usize, with: &[usize], restart_ms: Option<u64>, for_ms: u64) {
+        let inside = |other: &usize| *other == slot || with.contains(other);
+        let (ours, theirs): (Vec<usize>, Vec<usize>) =
+            (0..self.world.slots.len()).partition(inside);
+        let mut cuts = pairs(&ours, &theirs);
+        cuts.extend(pairs(&theirs, &ours));
+        self.cut(cuts, for_ms);
+        for other in with {
+            self.world.connect(*other, slot);
+        }
+        if let Some(wait) = restart_ms {
+            self.world.crash(slot);
+            self.undo.push((
+                self.world.now + ms(wait),
+                Undo::StartAmong(slot, with.to_vec()),
+            ));
+        }
+    }
+
+    /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run.
+    fn may_lose_its_file(&self) -> bool {
+        self.world.sometimes.old_disks == 0 && self.world.settings.roster.is_some()
     }
 
     /// Somebody who leads kicks; enough are left to have a leader.
@@ -548,16 +604,20 @@ impl<'a> Run<'a> {
         let left = (0..self.world.slots.len())
             .filter(|slot| !out(slot))
             .count();
-        let least = match &self.world.settings.roster {
-            None => 2,
-            Some(roster) => roster.len() / 2 + 1 + self.plan.observers.len(),
+        let is_enough = match &self.world.settings.roster {
+            None => left > 2,
+            Some(roster) => {
+                let may_vote = |slot: &&usize| {
+                    !out(slot) && **slot != victim && self.world.slots[**slot].eligible
+                };
+                roster.iter().filter(may_vote).count() > roster.len() / 2
+            }
         };
         let may_lead =
             |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
         // It may be the only one that holds the other two together.
-        (0..self.world.slots.len()).any(|slot| may_lead(&slot))
-            && left > least.max(2)
-            && self.plan.apart.is_none()
+        let may_lead_on = (0..self.world.slots.len()).any(|slot| may_lead(&slot));
+        may_lead_on && left > 2 && is_enough && self.plan.apart.is_none()
     }
 
     /// The directions towards a place, and those from it.
@@ -595,6 +655,10 @@ impl<'a> Run<'a> {
         self.world.strays = Strays::default();
         self.world.data_late = Duration::ZERO;
         self.world.settings.disk = (ms(1), ms(10));
+        self.world.strikes = 0.0;
+        for slot in &mut self.world.slots {
+            slot.disk_fails_until = Time::ZERO;
+        }
         self.undo.clear();
         self.world.mend_all();
         if let Some((one, other)) = self.plan.apart {
@@ -671,6 +735,9 @@ impl<'a> Run<'a> {
                 free_at = self.world.now;
                 deadline = self.world.now + bound;
             }
+            if self.world.now > deadline && !self.can_elect() {
+                return; // that nobody leads is seen after every event
+            }
             if self.world.now > deadline && free_at == self.world.now {
                 let text = self.world.describe();
                 self.world
@@ -681,6 +748,9 @@ impl<'a> Run<'a> {
 
     /// The agreed leader stays, and nobody says anything about elections (P14).
     fn quiet(&mut self) {
+        if !self.can_elect() {
+            return; // those who are there ask for votes again and again
+        }
         let leader = self.world.agreed();
         let spoken = self.world.election_messages;
         let long = if self.world.slots.len() > 16 {
@@ -720,6 +790,33 @@ impl Run<'_> {
             let text = format!("{limits:?} are all in force");
             self.world.violate("limit", text);
         }
+    }
+
+    /// Whether somebody can be elected: with a static quorum a majority of the roster must run, be allowed to vote, know
+    /// its votes, and reach one of them. One with an old file is waited for if it can hear all others (C2).
+    pub(crate) fn can_elect(&self) -> bool {
+        let Some(roster) = &self.world.settings.roster else {
+            return true;
+        };
+        let apart = |a: usize, b: usize| {
+            let pair = self.plan.apart;
+            pair == Some((a, b)) || pair == Some((b, a))
+        };
+        let runs = |slot: usize| self.world.slots[slot].process.is_some();
+        let learns = |slot: usize| {
+            roster
+                .iter()
+                .filter(|other| **other != slot)
+                .all(|other| runs(*other) && !apart(slot, *other) && !self.world.is_stale(*other))
+        };
+        let votes = |slot: &usize| {
+            self.world.may_lead(*slot) && (!self.world.is_stale(*slot) || learns(*slot))
+        };
+        let voters: Vec<usize> = roster.iter().copied().filter(votes).collect();
+        voters.iter().any(|leader| {
+            let reached = voters.iter().filter(|voter| !apart(*leader, **voter));
+            reached.count() > roster.len() / 2
+        })
     }
 
     /// Whether all pairs are linked that can be.

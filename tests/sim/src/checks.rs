@@ -16,6 +16,9 @@ use meta_mystia_network::core::wire::{ElectionMessage, Message};
 
 pub mod gossip;
 mod hold;
+mod roster;
+
+use roster::{Elections, Noticed, Votes};
 
 /// A property that did not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,8 +62,12 @@ struct Life {
     id: PeerId,
     record: Record,
     votes: BTreeMap<Stamp, PeerId>,
-    /// Those of them that others were told.
-    told_votes: BTreeMap<Stamp, PeerId>,
+    /// What survives it, where that must survive it.
+    past: Votes,
+    /// Second votes that are nobody's fault.
+    unseen: Vec<Stamp>,
+    /// Where it said that its state file is not the newest.
+    noticed: Option<Noticed>,
     told: Option<PeerId>,
     /// Who is joined, and in which of its lives.
     joined: BTreeMap<PeerId, u64>,
@@ -97,10 +104,10 @@ pub struct Checker {
     pub lied_to: bool,
     /// Who counts for a majority.
     pub quorum: Quorum,
-    /// The votes that earlier processes of a place told others, where those must survive them.
-    pasts: BTreeMap<usize, BTreeMap<Stamp, PeerId>>,
-    /// Who was elected in each (epoch, term), where the quorum is static.
-    elected: BTreeMap<Stamp, PeerId>,
+    /// The votes of earlier processes of a place, where those must survive them.
+    pasts: BTreeMap<usize, Votes>,
+    /// Who was elected, where the quorum is static.
+    elections: Elections,
     /// The highest term of every epoch that anybody has shown.
     highest: BTreeMap<Epoch, u64>,
     /// How often somebody began to lead, other than above another record in place.
@@ -120,7 +127,7 @@ impl Default for Checker {
             lied_to: false,
             quorum: Quorum::Dynamic,
             pasts: BTreeMap::new(),
-            elected: BTreeMap::new(),
+            elections: Elections::default(),
             highest: BTreeMap::new(),
             begun: 0,
             terms: BTreeMap::new(),
@@ -156,8 +163,10 @@ impl Checker {
                 record: disk
                     .flatten()
                     .map_or_else(Record::default, |saved| saved.record.clone()),
-                votes: past.clone(),
-                told_votes: past,
+                votes: past.told.clone(),
+                past,
+                unseen: Vec::new(),
+                noticed: None,
                 told: None,
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
@@ -204,7 +213,7 @@ impl Checker {
         self.highest.get(epoch).copied().unwrap_or(0)
     }
 
-    /// The room begins at this term, whoever was there before.
+    /// The room begins at this term, as a process or a state file from before the run knows it.
     pub fn begin_at(&mut self, stamp: &Stamp) {
         self.highest.insert(stamp.epoch.clone(), stamp.term);
     }
@@ -228,14 +237,18 @@ impl Checker {
     /// A process ended.
     pub fn died(&mut self, slot: usize) {
         if let Some(life) = self.lives.remove(&slot).filter(|life| life.kept) {
-            self.pasts.insert(slot, life.told_votes);
+            self.pasts.insert(slot, life.past);
         }
     }
 
     /// What a node did and shows after one input.
     pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
+        if let Some(life) = self.lives.get(&slot) {
+            life.goes_by_its_file()?;
+        }
         for output in outputs {
             self.output(slot, output)?;
+            self.excuse(slot);
             ensure(seen.may_lead || !is_vote(output), "P6", || {
                 format!("slot {slot} may not lead and votes: {output:?}")
             })?;
@@ -243,23 +256,36 @@ impl Checker {
         self.state(slot, seen)
     }
 
+    /// Notes second votes of a term that were given where nobody who knew of the first was there.
+    fn excuse(&mut self, slot: usize) {
+        if let Some(life) = self.lives.get_mut(&slot) {
+            let unseen = std::mem::take(&mut life.unseen);
+            self.elections.excuse(&life.id, unseen);
+        }
+    }
+
     fn output(&mut self, slot: usize, output: &Output) -> Checked {
         let Some(life) = self.lives.get_mut(&slot) else {
             return Ok(());
         };
+        if let Some(roster) = self.quorum.roster() {
+            roster::speaks(roster, &life.id, output)?;
+        }
         match output {
             Output::Transmit { to, envelope, .. } => {
+                life.past.says(&envelope.stamp);
+                life.speaks_as_a_voter(&envelope.stamp, &envelope.message)?;
                 if let Message::Election(ElectionMessage::VoteResponse { granted: true, .. }) =
                     &envelope.message
                 {
                     let voters = self.granted.entry((envelope.stamp.clone(), to.clone()));
                     voters.or_default().insert(life.id.clone());
                     life.vote(&envelope.stamp, to)?;
-                    life.told_votes.insert(envelope.stamp.clone(), to.clone());
+                    life.past.told.insert(envelope.stamp.clone(), to.clone());
                 }
                 if let Message::Election(ElectionMessage::VoteRequest { .. }) = &envelope.message {
-                    life.told_votes
-                        .insert(envelope.stamp.clone(), life.id.clone());
+                    let id = life.id.clone();
+                    life.past.told.insert(envelope.stamp.clone(), id);
                 }
                 ensure(
                     life.joined.contains_key(to) || farewell(&envelope.message),
@@ -337,6 +363,9 @@ impl Checker {
             return Ok(());
         };
         let id = &life.id;
+        if let Some(roster) = self.quorum.roster() {
+            roster::shows(roster, id, seen)?;
+        }
         let older_epoch = seen.record.stamp.epoch < life.record.stamp.epoch;
         let falls_to_election = older_epoch && !seen.record.assigned;
         ensure(!falls_to_election, "P7", || {
@@ -378,7 +407,7 @@ impl Checker {
         })?;
         life.holds(seen)?;
         if let Some(voted_for) = seen.voted_for {
-            life.vote(&seen.record.stamp, voted_for)?;
+            life.holds_vote(seen, voted_for)?;
         }
         life.follows(seen)?;
         life.electorate(seen, &self.quorum)?;
@@ -387,7 +416,9 @@ impl Checker {
                 self.begun += u64::from(life.led_under.is_none());
                 let by_votes = life.elected(record, seen.won, &self.granted, &self.quorum)?;
                 if by_votes && life.kept {
-                    one_elected(&mut self.elected, record)?;
+                    self.elections
+                        .excuse(&life.id, std::mem::take(&mut life.unseen));
+                    self.elections.one(record, seen.won)?;
                 }
             }
             life.led_under = seen.leads_under.cloned();
@@ -423,6 +454,23 @@ impl Checker {
 impl Life {
     /// P4: at most one candidate per (epoch, term).
     fn vote(&mut self, stamp: &Stamp, candidate: &PeerId) -> Checked {
+        let me = *candidate == self.id;
+        ensure(me || !self.past.spent.contains(stamp), "P4", || {
+            format!("{} took its vote of {stamp:?} back", self.id)
+        })?;
+        let held = self.votes.get(stamp) == Some(candidate);
+        if let Some(before) = self.past.forgotten.get(stamp)
+            && before != candidate
+            && !held
+        {
+            ensure(self.noticed.is_none(), "P4", || {
+                format!(
+                    "{} voted for {before}, forgot it, noticed, and voted for {candidate} in {stamp:?}",
+                    self.id
+                )
+            })?;
+            self.unseen.push(stamp.clone());
+        }
         let given = self
             .votes
             .entry(stamp.clone())
@@ -433,6 +481,24 @@ impl Life {
                 self.id
             )
         })
+    }
+
+    /// A vote that the node holds. One that may have given it before takes it for itself, and does not stand.
+    fn holds_vote(&mut self, seen: &Seen<'_>, voted_for: &PeerId) -> Checked {
+        let stamp = &seen.record.stamp;
+        let stands = matches!(seen.role, Role::Candidate | Role::Leader);
+        if self.noticed.is_some() && *voted_for == self.id && !stands {
+            self.past.spent.insert(stamp.clone());
+        }
+        if self.past.spent.contains(stamp) && *voted_for == self.id {
+            return ensure(!stands, "P4", || {
+                format!(
+                    "{} stands in {stamp:?}, whose vote it may have given",
+                    self.id
+                )
+            });
+        }
+        self.vote(stamp, voted_for)
     }
 
     /// Whoever was kicked is not linked again where that is known.
@@ -478,11 +544,10 @@ impl Life {
             return Ok(());
         }
         self.round = campaign.round;
-        let mut voters: BTreeSet<&PeerId> = match quorum.roster() {
+        let voters: BTreeSet<&PeerId> = match quorum.roster() {
             Some(roster) => roster.voters().collect(),
-            None => seen.eligible.iter().copied().collect(),
+            None => seen.eligible.iter().copied().chain([&self.id]).collect(),
         };
-        voters.insert(&self.id);
         ensure(
             campaign.electorate.iter().eq(voters.iter().copied()),
             "P5",
@@ -513,7 +578,7 @@ impl Life {
         let epoch = &record.stamp.epoch;
         let new_epoch = *epoch != self.record.stamp.epoch;
         let issued = new_epoch && epoch.assigner.as_ref() == Some(id) && self.led_under.is_some();
-        if record.assigned || issued {
+        if (record.assigned || issued) && !quorum.is_static() {
             return Ok(false);
         }
         let Some(won) = won else {
@@ -539,24 +604,11 @@ impl Life {
             "P5",
             || format!("{id} leads with {:?} of {:?}", won.granted, won.electorate),
         )?;
+        if let Some(roster) = quorum.roster() {
+            roster::elected(roster, record, won)?;
+        }
         Ok(true)
     }
-}
-
-/// P1: one (epoch, term) has one elected leader in the whole room.
-fn one_elected(elected: &mut BTreeMap<Stamp, PeerId>, record: &Record) -> Checked {
-    let Some(leader) = &record.leader else {
-        return Ok(());
-    };
-    let first = elected
-        .entry(record.stamp.clone())
-        .or_insert_with(|| leader.clone());
-    ensure(first == leader, "P1", || {
-        format!(
-            "{first} and {leader} were both elected in {:?}",
-            record.stamp
-        )
-    })
 }
 
 fn is_vote(output: &Output) -> bool {

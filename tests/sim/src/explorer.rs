@@ -40,6 +40,8 @@ pub struct Scope {
     pub restarts: usize,
     /// Links that one end stops to see.
     pub losses: usize,
+    /// Whether the voters of a static quorum listen to nodes beside it, too. They must not.
+    pub outsiders_count: bool,
     /// Leaders that campaign above a record they are told of and stay leaders meanwhile.
     pub in_place: bool,
     /// Refusals arrive, too. They carry nothing that a record does not, and change nothing but who refused.
@@ -63,6 +65,7 @@ impl Scope {
             set_leaders,
             restarts: 0,
             losses: 0,
+            outsiders_count: false,
             in_place: false,
             refusals: false,
             forgets: true,

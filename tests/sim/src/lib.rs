@@ -22,6 +22,7 @@ pub mod regressions;
 pub mod shrink;
 pub mod sometimes;
 pub mod stability;
+pub mod statics;
 pub mod trace;
 pub mod wider;
 pub mod world;

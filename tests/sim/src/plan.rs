@@ -18,6 +18,7 @@ use crate::gossip::GossipRules;
 use crate::harm::Slander;
 use crate::held;
 use crate::liars::{Far, Words};
+use crate::statics;
 use crate::wider::widen;
 use crate::world::Settings;
 
@@ -109,6 +110,24 @@ pub enum Step {
     },
     /// What hosts say is up to so much later than the control streams from now on.
     LateData { most_ms: u64 },
+    /// A place, and others with it, neither reach the rest nor are reached. The process there may be killed and
+    /// started again from disk meanwhile.
+    CutOff {
+        who: Who,
+        with: Vec<usize>,
+        restart_ms: Option<u64>,
+        for_ms: u64,
+    },
+    /// From now on that share of the writes of a vote ends with the process, in percent: see [`crate::world::Strike`].
+    Strikes { percent: u32 },
+    /// Writes to the disk of a place fail, and are tried again until one succeeds.
+    BadDisk { slot: usize, for_ms: u64 },
+    /// A process is killed, and its place starts again with the state file of so many writes ago, or without any.
+    OldDisk {
+        who: Who,
+        writes_ago: Option<usize>,
+        back_ms: u64,
+    },
     /// A member lies about a counter: an override number, or else a term.
     Lie {
         liar: usize,
@@ -159,7 +178,7 @@ pub struct Rules {
     pub highest_term: bool,
     pub leader_only: bool,
     pub auto_elect: bool,
-    /// The quorum is static; voters are all places that may lead.
+    /// The quorum is static; the roster is [`Plan::roster`].
     pub fixed_voters: bool,
     pub member_hold_ms: u64,
     pub lateness_us: u64,
@@ -206,6 +225,9 @@ pub struct Plan {
     /// Places where nobody ever starts.
     #[serde(default)]
     pub absent: Vec<usize>,
+    /// The places on the roster of a static quorum; all that are not observers if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roster: Vec<usize>,
     /// When what is done, in milliseconds; in order.
     pub steps: Vec<(u64, Step)>,
     /// When all faults end.
@@ -315,11 +337,14 @@ impl Plan {
     /// The same for a room of `size` places, where that is given.
     pub fn draw_for(seed: u64, size: Option<usize>) -> Self {
         let mut plan = Self::draw_narrow(seed, size);
+        if plan.rules.fixed_voters {
+            statics::widen(&mut plan);
+        }
         widen(&mut plan);
         plan
     }
 
-    /// The same without what [`widen`] adds.
+    /// The same without what [`widen`] adds, and without what only a room with a static quorum has.
     pub(crate) fn draw_narrow(seed: u64, size: Option<usize>) -> Self {
         let mut draw = Draw {
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -352,12 +377,12 @@ impl Plan {
         }
         if rules.fixed_voters {
             let voter = |slot: &usize| !self.observers.contains(slot);
-            settings.roster = Some(
-                (0..self.size)
-                    .filter(voter)
-                    .take(MAX_ROSTER_VOTERS)
-                    .collect(),
-            );
+            settings.roster = Some(if self.roster.is_empty() {
+                let voters = (0..self.size).filter(voter);
+                voters.take(MAX_ROSTER_VOTERS).collect()
+            } else {
+                self.roster.iter().copied().collect()
+            });
         }
         if rules.fast {
             settings.heartbeat_interval = ms(200);
@@ -461,6 +486,7 @@ impl Draw {
             priorities,
             apart,
             absent: Vec::new(),
+            roster: Vec::new(),
             steps: std::mem::take(&mut self.steps),
             heal_at_ms,
             phase: self.pick(&PHASES),

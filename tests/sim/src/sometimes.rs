@@ -71,7 +71,18 @@ counters! {
     /// The target of a `SetLeader` was not heard in time.
     assignments_timed_out,
     assignments_rejected,
+    /// A voter noticed that its state file is not the newest.
     stale_states,
+    /// One of those had heard all other voters, and could vote again.
+    stale_recovered,
+    /// A place started with an older state file, or none.
+    old_disks,
+    /// One that had not noticed gave a vote that it had given to another before.
+    stale_votes_unseen,
+    /// A write to a disk failed.
+    writes_failed,
+    /// A process ended beside a write of its vote.
+    struck_in_an_election,
     /// A leader was shown that is not linked.
     indirect_leaders,
     /// A leader left, and named who follows it.

@@ -129,13 +129,9 @@ impl Stability {
             self.newest = newest;
             self.reset();
         }
-        for (index, slot) in world.slots.iter().enumerate() {
-            if slot
-                .process
-                .as_ref()
-                .is_some_and(|process| process.eligible)
-            {
-                self.voters.insert(index, now);
+        for slot in 0..world.slots.len() {
+            if world.may_lead(slot) {
+                self.voters.insert(slot, now);
             }
         }
         self.voters
@@ -274,8 +270,7 @@ impl Stability {
 }
 
 fn may_vote(world: &World, slot: usize) -> bool {
-    let process = world.slots[slot].process.as_ref();
-    process.is_some_and(|process| process.eligible)
+    world.may_lead(slot) && !world.is_stale(slot)
 }
 
 fn is_up(world: &World, slot: usize, life: u64) -> bool {

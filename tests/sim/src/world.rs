@@ -5,6 +5,7 @@
 mod disk;
 mod first;
 mod gossip;
+mod roster;
 mod shown;
 
 use std::cmp::{Ordering, Reverse};
@@ -40,6 +41,9 @@ use crate::plan::Hosts;
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
+use roster::{Tenure, Told};
+
+pub use roster::Strike;
 
 /// Outputs of one input, per member; more is a flood.
 const MAX_OUTPUTS_PER_MEMBER: usize = 24;
@@ -81,6 +85,14 @@ pub struct Process {
     pub(crate) probed: BTreeMap<usize, Time>,
     /// Inputs so far, for checks that need not be made after every one.
     inputs: u64,
+    /// How it ends, and with which write.
+    strike: Option<(u64, Strike)>,
+    /// The number of its last write, and of the last one before it noticed that its file is not the newest.
+    last_write: u64,
+    /// The write counter of its file when it started.
+    writes_at_start: u64,
+    noticed_after: Option<u64>,
+    tenure: Tenure,
 }
 
 /// A place for one peer: its processes come and go, its name and address stay.
@@ -106,6 +118,10 @@ pub struct Slot {
     pub priority: i32,
     /// What is on its disk.
     pub saved: Option<Saved>,
+    /// What was there after each write of late, the last one last.
+    pub copies: Vec<Saved>,
+    /// Its writes fail until then.
+    pub disk_fails_until: Time,
     /// By how much its wall clock is ahead of the true one.
     pub wall_clock_ahead_ms: i64,
     /// Whether its host has the other recovery than the room's settings say.
@@ -132,6 +148,10 @@ pub enum Happening {
         life: u64,
         request: u64,
     },
+    /// A process ends in the middle of an election.
+    Strike { slot: usize, life: u64 },
+    /// It starts again.
+    Revive { slot: usize, life: u64 },
     /// Something about links.
     Wire(Wire),
 }
@@ -246,6 +266,8 @@ pub struct World {
     pub(crate) last_data_at: Time,
     /// Whoever the room is asked about: by the slot that asks, and its ticket.
     pub(crate) questions: BTreeMap<(usize, u64), Question>,
+    /// Share of the writes of a vote with which the process ends.
+    pub strikes: f64,
     /// Empty datagrams that follow an urgent message.
     pub trailers: u32,
     /// What the other end hears when a link is closed for its silence.
@@ -278,6 +300,8 @@ pub struct World {
     /// Times that an honest member said in its log that it dropped something.
     pub refusals: u64,
     rivals: BTreeMap<(usize, usize), Time>,
+    /// When a leader may have been without a majority of the roster for too long.
+    majority_due: Time,
     /// Where a node leads.
     leading: BTreeSet<usize>,
     /// Where a node has led since somebody last cleared this.
@@ -308,6 +332,7 @@ impl World {
             data_late: Duration::ZERO,
             last_data_at: Time::ZERO,
             questions: BTreeMap::new(),
+            strikes: 0.0,
             trailers: TRAILERS,
             silence_is_told_as: LinkEnd::Closed,
             trace,
@@ -326,6 +351,7 @@ impl World {
             first_term: 0,
             refusals: 0,
             rivals: BTreeMap::new(),
+            majority_due: Time::ZERO,
             leading: BTreeSet::new(),
             led: BTreeSet::new(),
             places: BTreeMap::new(),
@@ -397,9 +423,16 @@ impl World {
                     life,
                     request,
                 } => self.host_answers(slot, life, request),
+                Happening::Strike { slot, life } => {
+                    if self.slots[slot].life == life {
+                        self.strike(slot);
+                    }
+                }
+                Happening::Revive { slot, life } => self.revive(slot, life),
                 Happening::Wire(wire) => self.wire(wire),
             }
             self.check_rivals();
+            self.check_majorities();
         }
         self.now = self.now.max(time);
     }
@@ -460,6 +493,14 @@ impl World {
             numbers: Numbers::default(),
             probed: BTreeMap::new(),
             inputs: 0,
+            strike: None,
+            last_write: 0,
+            writes_at_start: place.saved.as_ref().map_or(0, |saved| saved.writes),
+            noticed_after: place
+                .saved
+                .as_ref()
+                .and_then(|saved| saved.forgotten.map(|_| 0)),
+            tenure: Tenure::default(),
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
         self.trace.add(
@@ -473,6 +514,13 @@ impl World {
         let place = &self.slots[slot];
         self.checker
             .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
+        if place
+            .saved
+            .as_ref()
+            .is_some_and(|saved| saved.forgotten.is_some())
+        {
+            self.checker.noticed(slot);
+        }
         let restarts = place.saved.as_ref().is_some_and(|saved| saved.writes > 1);
         self.sometimes.restarts_from_disk += u64::from(restarts);
         if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
@@ -645,6 +693,7 @@ impl World {
         self.trace
             .add(self.now, format_args!("{} resumes", self.slots[slot].id));
         self.note(slot, What::Resumed);
+        self.forget_tenure(slot);
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -704,6 +753,14 @@ impl World {
             }
             _ => {}
         }
+        let told = self.slots[slot]
+            .process
+            .as_ref()
+            .and_then(|process| self.told_by(process, &input));
+        self.note_heard(slot, &input);
+        let Some(process) = &mut self.slots[slot].process else {
+            return Ok(());
+        };
         if let Some(recorder) = &mut self.recorder {
             recorder.input(slot, now, &input);
         }
@@ -716,7 +773,10 @@ impl World {
             self.checker.released(slot);
         }
         self.checker.takes(slot, &input);
-        let before = Before::input(&process.node, &input);
+        let before = Before {
+            told,
+            ..Before::input(&process.node, &input)
+        };
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
             process.auto = *enabled;
         }
@@ -780,6 +840,8 @@ impl World {
             );
         }
         self.note_belief(slot, &outputs);
+        self.note_tenure(slot);
+        self.check_memory(slot, before.told.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
         match &before.glance {
             Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
@@ -831,7 +893,7 @@ impl World {
             },
             members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
             members_count: membership.len(),
-            may_lead: process.eligible,
+            may_lead: self.may_lead(slot),
         };
         if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
             self.violate(violation.property, violation.text);
@@ -878,7 +940,7 @@ impl World {
                     }
                 }
             }
-            Output::StaleState { .. } => self.sometimes.stale_states += 1,
+            Output::StaleState { .. } => {} // counted where it is checked
             // Answered when all else is carried out.
             Output::JoinAnswer { .. } => {}
             Output::Persist { number, saved } => self.write(slot, number, saved),
@@ -1005,6 +1067,8 @@ struct Before {
     moment: Moment,
     glance: Option<Glance>,
     members: usize,
+    /// What a voter's heartbeat says of state files.
+    told: Option<Told>,
 }
 
 impl Before {
@@ -1013,6 +1077,7 @@ impl Before {
             moment: Moment::before(node, input),
             glance: Glance::before(node, input),
             members: node.membership().len(),
+            told: None,
         }
     }
 
@@ -1021,6 +1086,7 @@ impl Before {
             moment: Moment::before_a_question(node),
             glance: Glance::before_a_question(node),
             members: node.membership().len(),
+            told: None,
         }
     }
 }
@@ -1050,6 +1116,8 @@ impl Slot {
             clock_rate: Clock::TRUE,
             priority: 0,
             saved: None,
+            copies: Vec::new(),
+            disk_fails_until: Time::ZERO,
             wall_clock_ahead_ms: 0,
             other_recovery: false,
         }

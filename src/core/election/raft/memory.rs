@@ -37,7 +37,9 @@ impl Raft {
     }
 
     pub(super) fn remembers_its_votes(&self, view: &View, peer: &PeerId) -> bool {
-        let Some(disk) = &self.disk else {
+        // A member beside the roster counts no votes, and voters tell it nothing of theirs.
+        let counts_votes = self.config.quorum.admits(&self.me);
+        let Some(disk) = self.disk.as_ref().filter(|_| counts_votes) else {
             return true;
         };
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);

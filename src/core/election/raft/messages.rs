@@ -355,9 +355,12 @@ impl Raft {
             self.nacked(now, view, from, record, live);
             return;
         }
+        // A voter that gives no vote yet names the leader that asked for this campaign: it leads until that is won.
+        let asked = |live: &LiveLeader| self.asked_by.as_ref() == Some(&live.id);
         if !granted
             && self.rules.role() == Role::Candidate
             && let Word::Alive(live) = self.veto(now, live)
+            && !asked(&live)
         {
             self.follow_indirectly(now, view, record, &live);
             return;
@@ -750,7 +753,10 @@ impl Raft {
             self.electors = Electors::Unknown;
         }
         self.election_at = until;
-        self.grace_until = self.grace_until.max(until);
+        if self.disk.is_none() {
+            // A voter that knows its votes waits for a lease only, and an indirect leader gives none.
+            self.grace_until = self.grace_until.max(until);
+        }
     }
 
     /// Whether the last incarnation of `peer` that was linked here left or was lost by its transport, and others may not

@@ -376,6 +376,11 @@ impl Raft {
         self.reign.as_ref().map(|reign| &reign.record)
     }
 
+    /// Whether this node may have forgotten votes, and neither votes nor leads; for checks.
+    pub fn is_stale(&self) -> bool {
+        self.stale.is_some()
+    }
+
     /// The clockless state, for checks.
     pub fn rules(&self) -> &Rules {
         &self.rules

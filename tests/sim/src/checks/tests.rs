@@ -302,13 +302,15 @@ fn assigned(term: u64, leader: &str) -> Record {
 #[test]
 fn two_leaders_elected_in_one_term_of_a_static_quorum_are_reported() {
     let lead_in = |checker: &mut Checker, slot: usize, name: &str| {
-        let (me, won) = (id(name), campaign(&[name], &[name]));
+        let (me, won) = (id(name), campaign(&["a", "b", "c"], &[name, "c"]));
+        let votes = checker.granted.entry((stamp(1), me.clone()));
+        votes.or_default().insert(id("c"));
         let mine = record(1, name);
         let now = lead(&mine, &me, Some(&won));
         checker.observe(slot, &[shown(name)], &now)
     };
     let mut fixed = Checker {
-        quorum: roster(&["a"]),
+        quorum: roster(&["a", "b", "c"]),
         ..Checker::default()
     };
     for (slot, name) in ["a", "b"].into_iter().enumerate() {
@@ -350,7 +352,8 @@ fn a_second_vote_after_a_restart_is_reported_where_the_first_must_survive_it() {
         let outputs = [joined("a"), joined("b"), vote(1, "a")];
         assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
         checker.died(0);
-        checker.born(0, &id("m"), disk);
+        let without_the_vote = file(1, None);
+        checker.born(0, &id("m"), disk.map(|_| Some(&without_the_vote)));
         let outputs = [joined("a"), joined("b"), vote(1, "b")];
         assert_eq!(property(checker.observe(0, &outputs, &now)), expected);
     }
@@ -360,15 +363,8 @@ fn a_second_vote_after_a_restart_is_reported_where_the_first_must_survive_it() {
 fn a_record_below_the_one_on_disk_is_reported() {
     let mut checker = Checker::default();
     let saved = Saved {
-        incarnation: Incarnation {
-            started_us: 1,
-            random: 1,
-        },
-        writes: 1,
         record: record(2, "a"),
-        voted_for: None,
-        forgotten: None,
-        others: BTreeMap::new(),
+        ..file(0, None)
     };
     checker.born(0, &id("m"), Some(Some(&saved)));
     let low = record(1, "z");
@@ -642,4 +638,257 @@ fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
     assert_eq!(checker.observe(1, &[], &seen(&won, None)), Ok(()));
     assert_eq!(checker.wasted_terms(&stamp(0)), [1, 2]);
     assert_eq!(checker.wasted_terms(&stamp(1)), [2]);
+}
+
+/// A member of a room whose roster is a, b and m.
+fn voter(slot: usize, name: &str) -> Checker {
+    let mut checker = Checker {
+        quorum: roster(&["a", "b", "m"]),
+        ..Checker::default()
+    };
+    checker.born(slot, &id(name), Some(None));
+    checker
+}
+
+fn says(message: Message) -> Output {
+    says_in(1, message)
+}
+
+fn says_in(term: u64, message: Message) -> Output {
+    Output::Transmit {
+        to: id("a"),
+        envelope: Envelope {
+            writes: 0,
+            incarnation: Incarnation {
+                started_us: 1,
+                random: 1,
+            },
+            stamp: stamp(term),
+            message,
+        },
+        urgent: true,
+    }
+}
+
+fn asks_for_votes() -> Message {
+    Message::Election(ElectionMessage::VoteRequest {
+        round: 1,
+        candidate: id("m"),
+        asked_by: None,
+    })
+}
+
+fn with_members<'a>(record: &'a Record, members: &'a [PeerId]) -> Seen<'a> {
+    Seen {
+        members: Some(members.iter().collect()),
+        members_count: members.len(),
+        ..seen(record, None)
+    }
+}
+
+#[test]
+fn an_assignment_in_a_room_with_a_roster_is_reported() {
+    let held = assigned(1, "a");
+    assert_eq!(
+        property(voter(0, "m").observe(0, &[], &seen(&held, None))),
+        "roster"
+    );
+    let assign = Message::Election(ElectionMessage::LeaderAssign {
+        record: held.clone(),
+        seq: 1,
+    });
+    let (none, members) = (Record::default(), [id("a")]);
+    let outputs = [joined("a"), says_in(0, assign)];
+    let mut checker = voter(0, "m");
+    let checked = checker.observe(0, &outputs, &with_members(&none, &members));
+    assert_eq!(property(checked), "roster");
+}
+
+#[test]
+fn a_member_beside_the_roster_that_stands_votes_or_leads_is_reported() {
+    let (undecided, members) = (Record::undecided(stamp(1)), [id("a")]);
+    let stands = Seen {
+        role: Role::PreCandidate,
+        ..seen(&undecided, None)
+    };
+    assert_eq!(property(voter(0, "d").observe(0, &[], &stands)), "P6");
+    for output in [vote(1, "a"), says(asks_for_votes())] {
+        let now = with_members(&undecided, &members);
+        let checked = voter(0, "d").observe(0, &[joined("a"), output], &now);
+        assert_eq!(property(checked), "P6");
+    }
+    let led = record(1, "d");
+    assert_eq!(
+        property(voter(0, "m").observe(0, &[], &seen(&led, None))),
+        "P6"
+    );
+}
+
+#[test]
+fn a_weight_of_more_than_the_roster_is_reported() {
+    for (weight, expected) in [(3, ""), (4, "P6")] {
+        let heartbeat = Message::Heartbeat(Heartbeat {
+            memory: None,
+            seq: 1,
+            echo: None,
+            pulse: Pulse::Leads {
+                record: record(1, "m"),
+                weight,
+                led_ms: 0,
+                election_timeout_min_ms: 0,
+            },
+        });
+        let (undecided, members) = (Record::undecided(stamp(1)), [id("a")]);
+        let outputs = [joined("a"), says(heartbeat)];
+        let checked = voter(0, "m").observe(0, &outputs, &with_members(&undecided, &members));
+        assert_eq!(property(checked), expected);
+    }
+}
+
+#[test]
+fn votes_of_others_than_the_roster_are_reported() {
+    let (me, mine) = (id("m"), record(1, "m"));
+    for (electorate, granted, expected) in [
+        (&["a", "b", "m"][..], &["b", "m"][..], ""),
+        (&["a", "b", "d", "m"], &["d", "m"], "P6"),
+        (&["m"], &["m"], "P5"),
+    ] {
+        let mut checker = voter(0, "m");
+        for name in granted.iter().filter(|name| **name != "m") {
+            let votes = checker.granted.entry((stamp(1), me.clone())).or_default();
+            votes.insert(id(name));
+        }
+        let won = campaign(electorate, granted);
+        let checked = checker.observe(0, &[shown("m")], &lead(&mine, &me, Some(&won)));
+        assert_eq!(property(checked), expected, "{granted:?}");
+    }
+}
+
+fn file(term: u64, voted_for: Option<&str>) -> Saved {
+    Saved {
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        writes: 1,
+        record: Record::undecided(stamp(term)),
+        voted_for: voted_for.map(id),
+        forgotten: None,
+        others: BTreeMap::new(),
+    }
+}
+
+/// A voter that gave its vote of term 2 to a, and starts again with a file of term 1.
+fn forgetful() -> Checker {
+    let mut checker = voter(0, "m");
+    let (first, second) = (Record::undecided(stamp(1)), Record::undecided(stamp(2)));
+    let members = [id("a"), id("b")];
+    let outputs = [joined("a"), joined("b")];
+    let now = with_members(&first, &members);
+    assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+    let now = with_members(&second, &members);
+    assert_eq!(checker.observe(0, &[vote(2, "a")], &now), Ok(()));
+    checker.died(0);
+    let copy = file(1, None);
+    checker.disk_replaced(0, Some(&copy));
+    checker.born(0, &id("m"), Some(Some(&copy)));
+    checker
+}
+
+/// What it then does in term 2.
+fn votes_again(checker: &mut Checker, term: u64, candidate: &str) -> Checked {
+    let undecided = Record::undecided(stamp(term));
+    let members = [id("a"), id("b")];
+    let outputs = [joined("a"), joined("b"), vote(term, candidate)];
+    checker.observe(0, &outputs, &with_members(&undecided, &members))
+}
+
+#[test]
+fn a_forgotten_vote_that_is_given_again_is_the_operators_until_it_is_noticed() {
+    let mut unseen = forgetful();
+    assert_eq!(votes_again(&mut unseen, 2, "b"), Ok(()));
+    assert_eq!(unseen.unseen_votes(), 1);
+    let mut noticed = forgetful();
+    noticed.noticed(0);
+    assert_eq!(property(votes_again(&mut noticed, 2, "b")), "P4");
+}
+
+#[test]
+fn two_leaders_that_share_other_voters_than_forgetful_ones_are_reported() {
+    for (both, expected) in [("m", ""), ("b", "P1")] {
+        let mut checker = forgetful();
+        assert_eq!(votes_again(&mut checker, 2, "b"), Ok(()));
+        let elections = &mut checker.elections;
+        let one = campaign(&["a", "b", "m"], &["a", both]);
+        assert_eq!(elections.one(&record(2, "a"), Some(&one)), Ok(()));
+        let other = campaign(&["a", "b", "m"], &["b", both]);
+        let checked = elections.one(&record(2, "b"), Some(&other));
+        assert_eq!(property(checked), expected);
+    }
+}
+
+#[test]
+fn a_voter_that_noticed_and_votes_before_it_has_heard_all_others_is_reported() {
+    let others = [id("a"), id("b")];
+    // (what it hears of a and b, the term in which it votes, what that breaks)
+    for (heard, term, expected) in [
+        (&[("a", 2, false)][..], 3, "P4"),
+        (&[("a", 2, false), ("b", 2, true)], 3, "P4"),
+        (&[("a", 2, false), ("b", 3, false)], 3, "P4"),
+        (&[("a", 2, false), ("b", 2, false)], 3, ""),
+    ] {
+        let mut checker = forgetful();
+        checker.noticed(0);
+        // Terms that nobody leapt over.
+        checker.highest.insert(Epoch::default(), 3);
+        for (from, at, stale) in heard {
+            checker.heard(0, &id(from), &stamp(*at), *stale, &others);
+        }
+        assert_eq!(
+            property(votes_again(&mut checker, term, "b")),
+            expected,
+            "{heard:?}"
+        );
+    }
+}
+
+#[test]
+fn a_restart_that_undoes_what_a_voter_noticed_is_reported() {
+    let mut checker = forgetful();
+    checker.noticed(0);
+    checker.noticed_for_good(0);
+    checker.died(0);
+    checker.born(0, &id("m"), Some(Some(&file(1, None))));
+    assert_eq!(property(votes_again(&mut checker, 2, "a")), "P4");
+}
+
+#[test]
+fn a_voter_that_stands_in_a_term_whose_vote_it_took_for_itself_is_reported() {
+    let (second, me) = (Record::undecided(stamp(2)), id("m"));
+    let mut checker = forgetful();
+    checker.noticed(0);
+    let holds = Seen {
+        voted_for: Some(&me),
+        ..seen(&second, None)
+    };
+    assert_eq!(checker.observe(0, &[], &holds), Ok(()));
+    let stands = Seen {
+        role: Role::Candidate,
+        ..holds
+    };
+    assert_eq!(property(checker.observe(0, &[], &stands)), "P4");
+    assert_eq!(property(votes_again(&mut checker, 2, "a")), "P4");
+}
+
+#[test]
+fn a_file_that_knows_less_than_others_were_told_is_reported() {
+    let mut checker = voter(0, "m");
+    let (first, members) = (Record::undecided(stamp(1)), [id("a")]);
+    let outputs = [joined("a"), vote(1, "a")];
+    let now = with_members(&first, &members);
+    assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+    checker.died(0);
+    checker.born(0, &id("m"), Some(Some(&file(0, None))));
+    let none = Record::default();
+    assert_eq!(property(checker.observe(0, &[], &seen(&none, None))), "P3");
 }

@@ -188,11 +188,15 @@ impl<'a> Members<'a> {
             Message::Record(record) => members.any(|member| record > member.rules.record()),
             Message::Request {
                 candidate, stamp, ..
-            } => members.any(|member| {
-                let own = member.rules.record();
-                let votes = own.leader.is_none() && member.rules.voted_for().is_none();
-                member.node != *candidate && (*stamp > own.stamp || *stamp == own.stamp && votes)
-            }),
+            } => {
+                self.counts(*candidate)
+                    && members.any(|member| {
+                        let own = member.rules.record();
+                        let votes = own.leader.is_none() && member.rules.voted_for().is_none();
+                        member.node != *candidate
+                            && (*stamp > own.stamp || *stamp == own.stamp && votes)
+                    })
+            }
             Message::Answer {
                 voter,
                 candidate,
@@ -309,8 +313,8 @@ impl<'a> Members<'a> {
             after.votes.clear();
         }
         let record = after.rules.record();
-        let record = (record != before.rules.record() && after.life == before.life)
-            .then(|| Message::Record(record.clone()));
+        let is_new = record != before.rules.record() && after.life == before.life;
+        let record = (is_new && self.counts(before.node)).then(|| Message::Record(record.clone()));
         Outcome {
             says: [record, said].map(|said| said.map(|said| self.message(said))),
             next: self.number(after),
@@ -337,7 +341,10 @@ impl<'a> Members<'a> {
             .filter(|other| !member.lost.contains(other))
             .collect();
         member.votes.clear();
-        let electorate = self.linked(member);
+        let electorate = match self.quorum.roster() {
+            Some(roster) => roster.electorate(),
+            None => self.linked(member),
+        };
         member.rules.begin_vote(electorate, above);
         Some(Message::Request {
             candidate: member.node,
@@ -346,6 +353,11 @@ impl<'a> Members<'a> {
             stamp: member.rules.record().stamp.clone(),
         })
         .filter(|_| member.rules.campaign().is_some())
+    }
+
+    /// Whether anybody listens to a node: with a static quorum to the roster's members only (C2).
+    fn counts(&self, node: usize) -> bool {
+        self.scope.outsiders_count || self.quorum.admits(&self.ids[node])
     }
 
     fn linked(&self, member: &Member) -> BTreeSet<PeerId> {
@@ -365,7 +377,7 @@ impl<'a> Members<'a> {
                 life,
                 round,
                 stamp,
-            } if *candidate != member.node => {
+            } if *candidate != member.node && self.counts(*candidate) => {
                 let granted = member.rules.vote(&self.ids[*candidate], stamp);
                 Some(Message::Answer {
                     voter: member.node,
@@ -444,8 +456,10 @@ impl<'a> Members<'a> {
 
     /// Whether those that it asked, and that voted for it, are enough of them.
     fn is_majority(&self, member: &Member) -> bool {
-        let votes = member.votes.intersection(&member.asked).count() + 1;
-        votes >= self.quorum.votes_needed(member.asked.len() + 1)
+        let voters = member.votes.intersection(&member.asked).copied();
+        let voters = voters.chain([member.node]);
+        let votes = voters.filter(|voter| self.quorum.admits(&self.ids[*voter]));
+        votes.count() >= self.quorum.votes_needed(member.asked.len() + 1)
     }
 
     fn leads_under<'m>(&self, member: &'m Member) -> Option<&'m Stamp> {

@@ -83,6 +83,24 @@ fn restarts_with_a_disk_change_nothing() {
     exhaust("2 terms, 1 SetLeader and 1 restart", &scope);
 }
 
+/// Three voters, and a fourth node that campaigns as if it might and votes for everybody: nobody listens to it.
+#[test]
+fn an_outsider_that_campaigns_and_a_restart_change_nothing() {
+    let scope = Scope {
+        nodes: 4,
+        restarts: 1,
+        ..Scope::of_three(2, 0)
+    };
+    exhaust("2 terms, an outsider and 1 restart", &scope);
+    let counts = Scope {
+        outsiders_count: true,
+        ..scope
+    };
+    let broken = explore(&counts).violation.expect("it is harmless");
+    println!("where it counts: {broken}");
+    assert_eq!(broken.property, "P5");
+}
+
 /// The same rooms with and without their past: the nodes get into the same situations.
 #[test]
 fn what_is_forgotten_does_not_matter() {

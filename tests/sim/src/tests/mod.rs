@@ -16,3 +16,4 @@ mod runner;
 mod scenarios;
 mod seeds;
 mod set_leader;
+mod statics;

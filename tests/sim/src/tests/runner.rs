@@ -138,6 +138,11 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn from_env() -> Self {
+        Self::of(DEFAULT_SEEDS)
+    }
+
+    /// The same with another number of seeds, where the environment does not say how many.
+    pub(super) fn of(default: u64) -> Self {
         let seconds = number_from_env("MMN_SIM_SECONDS");
         let first = number_from_env("MMN_SIM_FIRST_SEED").unwrap_or_else(|| {
             let clock = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -147,7 +152,7 @@ impl Order {
         let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
         let count = match until {
             Some(_) => u64::MAX - first,
-            None => number_from_env("MMN_SIM_SEEDS").unwrap_or(DEFAULT_SEEDS),
+            None => number_from_env("MMN_SIM_SEEDS").unwrap_or(default),
         };
         println!("first seed: {first}");
         Self {

@@ -6,7 +6,10 @@ use meta_mystia_network::core::node::Input;
 use meta_mystia_network::core::time::Duration;
 use meta_mystia_network::core::wire::{Message, Pulse};
 
-use super::{Happening, World};
+use super::{Happening, Strike, World};
+
+/// A write that failed is tried again so much later.
+const TRIED_AGAIN: Duration = Duration::from_millis(100);
 
 impl World {
     pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
@@ -33,7 +36,10 @@ impl World {
         }
         let place = &mut self.slots[slot];
         let saved = Saved::of_next_incarnation(place.saved.take(), incarnation);
-        place.saved.insert(saved).incarnation
+        let incarnation = saved.incarnation;
+        place.saved = Some(saved.clone());
+        self.keep_copy(slot, &saved);
+        incarnation
     }
 
     /// Writes are done in their order.
@@ -46,6 +52,8 @@ impl World {
         };
         let done_at = process.disk_done_at.max(self.now + takes);
         process.disk_done_at = done_at;
+        process.last_write = number;
+        self.draw_strike(slot, number, &saved, done_at);
         let saved = Box::new(saved);
         self.at(
             done_at,
@@ -61,12 +69,32 @@ impl World {
     /// A write is done, unless its process ended before: then it is lost.
     pub(super) fn saved(&mut self, slot: usize, life: u64, number: u64, saved: Box<Saved>) {
         let place = &mut self.slots[slot];
+        let fails = self.now < place.disk_fails_until;
         let Some(process) = place.process.as_ref().filter(|_| place.life == life) else {
             self.sometimes.persists_lost += 1;
             return;
         };
+        if fails {
+            self.sometimes.writes_failed += 1;
+            self.at(
+                self.now + TRIED_AGAIN,
+                Happening::Saved {
+                    slot,
+                    life,
+                    number,
+                    saved,
+                },
+            );
+            return;
+        }
         let paused = process.paused;
+        let noticed_after = process.noticed_after;
+        let strike = process.strike.filter(|(struck, _)| *struck == number);
         place.saved = Some(*saved.clone());
+        self.keep_copy(slot, &saved);
+        if noticed_after.is_some_and(|before| number > before) {
+            self.checker.noticed_for_good(slot);
+        }
         if paused {
             // It hears of it when it goes on.
             let at = self.now + Duration::from_millis(20);
@@ -81,6 +109,15 @@ impl World {
             );
             return;
         }
-        let _ = self.feed(slot, Input::Persisted { number });
+        match strike {
+            Some((_, Strike::Unsaid)) => self.strike(slot),
+            Some((_, Strike::Said)) => {
+                let _ = self.feed(slot, Input::Persisted { number });
+                self.strike(slot);
+            }
+            None => {
+                let _ = self.feed(slot, Input::Persisted { number });
+            }
+        }
     }
 }

@@ -14,7 +14,9 @@ impl World {
     /// The process of `slot` learns of the room's first term.
     pub(super) fn learn_first_term(&mut self, slot: usize) {
         let term = std::mem::take(&mut self.first_term);
-        let Some(node) = self.node(slot).filter(|_| term > 0) else {
+        // Voters of a static quorum heed nobody beside the roster: their rooms begin with the terms of their state files.
+        let begins = term > 0 && self.settings.roster.is_none();
+        let Some(node) = self.node(slot).filter(|_| begins) else {
             return;
         };
         let ours = node.side(self.local(slot));

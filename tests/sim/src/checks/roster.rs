@@ -1,0 +1,284 @@
+//! What must hold of a static quorum alone (C2): its roster elects and nobody else; nobody assigns; and a voter whose
+//! state file is not the newest.
+//!
+//! **What is promised of a voter v with an old file, and what is not.** Two leaders x and y of one term need a voter that
+//! voted for both, since two majorities of one roster share one. With its newest file no voter does that (P4), so that
+//! each voter that they share has forgotten its vote for x. Those who know better are x itself, to which the vote showed
+//! the write counter that it raised, and everybody to whom v showed that counter or a later one. y counts no vote of a
+//! voter that shows it a smaller counter than it remembers; and the first heartbeat of any of them makes v notice. So the
+//! second vote is given only while v has heard none of them since it started, and y is none of them: nobody who knew is
+//! there, which C2 names as the error of an operator that cannot be seen. That alone is excused here: the vote of a term
+//! that v has forgotten, before it has noticed ([`Life::vote`]), and two leaders of that term who share only such voters
+//! ([`Elections::one`]). From the first heartbeat of one who knows on nothing is: v neither votes nor stands until it has
+//! heard all others, and then only above the largest record that it heard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
+use meta_mystia_network::core::election::rules::{Campaign, Role};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::Output;
+use meta_mystia_network::core::quorum::Roster;
+use meta_mystia_network::core::wire::{ElectionMessage, Message, Pulse};
+
+use super::{Checked, Checker, Life, Seen, Violation, ensure};
+
+/// The votes of the processes of one place, which all of them go by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Votes {
+    /// Those that others were told.
+    pub(super) told: BTreeMap<Stamp, PeerId>,
+    /// Those of which the state file knows nothing any more.
+    pub(super) forgotten: BTreeMap<Stamp, PeerId>,
+    /// Terms whose vote a voter took for itself, because it may have given it before.
+    pub(super) spent: BTreeSet<Stamp>,
+    /// Whether a process noticed that its file is not the newest, and none has heard all others since.
+    noticed: bool,
+    /// The largest stamp that others were told, as far as the state file should know it.
+    said: Stamp,
+}
+
+impl Votes {
+    fn forget(&mut self, copy: Option<&Saved>) {
+        let knows = |stamp: &Stamp, candidate: &PeerId| {
+            copy.is_some_and(|copy| {
+                let given = copy.voted_for.as_ref() == Some(candidate);
+                *stamp < copy.record.stamp || *stamp == copy.record.stamp && given
+            })
+        };
+        let told = std::mem::take(&mut self.told);
+        let (kept, forgotten) = told.into_iter().partition(|(stamp, to)| knows(stamp, to));
+        self.told = kept;
+        self.forgotten.append(&mut { forgotten });
+        self.noticed = false;
+        self.said = copy
+            .map(|copy| copy.record.stamp.clone())
+            .unwrap_or_default();
+    }
+
+    pub(super) fn says(&mut self, stamp: &Stamp) {
+        if *stamp > self.said {
+            self.said = stamp.clone();
+        }
+    }
+}
+
+/// What a voter does that has noticed that its file is not the newest.
+#[derive(Debug, Default)]
+pub(super) struct Noticed {
+    /// The voters that it has heard since, and whether each is in the same case.
+    heard: BTreeMap<PeerId, bool>,
+    /// The largest record of theirs.
+    above: Stamp,
+    /// Whether it has heard all of them.
+    recovered: bool,
+}
+
+/// Who was elected in each (epoch, term), and by whom.
+#[derive(Debug, Default)]
+pub(super) struct Elections {
+    leaders: BTreeMap<Stamp, Vec<(PeerId, BTreeSet<PeerId>)>>,
+    /// Votes that were given twice where nobody who knew was there.
+    unseen: BTreeSet<(Stamp, PeerId)>,
+}
+
+impl Elections {
+    pub(super) fn excuse(&mut self, voter: &PeerId, stamps: Vec<Stamp>) {
+        let excused = stamps.into_iter().map(|stamp| (stamp, voter.clone()));
+        self.unseen.extend(excused);
+    }
+
+    pub(super) fn unseen(&self) -> usize {
+        self.unseen.len()
+    }
+
+    /// P1: one (epoch, term) has one elected leader in the whole room.
+    pub(super) fn one(&mut self, record: &Record, won: Option<&Campaign>) -> Checked {
+        let Some(leader) = &record.leader else {
+            return Ok(());
+        };
+        let granted = won.map(|won| won.granted.clone()).unwrap_or_default();
+        let known = self.leaders.entry(record.stamp.clone()).or_default();
+        for (other, voters) in known.iter().filter(|(other, _)| other != leader) {
+            let mut both = voters.intersection(&granted);
+            let mut seen = both.clone();
+            let unseen =
+                |voter: &PeerId| self.unseen.contains(&(record.stamp.clone(), voter.clone()));
+            let excused = both.next().is_some() && seen.all(unseen);
+            ensure(excused, "P1", || {
+                format!(
+                    "{other} and {leader} were both elected in {:?}",
+                    record.stamp
+                )
+            })?;
+        }
+        known.push((leader.clone(), granted));
+        Ok(())
+    }
+}
+
+/// State files.
+impl Checker {
+    /// Nobody runs in a place, and its state file becomes another one.
+    pub fn disk_replaced(&mut self, slot: usize, copy: Option<&Saved>) {
+        self.pasts.entry(slot).or_default().forget(copy);
+    }
+
+    /// A node says that its state file is not the newest.
+    pub fn noticed(&mut self, slot: usize) {
+        if let Some(life) = self.lives.get_mut(&slot) {
+            life.noticed = Some(Noticed::default());
+        }
+    }
+
+    /// What a node wrote after it had said so is on disk: its next processes go by that, too.
+    pub fn noticed_for_good(&mut self, slot: usize) {
+        if let Some(life) = self.lives.get_mut(&slot) {
+            let waits = life.noticed.as_ref();
+            life.past.noticed = waits.is_some_and(|noticed| !noticed.recovered);
+        }
+    }
+
+    /// Whether it has said so.
+    pub fn has_noticed(&self, slot: usize) -> bool {
+        let life = self.lives.get(&slot);
+        life.is_some_and(|life| life.noticed.is_some())
+    }
+
+    /// A node heard a voter that goes by a record of that stamp; `others` are all voters but the node. Tells whether it
+    /// knows enough now to vote again.
+    pub fn heard(
+        &mut self,
+        slot: usize,
+        from: &PeerId,
+        stamp: &Stamp,
+        stale: bool,
+        others: &[PeerId],
+    ) -> bool {
+        let Some(life) = self.lives.get_mut(&slot) else {
+            return false;
+        };
+        let Some(noticed) = &mut life.noticed else {
+            return false;
+        };
+        if noticed.recovered {
+            return false;
+        }
+        noticed.heard.insert(from.clone(), stale);
+        if *stamp > noticed.above {
+            noticed.above = stamp.clone();
+        }
+        let heard = |voter: &PeerId| noticed.heard.get(voter) == Some(&false);
+        noticed.recovered = others.iter().all(heard);
+        noticed.recovered
+    }
+
+    /// Second votes of a term that were given where nobody who knew of the first was there.
+    pub fn unseen_votes(&self) -> usize {
+        self.elections.unseen()
+    }
+}
+
+impl Life {
+    /// P3, P4: what the processes before this one said is in its file.
+    pub(super) fn goes_by_its_file(&self) -> Checked {
+        let said = &self.past.said;
+        ensure(self.record.stamp >= *said, "P3", || {
+            format!(
+                "the file of {} knows {:?}, and others were told {said:?}",
+                self.id, self.record.stamp
+            )
+        })
+    }
+
+    /// A voter that noticed that it has an old file votes again when it has heard all others, in whichever process.
+    pub(super) fn speaks_as_a_voter(&self, stamp: &Stamp, message: &Message) -> Checked {
+        let votes = matches!(
+            message,
+            Message::Election(
+                ElectionMessage::VoteResponse { granted: true, .. }
+                    | ElectionMessage::VoteRequest { .. }
+            )
+        );
+        let noticed = self.noticed.as_ref();
+        let above = noticed.is_none_or(|noticed| *stamp > noticed.above);
+        let recovered = noticed.is_none_or(|noticed| noticed.recovered);
+        let knows = recovered && above && (noticed.is_some() || !self.past.noticed);
+        ensure(!votes || knows, "P4", || {
+            format!(
+                "{} lost votes, has heard {:?}, and votes in {stamp:?}",
+                self.id,
+                noticed.map(|noticed| &noticed.heard)
+            )
+        })
+    }
+}
+
+/// What a node of a room with a roster says: C2, P6.
+pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
+    let Output::Transmit { envelope, .. } = output else {
+        return Ok(());
+    };
+    let epoch = &envelope.stamp.epoch;
+    let assigns = epoch.assigner.is_some()
+        || epoch.override_seq > 0
+        || matches!(
+            envelope.message,
+            Message::Election(ElectionMessage::LeaderAssign { .. })
+        );
+    ensure(!assigns, "roster", || {
+        format!("{id} assigns: {:?}", envelope.message)
+    })?;
+    let votes = matches!(
+        envelope.message,
+        Message::Election(
+            ElectionMessage::VoteResponse { granted: true, .. }
+                | ElectionMessage::PreVoteResponse { granted: true, .. }
+                | ElectionMessage::VoteRequest { .. }
+                | ElectionMessage::PreVoteRequest { .. }
+        )
+    );
+    ensure(!votes || roster.contains(id), "P6", || {
+        format!("{id} is not on the roster and says {:?}", envelope.message)
+    })?;
+    let weight = match &envelope.message {
+        Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
+            Pulse::Leads { weight, .. } => *weight as usize,
+            Pulse::Follows { .. } | Pulse::Gossip { .. } => 0,
+        },
+        _ => 0,
+    };
+    ensure(weight <= roster.len(), "P6", || {
+        format!("{id} counts {weight} of {} voters", roster.len())
+    })
+}
+
+/// What a node of a room with a roster shows: C2, P6.
+pub(super) fn shows(roster: &Roster, id: &PeerId, seen: &Seen<'_>) -> Checked {
+    let epoch = &seen.record.stamp.epoch;
+    let assigned = seen.record.assigned || epoch.assigner.is_some() || epoch.override_seq > 0;
+    ensure(!assigned, "roster", || {
+        format!("{id} goes by an assignment: {:?}", seen.record)
+    })?;
+    let stands = seen.role != Role::Follower;
+    ensure(!stands || roster.contains(id), "P6", || {
+        format!("{id} is not on the roster and is {:?}", seen.role)
+    })?;
+    let leader = seen.record.leader.as_ref();
+    let outsider = leader.filter(|leader| !roster.contains(leader));
+    ensure(outsider.is_none(), "P6", || {
+        format!("{id} goes by {outsider:?}, which is not on the roster")
+    })
+}
+
+/// P5, P6: the votes of a leader are those of a majority of the roster, whatever the campaign says that it needs.
+pub(super) fn elected(roster: &Roster, record: &Record, won: &Campaign) -> Result<(), Violation> {
+    let counted: Vec<&PeerId> = won.granted.iter().collect();
+    let strangers = counted.iter().filter(|voter| !roster.contains(voter));
+    ensure(strangers.count() == 0, "P6", || {
+        format!("{record:?} counts {counted:?}")
+    })?;
+    ensure(counted.len() >= roster.majority(), "P5", || {
+        format!("{record:?} has {counted:?} of {} voters", roster.len())
+    })
+}

@@ -1,0 +1,323 @@
+//! What only rooms with a static quorum have: a roster, disks that fail or go back in time, processes that end in the
+//! middle of an election, and a leader that must have a majority of the roster.
+
+use std::collections::BTreeMap;
+
+use rand::Rng;
+
+use meta_mystia_network::core::election::raft::Raft;
+use meta_mystia_network::core::election::record::{Saved, Stamp};
+use meta_mystia_network::core::id::PeerId;
+use meta_mystia_network::core::node::{Input, Output};
+use meta_mystia_network::core::time::{Duration, Time};
+use meta_mystia_network::core::wire::{Message, Pulse};
+
+use super::{Happening, Process, World};
+use crate::clock::slowest_clock;
+
+/// Copies of its state file that a place has kept, at most.
+const MAX_COPIES: usize = 64;
+/// A process that was struck is back after this, at most.
+const BACK_AGAIN: Duration = Duration::from_millis(400);
+/// Messages that arrive late although nothing is lost: the core looks at its window with the next of its ticks.
+const SLACK: Duration = Duration::from_millis(5);
+
+/// When a process ends beside a write of its vote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strike {
+    /// The vote is on disk, and nobody has heard of it: an answer that was not sent, a candidate that did not ask.
+    Unsaid,
+    /// What waited for the write is on its way.
+    Said,
+}
+
+/// How long a leader has led, and when a voter was heard there last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tenure {
+    /// Since when it leads; or, if it was stopped meanwhile, since when it runs again.
+    since: Option<Time>,
+    heard: BTreeMap<usize, Time>,
+    /// The longest of the shortest election timeouts by which it led.
+    window: Duration,
+}
+
+/// What a heartbeat said of its sender and of the receiver's state file.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) from: PeerId,
+    pub(super) stamp: Stamp,
+    pub(super) remembered: u64,
+    pub(super) stale: bool,
+}
+
+impl World {
+    /// Whether the process of a place counts as one that may vote and lead: its host lets it, and the roster names it.
+    pub fn may_lead(&self, slot: usize) -> bool {
+        let process = self.slots[slot].process.as_ref();
+        self.is_on_roster(slot) && process.is_some_and(|process| process.eligible)
+    }
+
+    /// For how long the process of a place has run.
+    pub fn age(&self, slot: usize) -> Option<Duration> {
+        let process = self.slots[slot].process.as_ref()?;
+        Some(self.now.since(process.born_at))
+    }
+
+    /// Whether the place is on the roster; without one all are.
+    pub fn is_on_roster(&self, slot: usize) -> bool {
+        let roster = self.settings.roster.as_ref();
+        roster.is_none_or(|roster| roster.contains(&slot))
+    }
+
+    /// Whether the process of a place knows that its state file is not the newest.
+    pub fn is_stale(&self, slot: usize) -> bool {
+        let raft = self.node(slot).and_then(|node| node.election().raft());
+        raft.is_some_and(Raft::is_stale)
+    }
+
+    /// A disk whose writes fail keeps all of them waiting.
+    pub fn fail_disk(&mut self, slot: usize, until: Time) {
+        let place = &mut self.slots[slot];
+        place.disk_fails_until = place.disk_fails_until.max(until);
+        self.trace
+            .add(self.now, format_args!("the disk of {} fails", place.id));
+    }
+
+    /// Puts the state file of so many writes ago into a place where nobody runs, or none.
+    pub fn restore_disk(&mut self, slot: usize, writes_ago: Option<usize>) {
+        let place = &mut self.slots[slot];
+        let copy = writes_ago.and_then(|back| {
+            let at = place.copies.len().checked_sub(back + 1)?;
+            place.copies.get(at).cloned()
+        });
+        if copy == place.saved {
+            return;
+        }
+        self.trace.add(
+            self.now,
+            format_args!("the state file of {} becomes {copy:?}", place.id),
+        );
+        self.sometimes.old_disks += 1;
+        self.checker.disk_replaced(slot, copy.as_ref());
+        place.copies.clear();
+        place.saved = copy;
+    }
+
+    pub(super) fn keep_copy(&mut self, slot: usize, saved: &Saved) {
+        let copies = &mut self.slots[slot].copies;
+        // What is known of others alone forgets no votes.
+        copies.pop_if(|last| last.writes == saved.writes);
+        if copies.len() >= MAX_COPIES {
+            copies.remove(0);
+        }
+        copies.push(saved.clone());
+    }
+
+    /// Whether a write of a vote ends with its process, and how. Some end before the write is done.
+    pub(super) fn draw_strike(&mut self, slot: usize, number: u64, saved: &Saved, done_at: Time) {
+        if self.strikes <= 0.0 || saved.voted_for.is_none() || !self.rng.random_bool(self.strikes) {
+            return;
+        }
+        let life = self.slots[slot].life;
+        let strike = match self.rng.random_range(0..3) {
+            0 => {
+                let wait = self.between(Duration::ZERO, done_at.since(self.now));
+                self.at(self.now + wait, Happening::Strike { slot, life });
+                return;
+            }
+            1 => Strike::Unsaid,
+            _ => Strike::Said,
+        };
+        if let Some(process) = &mut self.slots[slot].process {
+            process.strike = Some((number, strike));
+        }
+    }
+
+    /// Ends a process, which is soon started again from disk.
+    pub(super) fn strike(&mut self, slot: usize) {
+        if self.slots[slot].process.is_none() {
+            return;
+        }
+        self.sometimes.struck_in_an_election += 1;
+        self.crash(slot);
+        let life = self.slots[slot].life;
+        let wait = self.between(Duration::ZERO, BACK_AGAIN);
+        self.at(self.now + wait, Happening::Revive { slot, life });
+    }
+
+    /// Starts a process that was struck, unless somebody did it before.
+    pub(super) fn revive(&mut self, slot: usize, life: u64) {
+        let place = &self.slots[slot];
+        if place.life != life || place.process.is_some() || place.kicked {
+            return;
+        }
+        self.start(slot);
+        for other in self.running() {
+            self.connect(slot, other);
+        }
+    }
+
+    /// What a heartbeat says of state files, where the node takes it.
+    pub(super) fn told_by(&self, process: &Process, input: &Input) -> Option<Told> {
+        self.settings.roster.as_ref()?;
+        let Input::Message { from, envelope } = input else {
+            return None;
+        };
+        let Message::Heartbeat(heartbeat) = &envelope.message else {
+            return None;
+        };
+        let memory = heartbeat.memory?;
+        let member = process.node.membership().get(from)?;
+        let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = &heartbeat.pulse else {
+            return None;
+        };
+        let counts = member.incarnation == envelope.incarnation
+            && self.is_on_roster(self.slot_of(from)?)
+            && !self.liars.contains(&self.slot_of(from)?);
+        counts.then(|| Told {
+            from: from.clone(),
+            stamp: record.stamp.clone(),
+            remembered: memory.remembered,
+            stale: memory.stale,
+        })
+    }
+
+    /// C2: a voter that is told of a write counter that its file did not reach notices, and says so.
+    pub(super) fn check_memory(&mut self, slot: usize, told: Option<&Told>, outputs: &[Output]) {
+        if self.settings.roster.is_none() {
+            return;
+        }
+        let notices = outputs
+            .iter()
+            .any(|output| matches!(output, Output::StaleState { .. }));
+        self.sometimes.stale_states += u64::from(notices);
+        if notices {
+            self.checker.noticed(slot);
+            if let Some(process) = &mut self.slots[slot].process {
+                process.noticed_after = Some(process.last_write);
+            }
+        }
+        let Some(told) = told else {
+            return;
+        };
+        let voter = self.is_on_roster(slot);
+        let process = self.slots[slot].process.as_ref();
+        let writes = process.map_or(u64::MAX, |process| process.writes_at_start);
+        let knows = !voter || told.remembered < writes || self.checker.has_noticed(slot);
+        let others = self.roster_without(slot);
+        let recovered = self
+            .checker
+            .heard(slot, &told.from, &told.stamp, told.stale, &others);
+        self.sometimes.stale_recovered += u64::from(recovered);
+        if !knows {
+            let text = format!(
+                "{} does not notice that {} remembers {} of its writes, and its file {writes}",
+                self.slots[slot].id, told.from, told.remembered
+            );
+            self.violate("P4", text);
+        }
+    }
+
+    fn roster_without(&self, slot: usize) -> Vec<PeerId> {
+        let places = self.settings.roster.iter().flatten();
+        let others = places.filter(|other| **other != slot);
+        others.map(|other| self.slots[*other].id.clone()).collect()
+    }
+
+    /// Notes who is heard where, for [`World::check_majorities`].
+    pub(super) fn note_heard(&mut self, slot: usize, input: &Input) {
+        if self.settings.roster.is_none() {
+            return;
+        }
+        let from = match input {
+            Input::Message { from, .. } => from,
+            Input::LinkUp(link) => &link.peer,
+            _ => return,
+        };
+        let (from, now) = (self.slot_of(from), self.now);
+        if let (Some(from), Some(process)) = (from, &mut self.slots[slot].process) {
+            process.tenure.heard.insert(from, now);
+        }
+    }
+
+    /// Notes whether a node leads, and by which timeout.
+    pub(super) fn note_tenure(&mut self, slot: usize) {
+        let (now, config) = (self.now, self.settings.election_timeout_min);
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        if !process.node.is_leader() {
+            process.tenure.since = None;
+            return;
+        }
+        let said = process.election_timeout_min.unwrap_or(config).max(config);
+        let tenure = &mut process.tenure;
+        match tenure.since {
+            None => (tenure.since, tenure.window) = (Some(now), said),
+            Some(_) => tenure.window = tenure.window.max(said),
+        }
+    }
+
+    /// A process that was stopped counts from then on.
+    pub(super) fn forget_tenure(&mut self, slot: usize) {
+        let now = self.now;
+        if let Some(process) = &mut self.slots[slot].process {
+            process.tenure.since = process.tenure.since.map(|_| now);
+        }
+        self.majority_due = Time::ZERO;
+    }
+
+    /// C2: from two shortest election timeouts after a cut on, only a side with a majority of the roster has a leader.
+    /// The timeout is the one in force there, on the leader's clock.
+    pub(super) fn check_majorities(&mut self) {
+        if self.settings.roster.is_none() || self.leading.is_empty() || self.now < self.majority_due
+        {
+            return;
+        }
+        let mut due = self.now + self.settings.election_timeout_min;
+        let mut alone = None;
+        for slot in self.leading.iter().copied() {
+            let Some((judged_at, cut_off)) = self.without_majority(slot) else {
+                continue;
+            };
+            due = due.min(judged_at);
+            if cut_off {
+                alone = Some(slot);
+            }
+        }
+        self.majority_due = due;
+        if let Some(slot) = alone {
+            let text = format!(
+                "{} leads and has heard no majority of the roster for two election timeouts{}",
+                self.slots[slot].id,
+                self.describe()
+            );
+            self.violate("roster", text);
+        }
+    }
+
+    /// When to look at a leader again, and whether it leads without a majority for too long. A process that is stopped
+    /// does nothing, and one that has said farewell claims nothing.
+    fn without_majority(&self, slot: usize) -> Option<(Time, bool)> {
+        let roster = self.settings.roster.as_ref()?;
+        let process = self.slots[slot].process.as_ref()?;
+        if process.paused || process.leaving {
+            return None;
+        }
+        let tenure = &process.tenure;
+        let bound = slowest_clock(tenure.window * 2) + self.settings.lateness * 2 + SLACK;
+        let others = roster.iter().filter(|other| **other != slot);
+        let mut heard: Vec<Time> = others
+            .map(|other| tenure.heard.get(other).copied().unwrap_or(Time::ZERO))
+            .collect();
+        heard.sort_unstable();
+        // The last moment at which it had heard a majority within some time.
+        let needed = roster.len() / 2;
+        let majority_at = match needed {
+            0 => self.now,
+            _ => heard[heard.len() - needed],
+        };
+        let judged_at = tenure.since?.max(majority_at) + bound;
+        Some((judged_at.max(self.now + SLACK), self.now > judged_at))
+    }
+}
