@@ -120,6 +120,10 @@ impl Draw<'_> {
             roster.extend(observers);
             roster.truncate(most);
         }
+        if roster.len() == 1 {
+            // Only voters say who leads: a member that does not reach the only one never learns it.
+            self.plan.apart = None;
+        }
         self.plan.roster = roster;
     }
 
