@@ -369,8 +369,9 @@ pub struct Memory {
     /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender does
     /// not count this one; else 0. A receiver that knows no more of that counter lost its file, or has an older copy.
     pub remembered: u64,
-    /// Whether the sender itself is in that case, and has not learned enough to vote again.
-    pub stale: bool,
+    /// Whether the sender has heard from all other voters since it began, and knows all votes of its own of which they
+    /// know. Until then its own file may be the one that was lost.
+    pub sure: bool,
 }
 
 /// A heartbeat's sequence sent back, with the time that it was held.

@@ -526,7 +526,7 @@ impl Wild<'_> {
             memory: self.chance.flip().then(|| Memory {
                 since: self.number(3),
                 remembered: self.number(3),
-                stale: self.chance.flip(),
+                sure: self.chance.flip(),
             }),
         }
     }

@@ -463,13 +463,18 @@ impl Life {
             && before != candidate
             && !held
         {
-            ensure(self.noticed.is_none(), "P4", || {
+            // A term in which it stood itself, and that none of the others has heard of, is one in which nobody voted for
+            // it: the vote of such a term is free.
+            let stood = *before == self.id;
+            ensure(stood || self.noticed.is_none(), "P4", || {
                 format!(
                     "{} voted for {before}, forgot it, noticed, and voted for {candidate} in {stamp:?}",
                     self.id
                 )
             })?;
-            self.unseen.push(stamp.clone());
+            if self.noticed.is_none() {
+                self.unseen.push(stamp.clone());
+            }
         }
         let given = self
             .votes

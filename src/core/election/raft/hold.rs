@@ -64,7 +64,7 @@ impl Raft {
             }
             Sighting::Hello(record) => (record, self.leader().is_none()),
         };
-        if binds && record == *self.rules.record() {
+        if record.assigned && binds && record == *self.rules.record() {
             self.held_under = Some(record);
         }
     }

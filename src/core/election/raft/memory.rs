@@ -14,13 +14,14 @@ use super::{ElectionError, ElectionOutput, Following, LeaderReason, Raft, View};
 use crate::core::election::record::KnownVoter;
 use crate::core::election::rules::Role;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::quorum::Roster;
 use crate::core::time::Time;
 use crate::core::wire::Memory;
 
 /// A voter that may have forgotten votes, until it cannot give them again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Stale {
-    /// The other voters whose records it has heard since it noticed, and whether each is in the same case.
+    /// The other voters whose records it has heard since it noticed, and whether each was sure of its own votes.
     heard: BTreeMap<PeerId, bool>,
 }
 
@@ -137,7 +138,7 @@ impl Raft {
             } else {
                 known.writes
             },
-            stale: self.stale.is_some(),
+            sure: self.is_sure_of_its_votes(),
         })
     }
 
@@ -161,11 +162,31 @@ impl Raft {
         if !knows {
             self.has_forgotten(now, view, memory.remembered);
         }
+        self.told_by.insert(from.clone());
         if let Some(stale) = &mut self.stale {
-            stale.heard.insert(from.clone(), memory.stale);
+            stale.heard.insert(from.clone(), memory.sure);
             self.recover_votes(now, view);
         }
         Ok(())
+    }
+
+    /// Whether all other voters have said what they remember, and none of it is news. One that lost its file, and was not
+    /// told yet, is not sure: nor can another one in the same case go by what it knows.
+    fn is_sure_of_its_votes(&self) -> bool {
+        self.stale.is_none()
+            && self
+                .other_voters()
+                .all(|voter| self.told_by.contains(voter))
+    }
+
+    fn other_voters(&self) -> impl Iterator<Item = &PeerId> {
+        let voters = self
+            .config
+            .quorum
+            .roster()
+            .into_iter()
+            .flat_map(Roster::voters);
+        voters.filter(|voter| **voter != self.me)
     }
 
     /// This node voted in terms of which its file knows nothing: it neither votes nor leads until it knows which.
@@ -188,15 +209,14 @@ impl Raft {
     }
 
     fn recover_votes(&mut self, now: Time, view: &View) {
-        let recovered = self.stale.take_if(|stale| {
-            let roster = self.config.quorum.roster();
-            let others = roster.into_iter().flat_map(|roster| roster.voters());
-            let mut others = others.filter(|voter| **voter != self.me);
-            others.all(|voter| stale.heard.get(voter) == Some(&false))
-        });
-        if recovered.is_none() {
+        let knows_all = |stale: &Stale| {
+            let mut others = self.other_voters();
+            others.all(|voter| stale.heard.get(voter) == Some(&true))
+        };
+        if !self.stale.as_ref().is_some_and(knows_all) {
             return;
         }
+        self.stale = None;
         // The votes of all terms that anybody has heard of may be given.
         self.rules.spend_vote();
         if let Some(disk) = &mut self.disk {

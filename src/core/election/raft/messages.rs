@@ -766,10 +766,14 @@ impl Raft {
         of_peer.any(|(_, departed)| !departed.succeeded && departed.is_gone(now))
     }
 
-    /// The same of one incarnation. Which of two is the later one cannot be seen: clocks are set back.
+    /// The same of one incarnation. While no later one of the peer was linked here, one that started before the one that
+    /// is gone is gone, too; else the order of two cannot be seen, because clocks are set back.
     fn is_gone_in(&self, now: Time, peer: &PeerId, incarnation: Incarnation) -> bool {
-        let departed = self.gone.get(&(peer.clone(), incarnation));
-        departed.is_some_and(|departed| departed.is_gone(now))
+        let mut of_peer = self.gone.iter().filter(|((id, _), _)| id == peer);
+        of_peer.any(|((_, gone), departed)| {
+            let ended = *gone == incarnation || (*gone > incarnation && !departed.succeeded);
+            ended && departed.is_gone(now)
+        })
     }
 
     /// G16: who says a message that names its sender.

@@ -282,6 +282,8 @@ pub struct Raft {
     disk: Option<Disk>,
     /// Where they should have, but did not.
     stale: Option<Stale>,
+    /// The other voters that have said in this incarnation what they remember of this one.
+    told_by: BTreeSet<PeerId>,
     /// A `SetLeader` of this host that the leader of a static quorum was asked for.
     request: Option<TransferRequest>,
     requests: u64,
@@ -352,6 +354,7 @@ impl Raft {
             outputs: VecDeque::new(),
             disk,
             stale,
+            told_by: BTreeSet::new(),
             request: None,
             requests: 0,
             config,

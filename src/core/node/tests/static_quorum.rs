@@ -199,7 +199,7 @@ fn what_an_observer_says_raises_nothing() {
             memory: Some(Memory {
                 since: 0,
                 remembered: 1000,
-                stale: false,
+                sure: true,
             }),
         })
     };
@@ -782,7 +782,7 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
             memory: Some(Memory {
                 since: 0,
                 remembered,
-                stale: false,
+                sure: true,
             }),
         })
     };

@@ -178,7 +178,7 @@ impl World {
             from: from.clone(),
             stamp: record.stamp.clone(),
             remembered: memory.remembered,
-            stale: memory.stale,
+            stale: !memory.sure,
         })
     }
 

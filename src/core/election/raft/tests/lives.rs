@@ -51,10 +51,42 @@ fn believes(number: u64) -> bool {
     voting.raft.leader() == Some(&id("leader"))
 }
 
-/// A clock may be set back between two starts: a smaller number is no earlier start.
 #[test]
-fn only_the_incarnation_that_ended_is_believed_to_be_gone() {
+fn the_incarnation_that_ended_and_those_that_started_before_it_are_believed_to_be_gone() {
     assert!(!believes(5));
+    assert!(!believes(4));
     assert!(believes(6));
-    assert!(believes(4));
+}
+
+/// A clock may be set back between two starts: the link shows which one lives.
+#[test]
+fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
+    let mut voting = Voting::new();
+    let ended = ElectionInput::PeerDown {
+        peer: id("leader"),
+        incarnation: life(5),
+        why: Gone::Closed,
+    };
+    voting
+        .raft
+        .handle(at(10_000), &voting.view, ended)
+        .expect("no violation");
+    let live = |number| LiveLeader {
+        id: id("leader"),
+        incarnation: life(number),
+        weight: 2,
+        led_ms: 0,
+        rest_ms: 1000,
+    };
+    let is_dead = |voting: &Voting, number| {
+        let word = voting.raft.weigh_live(at(10_100), Some(live(number)));
+        matches!(word, messages::Word::Dead)
+    };
+    assert!(is_dead(&voting, 4) && is_dead(&voting, 5));
+    // In the view the leader is linked in incarnation 1.
+    voting
+        .raft
+        .is_back(at(10_100), &voting.view, &id("leader"));
+    assert!(!is_dead(&voting, 1) && !is_dead(&voting, 4));
+    assert!(is_dead(&voting, 5));
 }
