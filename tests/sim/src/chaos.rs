@@ -569,9 +569,20 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run.
+    /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run. Nor
+    /// does anybody notice one whose votes only a voter knew that is out of the room for good.
     fn may_lose_its_file(&self) -> bool {
-        self.world.sometimes.old_disks == 0 && self.world.settings.roster.is_some()
+        let Some(roster) = &self.world.settings.roster else {
+            return false;
+        };
+        let all_are_in = roster.iter().all(|slot| !self.world.slots[*slot].kicked);
+        self.world.sometimes.old_disks == 0 && all_are_in
+    }
+
+    /// Whether a voter that lost its file may need that one.
+    fn is_witness(&self, slot: usize) -> bool {
+        let roster = self.world.settings.roster.as_ref();
+        self.world.sometimes.old_disks > 0 && roster.is_some_and(|roster| roster.contains(&slot))
     }
 
     /// Somebody who leads kicks; enough are left to have a leader.
@@ -579,7 +590,7 @@ impl<'a> Run<'a> {
         let Some(leader) = self.world.leaders().first().copied() else {
             return;
         };
-        if leader == victim || !self.can_spare(victim) {
+        if leader == victim || self.is_witness(victim) || !self.can_spare(victim) {
             return;
         }
         let kick = Command::Kick {
@@ -793,7 +804,7 @@ impl Run<'_> {
     }
 
     /// Whether somebody can be elected: with a static quorum a majority of the roster must run, be allowed to vote, know
-    /// its votes, and reach one of them. One with an old file is waited for if it can hear all others (C2).
+    /// its votes, and reach one of them. One with an old file is waited for if all voters can hear each other (C2).
     pub(crate) fn can_elect(&self) -> bool {
         let Some(roster) = &self.world.settings.roster else {
             return true;
@@ -803,11 +814,13 @@ impl Run<'_> {
             pair == Some((a, b)) || pair == Some((b, a))
         };
         let runs = |slot: usize| self.world.slots[slot].process.is_some();
+        let all_hear_all = self
+            .plan
+            .apart
+            .is_none_or(|(a, b)| !roster.contains(&a) || !roster.contains(&b));
         let learns = |slot: usize| {
-            roster
-                .iter()
-                .filter(|other| **other != slot)
-                .all(|other| runs(*other) && !apart(slot, *other) && !self.world.is_stale(*other))
+            let others = roster.iter().filter(|other| **other != slot);
+            all_hear_all && { others }.all(|other| runs(*other) && !self.world.is_stale(*other))
         };
         let votes = |slot: &usize| {
             self.world.may_lead(*slot) && (!self.world.is_stale(*slot) || learns(*slot))

@@ -84,9 +84,7 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     };
     assert!(is_dead(&voting, 4) && is_dead(&voting, 5));
     // In the view the leader is linked in incarnation 1.
-    voting
-        .raft
-        .is_back(at(10_100), &voting.view, &id("leader"));
+    voting.raft.is_back(at(10_100), &voting.view, &id("leader"));
     assert!(!is_dead(&voting, 1) && !is_dead(&voting, 4));
     assert!(is_dead(&voting, 5));
 }
