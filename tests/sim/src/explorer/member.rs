@@ -523,9 +523,7 @@ impl<'a> Members<'a> {
 
     /// Two that lead at once under one (epoch, term).
     pub(crate) fn rivals(&self, members: &[u16]) -> Option<&'static str> {
-        if self.scope.voters.is_none() {
-            return None;
-        }
+        self.scope.voters?;
         let leads = |member: &u16| self.leads[*member as usize];
         let twice = members.iter().enumerate().any(|(at, member)| {
             let stamp = leads(member);
