@@ -282,7 +282,7 @@ impl Node {
         if self.is_kicked(peer, key) {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
-        if self.election.key_of(peer).is_some_and(|fixed| fixed != key) {
+        if self.has_another_key(peer, key) {
             return Err(AdmissionRefusal::VoterKey(peer.clone()));
         }
         let linked = self.membership.get(peer).is_some();

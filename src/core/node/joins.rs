@@ -149,7 +149,7 @@ impl Node {
             };
             return self.answer(number, verdict);
         }
-        if entry.id == self.me {
+        if entry.id == self.me || self.has_another_key(&entry.id, entry.key) {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
         let linked = self.membership.get(&entry.id).is_some();

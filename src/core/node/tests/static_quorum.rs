@@ -305,6 +305,24 @@ fn a_voter_keeps_its_key_for_the_session() {
     assert_eq!(net.check("b", "a"), Ok(()));
 }
 
+/// A contact that never met the voter asks the leader, which did.
+#[test]
+fn the_leader_knows_the_keys_of_voters_that_a_contact_never_met() {
+    let mut net = static_room(&["a", "b", "c"]);
+    let gone = others(&["a", "b", "c"], &leader(&net))[0];
+    net.order(gone, Command::Leave);
+    net.run(ms(1000));
+    net.start("o");
+    net.enter("o", &leader(&net));
+    net.run(ms(1000));
+    let impostor = life(b'x', net.now.as_micros());
+    let ticket = net.ask_as(gone, impostor, "o");
+    net.run(ms(1000));
+    let answer = net.place("o").answers.get(&ticket);
+    let answer = answer.map(|(_, verdict)| verdict.clone());
+    assert_eq!(answer, Some(Verdict::DuplicatePeerId));
+}
+
 /// Leaving and kicks do not shrink the roster, and a voter that became an observer stays on it.
 #[test]
 fn a_roster_never_shrinks() {
