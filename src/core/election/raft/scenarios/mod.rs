@@ -22,6 +22,16 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Inputs of one test, at most: more is a loop.
 const MAX_DELIVERIES: usize = 100_000;
 
+/// A link to `peer` is up, with what both ends said of their sides.
+fn link_up(peer: PeerId, ours: Side, theirs: Side) -> ElectionInput {
+    ElectionInput::PeerUp {
+        peer,
+        key: Fingerprint([0; 32]),
+        ours,
+        theirs,
+    }
+}
+
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
@@ -171,15 +181,7 @@ impl Group {
             for peer in linked.iter().filter(|peer| *peer != name) {
                 let [ours, theirs] = [name, name].map(|name| group.side(name));
                 let peer = id(peer);
-                group.feed(
-                    name,
-                    ElectionInput::PeerUp {
-                        peer,
-                        key: Fingerprint([0; 32]),
-                        ours,
-                        theirs,
-                    },
-                );
+                group.feed(name, link_up(peer, ours, theirs));
             }
         }
         group
@@ -412,15 +414,7 @@ impl Group {
             mine.view.voters.insert(id(peer), voter);
             let [ours, theirs] = [&sides[index], &sides[1 - index]].map(Clone::clone);
             let peer = id(peer);
-            self.feed(
-                name,
-                ElectionInput::PeerUp {
-                    peer,
-                    key: Fingerprint([0; 32]),
-                    ours,
-                    theirs,
-                },
-            );
+            self.feed(name, link_up(peer, ours, theirs));
         }
     }
 

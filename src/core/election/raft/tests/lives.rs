@@ -3,11 +3,8 @@
 use super::*;
 use crate::core::wire::LiveLeader;
 
-/// What a voter that saw incarnation 5 of its leader end makes of a word that this incarnation lives.
-fn believes(number: u64) -> bool {
-    let mut voting = Voting::new();
-    voting.hear_leader(at(10_000));
-    voting.view.voters.remove(&id("leader"));
+/// Incarnation 5 of the leader ends, as its transport shows.
+fn sees_the_leader_end(voting: &mut Voting, now: Time) {
     let ended = ElectionInput::PeerDown {
         peer: id("leader"),
         incarnation: life(5),
@@ -15,8 +12,26 @@ fn believes(number: u64) -> bool {
     };
     voting
         .raft
-        .handle(at(10_100), &voting.view, ended)
+        .handle(now, &voting.view, ended)
         .expect("no violation");
+}
+
+fn live(number: u64) -> LiveLeader {
+    LiveLeader {
+        id: id("leader"),
+        incarnation: life(number),
+        weight: 2,
+        led_ms: 0,
+        rest_ms: 1000,
+    }
+}
+
+/// What a voter that saw incarnation 5 of its leader end makes of a word that this incarnation lives.
+fn believes(number: u64) -> bool {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    voting.view.voters.remove(&id("leader"));
+    sees_the_leader_end(&mut voting, at(10_100));
     let mut now = 10_100;
     while voting.raft.rules().role() != Role::PreCandidate {
         now += 10;
@@ -31,13 +46,7 @@ fn believes(number: u64) -> bool {
         voter: id("candidate"),
         granted: false,
         record: voting.raft.record().clone(),
-        live: Some(LiveLeader {
-            id: id("leader"),
-            incarnation: life(number),
-            weight: 2,
-            led_ms: 0,
-            rest_ms: 1000,
-        }),
+        live: Some(live(number)),
     };
     let input = ElectionInput::Message {
         from: id("candidate"),
@@ -62,22 +71,7 @@ fn the_incarnation_that_ended_and_those_that_started_before_it_are_believed_to_b
 #[test]
 fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     let mut voting = Voting::new();
-    let ended = ElectionInput::PeerDown {
-        peer: id("leader"),
-        incarnation: life(5),
-        why: Gone::Closed,
-    };
-    voting
-        .raft
-        .handle(at(10_000), &voting.view, ended)
-        .expect("no violation");
-    let live = |number| LiveLeader {
-        id: id("leader"),
-        incarnation: life(number),
-        weight: 2,
-        led_ms: 0,
-        rest_ms: 1000,
-    };
+    sees_the_leader_end(&mut voting, at(10_000));
     let is_dead = |voting: &Voting, number| {
         let word = voting.raft.weigh_live(at(10_100), Some(live(number)));
         matches!(word, messages::Word::Dead)
