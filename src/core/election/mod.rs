@@ -50,6 +50,16 @@ impl View {
     pub fn eligible(&self) -> impl Iterator<Item = (&PeerId, &Voter)> {
         self.voters.iter().filter(|(_, voter)| voter.eligible)
     }
+
+    /// Whether nobody else is connected who may vote.
+    pub fn is_alone(&self) -> bool {
+        self.eligible().next().is_none()
+    }
+
+    /// Whether `peer` is connected and may vote.
+    pub fn is_eligible(&self, peer: &PeerId) -> bool {
+        self.voters.get(peer).is_some_and(|voter| voter.eligible)
+    }
 }
 
 /// Why a peer is gone.

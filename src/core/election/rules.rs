@@ -17,7 +17,7 @@ use crate::core::quorum::Quorum;
 
 /// What a node does in its term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum RoleKind {
     /// Goes by another's leadership, or waits for one.
     Follower,
     /// Asks whether a campaign would succeed; nothing is changed by it.
@@ -81,7 +81,7 @@ pub struct Rules {
     me: PeerId,
     quorum: Quorum,
     guards: Guards,
-    role: Role,
+    role: RoleKind,
     record: Record,
     voted_for: Option<PeerId>,
     rounds: u64,
@@ -97,7 +97,7 @@ impl Rules {
             me,
             quorum,
             guards,
-            role: Role::Follower,
+            role: RoleKind::Follower,
             record: Record::default(),
             voted_for: None,
             rounds: 0,
@@ -113,7 +113,7 @@ impl Rules {
     }
 
     /// What this node does.
-    pub fn role(&self) -> Role {
+    pub fn role(&self) -> RoleKind {
         self.role
     }
 
@@ -144,7 +144,7 @@ impl Rules {
 
     /// Opens a round of pre-votes. Neither record nor vote changes.
     pub fn begin_pre_vote(&mut self, electorate: BTreeSet<PeerId>) -> Tally {
-        self.role = Role::PreCandidate;
+        self.role = RoleKind::PreCandidate;
         self.open(electorate)
     }
 
@@ -157,8 +157,8 @@ impl Rules {
             epoch: base.epoch,
         });
         self.voted_for = Some(self.me.clone());
-        if self.role != Role::Leader {
-            self.role = Role::Candidate;
+        if self.role != RoleKind::Leader {
+            self.role = RoleKind::Candidate;
         }
         let tally = self.open(electorate);
         self.lead_if_won(tally)
@@ -193,7 +193,7 @@ impl Rules {
     /// Counts the answer to a pre-vote. Answers of other rounds, roles and strangers change nothing.
     pub fn count_pre_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
         match &mut self.campaign {
-            Some(campaign) if self.role == Role::PreCandidate && campaign.round == round => {
+            Some(campaign) if self.role == RoleKind::PreCandidate && campaign.round == round => {
                 if campaign.electorate.contains(voter) || !self.guards.frozen_electorate {
                     campaign.count(voter, granted);
                 }
@@ -222,15 +222,15 @@ impl Rules {
     pub fn campaigning(&self) -> bool {
         self.campaign.is_some()
             && match self.role {
-                Role::Candidate => true,
-                Role::Leader => self.record.leader.is_none(),
-                Role::Follower | Role::PreCandidate => false,
+                RoleKind::Candidate => true,
+                RoleKind::Leader => self.record.leader.is_none(),
+                RoleKind::Follower | RoleKind::PreCandidate => false,
             }
     }
 
     fn lead_if_won(&mut self, tally: Tally) -> Tally {
         if tally == Tally::Won {
-            self.role = Role::Leader;
+            self.role = RoleKind::Leader;
             self.record.leader = Some(self.me.clone());
             self.won = self.campaign.take();
         }
@@ -266,7 +266,7 @@ impl Rules {
     pub fn is_newer(&self, record: &Record) -> bool {
         let undone = !self.guards.record_order && record.assigned && *record != self.record;
         let swayed = !self.guards.follower_order
-            && self.role == Role::Follower
+            && self.role == RoleKind::Follower
             && record.stamp == self.record.stamp
             && record.leader.is_some()
             && record.leader != self.record.leader;
@@ -290,7 +290,7 @@ impl Rules {
                 }
             }
             if record.assigned && may_lead && record.leader.as_ref() == Some(&self.me) {
-                self.role = Role::Leader;
+                self.role = RoleKind::Leader;
             }
         }
         *record == self.record
@@ -301,7 +301,7 @@ impl Rules {
             self.voted_for = None;
         }
         self.record = record;
-        self.role = Role::Follower;
+        self.role = RoleKind::Follower;
         self.campaign = None;
         self.won = None;
     }
@@ -339,14 +339,14 @@ impl Rules {
         });
         self.voted_for = (self.guards.assignment_takes_vote || !assigned).then(|| leader.clone());
         if *leader == self.me {
-            self.role = Role::Leader;
+            self.role = RoleKind::Leader;
         }
         self.record.clone()
     }
 
     /// Stops campaigning or leading. The record stays.
     pub fn step_down(&mut self) {
-        self.role = Role::Follower;
+        self.role = RoleKind::Follower;
         self.campaign = None;
     }
 }
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn s1_a_node_starts_as_a_follower_of_term_0() {
         let rules = rules_of("m");
-        assert_eq!(rules.role(), Role::Follower);
+        assert_eq!(rules.role(), RoleKind::Follower);
         assert_eq!(*rules.record(), Record::default());
         assert_eq!((rules.voted_for(), rules.won()), (None, None));
     }
@@ -421,7 +421,7 @@ mod tests {
     fn s2_one_or_two_nodes_need_no_other_vote() {
         for others in [&[][..], &["a"]] {
             let rules = candidate(others);
-            assert_eq!(rules.role(), Role::Leader);
+            assert_eq!(rules.role(), RoleKind::Leader);
             assert_eq!(*rules.record(), elected(1, "m"));
         }
     }
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn s3_of_three_nodes_a_candidate_waits_with_its_own_vote() {
         let rules = candidate(&["a", "b"]);
-        assert_eq!(rules.role(), Role::Candidate);
+        assert_eq!(rules.role(), RoleKind::Candidate);
         assert_eq!(*rules.record(), Record::undecided(term(1)));
         assert_eq!(rules.voted_for(), Some(&id("m")));
     }
@@ -469,7 +469,7 @@ mod tests {
                 tally = rules.count_vote(open, &id(voter), granted);
             }
             assert_eq!(tally, *expected, "{others:?} {grants:?} {refusals:?}");
-            let leads = rules.role() == Role::Leader;
+            let leads = rules.role() == RoleKind::Leader;
             assert_eq!(leads, *expected == Tally::Won);
             assert_eq!(rules.won().is_some(), leads);
         }
@@ -482,7 +482,7 @@ mod tests {
         let above = rules.record().stamp.clone();
         rules.begin_vote(voters(&["a", "b"]), &above);
         assert_eq!(rules.count_vote(old, &id("a"), true), Tally::Pending);
-        assert_eq!(rules.role(), Role::Candidate);
+        assert_eq!(rules.role(), RoleKind::Candidate);
         // A pre-vote's answer is no vote either.
         let open = round(&rules);
         assert_eq!(rules.count_pre_vote(open, &id("a"), true), Tally::Pending);
@@ -504,7 +504,7 @@ mod tests {
         assert_eq!(rules.begin_pre_vote(voters(&["a", "b"])), Tally::Pending);
         let open = round(&rules);
         assert_eq!(rules.count_pre_vote(open, &id("a"), true), Tally::Won);
-        assert_eq!(rules.role(), Role::PreCandidate);
+        assert_eq!(rules.role(), RoleKind::PreCandidate);
         assert_eq!((rules.record().term(), rules.voted_for()), (0, None));
     }
 
@@ -513,7 +513,7 @@ mod tests {
         let mut rules = rules_of("m");
         assert!(rules.adopt(&elected(1, "a"), true));
         assert_eq!(rules.record().leader, Some(id("a")));
-        assert_eq!(rules.role(), Role::Follower);
+        assert_eq!(rules.role(), RoleKind::Follower);
     }
 
     #[test]
@@ -522,7 +522,7 @@ mod tests {
         follower.adopt(&elected(1, "a"), true);
         for mut rules in [follower, candidate(&["a", "b"]), candidate(&[])] {
             assert!(rules.adopt(&elected(5, "a"), true));
-            assert_eq!(rules.role(), Role::Follower);
+            assert_eq!(rules.role(), RoleKind::Follower);
             assert_eq!((rules.record().term(), rules.voted_for()), (5, None));
             assert_eq!((rules.campaign(), rules.won()), (None, None));
         }
@@ -532,7 +532,7 @@ mod tests {
     fn r23_a_candidate_steps_down_for_the_leader_of_its_own_term() {
         let mut rules = candidate(&["a", "b"]);
         assert!(rules.adopt(&elected(1, "a"), true));
-        assert_eq!(rules.role(), Role::Follower);
+        assert_eq!(rules.role(), RoleKind::Follower);
         // Its vote of this term stays given.
         assert_eq!(rules.voted_for(), Some(&id("m")));
         assert!(!rules.vote(&id("b"), &term(1)));
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn s7_an_assignment_opens_an_epoch_and_takes_the_vote() {
-        for (target, role) in [("a", Role::Follower), ("m", Role::Leader)] {
+        for (target, role) in [("a", RoleKind::Follower), ("m", RoleKind::Leader)] {
             let mut rules = rules_of("m");
             let record = rules.assign(&id(target), 0);
             assert_eq!(record, assigned(1, "m", 1, target));
@@ -565,7 +565,7 @@ mod tests {
     fn s9_a_leader_that_resigns_keeps_its_record() {
         let mut rules = candidate(&[]);
         rules.step_down();
-        assert_eq!(rules.role(), Role::Follower);
+        assert_eq!(rules.role(), RoleKind::Follower);
         assert_eq!(*rules.record(), elected(1, "m"));
     }
 
@@ -580,9 +580,9 @@ mod tests {
         }
         let mut leader = candidate(&[]);
         assert!(!leader.adopt(&elected(1, "a"), true));
-        assert_eq!(leader.role(), Role::Leader);
+        assert_eq!(leader.role(), RoleKind::Leader);
         assert!(leader.adopt(&elected(1, "z"), true));
-        assert_eq!(leader.role(), Role::Follower);
+        assert_eq!(leader.role(), RoleKind::Follower);
     }
 
     #[test]
@@ -620,7 +620,7 @@ mod tests {
         // The election that ends the override happens inside its epoch.
         let above = rules.record().stamp.clone();
         rules.begin_vote(voters(&["b"]), &above);
-        assert_eq!(rules.role(), Role::Leader);
+        assert_eq!(rules.role(), RoleKind::Leader);
         assert!(!rules.record().assigned);
         assert_eq!(rules.record().stamp.epoch.override_seq, 1);
     }
@@ -629,14 +629,17 @@ mod tests {
     fn s13_an_assignment_is_taken_over_with_its_term() {
         let mut rules = rules_of("m");
         assert!(rules.adopt(&assigned(1, "b", 5, "a"), true));
-        assert_eq!((rules.role(), rules.record().term()), (Role::Follower, 5));
+        assert_eq!(
+            (rules.role(), rules.record().term()),
+            (RoleKind::Follower, 5)
+        );
         assert_eq!(rules.voted_for(), Some(&id("a")));
         // Also a lower term, since the epoch is newer.
         assert!(rules.adopt(&assigned(2, "a", 2, "m"), true));
-        assert_eq!((rules.role(), rules.record().term()), (Role::Leader, 2));
+        assert_eq!((rules.role(), rules.record().term()), (RoleKind::Leader, 2));
         // An older assignment changes nothing.
         assert!(!rules.adopt(&assigned(1, "z", 9, "a"), true));
-        assert_eq!(rules.role(), Role::Leader);
+        assert_eq!(rules.role(), RoleKind::Leader);
     }
 
     #[test]
@@ -675,7 +678,7 @@ mod tests {
     fn an_assigned_life_that_may_not_lead_follows() {
         let mut rules = rules_of("m");
         assert!(rules.adopt(&assigned(1, "b", 1, "m"), false));
-        assert_eq!(rules.role(), Role::Follower);
+        assert_eq!(rules.role(), RoleKind::Follower);
     }
 
     #[test]
@@ -683,7 +686,7 @@ mod tests {
         let mut rules = candidate(&[]);
         let tally = rules.begin_vote(voters(&["a", "b"]), &term(9));
         assert_eq!(tally, Tally::Pending);
-        assert_eq!(rules.role(), Role::Leader);
+        assert_eq!(rules.role(), RoleKind::Leader);
         assert_eq!(*rules.record(), Record::undecided(term(10)));
         assert!(rules.campaigning());
         let open = round(&rules);
@@ -702,7 +705,7 @@ mod tests {
                 ..assigned(5, "m", 2, "m")
             }
         );
-        assert_eq!((rules.role(), rules.won()), (Role::Leader, None));
+        assert_eq!((rules.role(), rules.won()), (RoleKind::Leader, None));
         let mut rules = rules_of("m");
         rules.assign(&id("m"), 0);
         assert_eq!(rules.issue_epoch(1), assigned(2, "m", 2, "m"));

@@ -144,11 +144,11 @@ impl Tracer {
         let may_lead = node.standing_of_myself().0;
         let role = match node.election() {
             AnyElection::Raft(raft) => match raft.rules().role() {
-                rules::Role::Leader => Role::Leader,
+                rules::RoleKind::Leader => Role::Leader,
                 _ if !may_lead => Role::Observer,
-                rules::Role::Candidate => Role::Candidate,
-                rules::Role::PreCandidate => Role::PreCandidate,
-                rules::Role::Follower => Role::Follower,
+                rules::RoleKind::Candidate => Role::Candidate,
+                rules::RoleKind::PreCandidate => Role::PreCandidate,
+                rules::RoleKind::Follower => Role::Follower,
             },
             AnyElection::Gossip(_) if node.is_leader() => Role::Leader,
             AnyElection::Gossip(_) if !may_lead => Role::Observer,

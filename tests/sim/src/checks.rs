@@ -8,7 +8,7 @@ use std::fmt;
 
 use meta_mystia_network::core::election::raft::Recovery;
 use meta_mystia_network::core::election::record::{Epoch, Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, Role};
+use meta_mystia_network::core::election::rules::{Campaign, RoleKind};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Event, LeftReason, Output};
 use meta_mystia_network::core::quorum::Quorum;
@@ -42,7 +42,7 @@ pub struct Seen<'a> {
     pub leader: Option<&'a PeerId>,
     /// The same, unless it is assigned and neither heard nor vouched for yet.
     pub followed: Option<&'a PeerId>,
-    pub role: Role,
+    pub role: RoleKind,
     pub voted_for: Option<&'a PeerId>,
     pub leads_under: Option<&'a Record>,
     pub campaign: Option<&'a Campaign>,
@@ -391,8 +391,8 @@ impl Checker {
             format!("{id} was told {:?} and has {:?}", life.joined, seen.members)
         })?;
         ensure(
-            (seen.role == Role::Leader) == seen.leads_under.is_some()
-                && (seen.role == Role::Leader) == (seen.leader == Some(id)),
+            (seen.role == RoleKind::Leader) == seen.leads_under.is_some()
+                && (seen.role == RoleKind::Leader) == (seen.leader == Some(id)),
             "P8",
             || {
                 format!(
@@ -401,7 +401,7 @@ impl Checker {
                 )
             },
         )?;
-        let idle = !seen.may_lead && matches!(seen.role, Role::Leader | Role::Candidate);
+        let idle = !seen.may_lead && matches!(seen.role, RoleKind::Leader | RoleKind::Candidate);
         ensure(!idle, "P6", || {
             format!("{id} may not lead and is {:?}", seen.role)
         })?;
@@ -491,7 +491,7 @@ impl Life {
     /// A vote that the node holds. One that may have given it before takes it for itself, and does not stand.
     fn holds_vote(&mut self, seen: &Seen<'_>, voted_for: &PeerId) -> Checked {
         let stamp = &seen.record.stamp;
-        let stands = matches!(seen.role, Role::Candidate | Role::Leader);
+        let stands = matches!(seen.role, RoleKind::Candidate | RoleKind::Leader);
         if self.noticed.is_some() && *voted_for == self.id && !stands {
             self.past.spent.insert(stamp.clone());
         }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use meta_mystia_network::core::election::AssignOutcome;
 use meta_mystia_network::core::election::raft::Raft;
 use meta_mystia_network::core::election::record::Stamp;
-use meta_mystia_network::core::election::rules::{Role, Rules};
+use meta_mystia_network::core::election::rules::{RoleKind, Rules};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::{Command, Event, Input, Node, Output};
 use meta_mystia_network::core::time::{Duration, Time};
@@ -165,7 +165,7 @@ counters! {
 /// What was so before an input.
 #[derive(Debug)]
 pub struct Moment {
-    role: Role,
+    role: RoleKind,
     /// Whether the open round needs no other vote.
     alone: bool,
     tick: bool,
@@ -224,7 +224,7 @@ impl Moment {
     fn with(node: &Node, what: What, tick: bool) -> Self {
         let rules = node.election().raft().map(Raft::rules);
         Self {
-            role: rules.map_or(Role::Follower, Rules::role),
+            role: rules.map_or(RoleKind::Follower, Rules::role),
             alone: rules
                 .and_then(Rules::campaign)
                 .is_some_and(|open| open.needed == 1),
@@ -251,25 +251,25 @@ impl Sometimes {
         let role = rules.role();
         let shown = node.leader();
         match &before.what {
-            What::Veto if before.role == Role::PreCandidate && before.alone => {
-                let stopped = role == Role::Follower && shown.is_some();
+            What::Veto if before.role == RoleKind::PreCandidate && before.alone => {
+                let stopped = role == RoleKind::Follower && shown.is_some();
                 self.vetoes += u64::from(stopped);
             }
-            What::Claim(stamp) if before.role == Role::Candidate => {
-                let conceded = role == Role::Follower && rules.record().stamp == *stamp;
+            What::Claim(stamp) if before.role == RoleKind::Candidate => {
+                let conceded = role == RoleKind::Follower && rules.record().stamp == *stamp;
                 self.candidates_conceded += u64::from(conceded);
             }
-            What::Meeting(sides) if before.role == Role::Leader => self.meeting(sides),
+            What::Meeting(sides) if before.role == RoleKind::Leader => self.meeting(sides),
             _ => {}
         }
-        let ended = before.role == Role::Leader && role != Role::Leader;
+        let ended = before.role == RoleKind::Leader && role != RoleKind::Leader;
         self.resignations += u64::from(ended && before.tick && !node.membership().is_empty());
         let new = shown.filter(|leader| before.leader.as_ref() != Some(*leader));
         if let Some(leader) = new {
             let linked = node.membership().get(leader).is_some() || leader == node.id();
             self.indirect_leaders += u64::from(!linked);
-            let alone =
-                role == Role::Leader && rules.won().is_some_and(|won| won.electorate.len() == 1);
+            let alone = role == RoleKind::Leader
+                && rules.won().is_some_and(|won| won.electorate.len() == 1);
             self.solo_elections += u64::from(alone);
         }
         let mut asked = false;
@@ -312,7 +312,7 @@ impl Sometimes {
         node: &Node,
         stamp: &Stamp,
         message: &ElectionMessage,
-        role: Role,
+        role: RoleKind,
     ) {
         match message {
             ElectionMessage::VoteRequest { asked_by, .. } => {
@@ -320,7 +320,7 @@ impl Sometimes {
                 if candidates.insert(slot) {
                     self.split_votes += u64::from(candidates.len() == 2);
                     self.transfers += u64::from(asked_by.is_some());
-                    self.reterms_in_place += u64::from(role == Role::Leader);
+                    self.reterms_in_place += u64::from(role == RoleKind::Leader);
                 }
             }
             ElectionMessage::Nack { .. } => self.nacks += 1,

@@ -1,15 +1,68 @@
 //! `SetLeader`: assignments, their answers, and what holds when an assigned leader is lost (C4).
 
-use super::{
-    AssignOutcome, Assignment, ElectionError, ElectionOutput, Following, LeaderReason,
-    MAX_ASSIGN_RETRIES, Raft, View,
-};
+use std::collections::BTreeSet;
+
+use super::following::{Following, Named};
+use super::{AssignOutcome, ElectionError, ElectionOutput, LeaderReason, Raft, View};
 use crate::core::election::Election;
 use crate::core::election::record::Record;
-use crate::core::election::rules::Role;
 use crate::core::id::PeerId;
 use crate::core::time::Time;
 use crate::core::wire::{Authority, ElectionMessage, HostMode};
+
+/// Times that `SetLeader` goes above a larger epoch that it meets.
+const MAX_ASSIGN_RETRIES: u32 = 3;
+
+/// What `SetLeader` of this host has done so far.
+#[derive(Debug, Default)]
+pub(super) struct Assigning {
+    /// The largest override number that was answered to an assignment of this node (C4.3). Those that it goes by are in
+    /// its record.
+    pub(super) max_override_seq: u64,
+    count: u64,
+    pub(super) open: Option<Assignment>,
+}
+
+/// A `SetLeader` of this host that is under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Assignment {
+    target: PeerId,
+    record: Record,
+    seq: u64,
+    /// Who has not answered.
+    unacked: BTreeSet<PeerId>,
+    retries: u32,
+    deadline: Time,
+    /// Whether the host knows how it ended. It is repeated to the others all the same.
+    reported: bool,
+}
+
+impl Assigning {
+    /// When the host is told that the target did not come to lead.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let open = self.open.as_ref()?;
+        (!open.reported).then_some(open.deadline)
+    }
+
+    /// Whether `record`, under which `leader` leads, is that of the open assignment.
+    pub(super) fn names(&self, leader: &PeerId, record: &Record) -> bool {
+        let open = self.open.as_ref();
+        open.is_some_and(|open| open.target == *leader && open.record == *record)
+    }
+
+    /// A peer is linked that has not heard of it.
+    pub(super) fn is_due_to(&mut self, peer: &PeerId) {
+        if let Some(open) = &mut self.open {
+            open.unacked.insert(peer.clone());
+        }
+    }
+
+    pub(super) fn is_not_due_to(&mut self, peer: &PeerId) {
+        if let Some(open) = &mut self.open {
+            open.unacked.remove(peer);
+        }
+    }
+}
 
 /// The host sets the leader (C4).
 impl Raft {
@@ -26,7 +79,7 @@ impl Raft {
         if self.is_fixed() {
             return Ok(()); // that one leads, or will when it is back
         }
-        if self.config.authority == Authority::LeaderOnly && self.rules.role() != Role::Leader {
+        if self.config.authority == Authority::LeaderOnly && !self.leads() {
             return Err(ElectionError::NotLeader);
         }
         let record = self.rules.record();
@@ -62,25 +115,23 @@ impl Raft {
     }
 
     pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
-        let heard = self.following.is_direct(target);
-        let record = self.rules.assign(target, self.max_override_seq);
-        self.max_override_seq = record.stamp.epoch.override_seq;
-        self.round_at = None;
-        self.asked_by = None;
+        let heard = self.following().is_direct(target);
+        let record = self.rules.assign(target, self.assigning.max_override_seq);
+        self.assigning.max_override_seq = record.stamp.epoch.override_seq;
         if *target == self.me {
-            self.lead(now);
+            self.become_leader(now);
         } else {
-            self.reign = None;
+            self.step_down();
             if !heard {
                 self.await_leader(now, view, target);
             }
         }
         self.supersede_assignment();
-        self.assignments += 1;
-        self.assignment = Some(Assignment {
+        self.assigning.count += 1;
+        self.assigning.open = Some(Assignment {
             target: target.clone(),
             record,
-            seq: self.assignments,
+            seq: self.assigning.count,
             unacked: view.voters.keys().cloned().collect(),
             retries,
             deadline: now + self.election_timeout_max(),
@@ -93,22 +144,22 @@ impl Raft {
     }
 
     pub(super) fn await_leader(&mut self, now: Time, view: &View, leader: &PeerId) {
-        let gone = !view.voters.contains_key(leader) && self.is_gone(now, leader);
+        let gone = !view.voters.contains_key(leader) && self.departures.is_gone(now, leader);
         if gone || *leader == self.me {
             // It left, or may lead no longer, since the assignment was under way: lost before it led.
             self.lose_leader();
             self.arm_election(now, view);
             return;
         }
-        self.following = Following::Awaited {
+        self.become_follower(Following::Awaited(Named {
             leader: leader.clone(),
             until: now + self.election_timeout_max(),
-        };
+        }));
     }
 
     /// Sends the assignment to all who have not answered it; repeated with every heartbeat.
     pub(super) fn repeat_assignment(&mut self) {
-        let Some(assignment) = &self.assignment else {
+        let Some(assignment) = &self.assigning.open else {
             return;
         };
         let message = ElectionMessage::LeaderAssign {
@@ -158,9 +209,10 @@ impl Raft {
     ) {
         // It had its time, and this node goes by something newer: whoever refuses it is right.
         let passed = self.rules.record();
-        self.assignment
+        self.assigning
+            .open
             .take_if(|assignment| assignment.reported && *passed > assignment.record);
-        let Some(assignment) = &mut self.assignment else {
+        let Some(assignment) = &mut self.assigning.open else {
             return;
         };
         if assignment.seq != seq {
@@ -170,13 +222,13 @@ impl Raft {
         if accepted {
             assignment.unacked.remove(from);
             if assignment.unacked.is_empty() && assignment.reported {
-                self.assignment = None;
+                self.assigning.open = None;
             }
             return;
         }
         let theirs = record.stamp.epoch.override_seq;
         let ours = assignment.record.stamp.epoch.override_seq;
-        self.max_override_seq = self.max_override_seq.max(theirs);
+        self.assigning.max_override_seq = self.assigning.max_override_seq.max(theirs);
         let retries = assignment.retries;
         if assignment.reported {
             // It had its time; a peer that refuses (it may, under LeaderOnly) is not asked for ever.
@@ -186,11 +238,11 @@ impl Raft {
         // The target may have left meanwhile, or may lead no longer.
         let possible = self.check_target(view, &target).is_ok();
         if theirs > ours && retries < MAX_ASSIGN_RETRIES && possible {
-            self.assignment = None;
+            self.assigning.open = None;
             self.assign(now, view, &target, retries + 1);
         } else if passed {
             self.finish_assignment(AssignOutcome::Superseded);
-            self.assignment = None;
+            self.assigning.open = None;
             self.go_by_assignment(now, view, record);
         }
     }
@@ -200,15 +252,17 @@ impl Raft {
         if !self.rules.is_newer(record) {
             return;
         }
-        let heard = self.following.clone();
+        let heard = self.following().clone();
         self.take_over(now, view, record);
-        if self.rules.role() == Role::Leader {
+        if self.leads() {
             return;
         }
-        self.follow(Following::None);
+        self.become_follower(Following::None);
         self.hints.ended = Some(LeaderReason::Resigned);
         match &record.leader {
-            Some(leader) if record.assigned && heard.is_direct(leader) => self.following = heard,
+            Some(leader) if record.assigned && heard.is_direct(leader) => {
+                self.become_follower(heard)
+            }
             Some(leader) if record.assigned => self.await_leader(now, view, leader),
             _ => self.arm_election(now, view),
         }
@@ -217,17 +271,18 @@ impl Raft {
     /// An assignment that the own record has passed has lost.
     pub(super) fn supersede_assignment(&mut self) {
         let passed = self
-            .assignment
+            .assigning
+            .open
             .as_ref()
             .is_some_and(|assignment| *self.rules.record() > assignment.record);
         if passed {
             self.finish_assignment(AssignOutcome::Superseded);
-            self.assignment = None;
+            self.assigning.open = None;
         }
     }
 
     pub(super) fn finish_assignment(&mut self, outcome: AssignOutcome) {
-        if let Some(assignment) = &mut self.assignment
+        if let Some(assignment) = &mut self.assigning.open
             && !assignment.reported
         {
             assignment.reported = true;

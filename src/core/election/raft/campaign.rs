@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{ElectionOutput, Electors, Following, Raft, Reign, View, Voter};
+use super::following::Following;
+use super::{ElectionOutput, Electors, Raft, Role, View, Voter};
 use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
 use crate::core::election::record::Stamp;
-use crate::core::election::rules::{Campaign, Role, Tally};
+use crate::core::election::rules::{Campaign, Tally};
 use crate::core::id::PeerId;
 use crate::core::quorum::{Quorum, majority_threshold};
 use crate::core::time::{Duration, Time};
@@ -15,7 +16,6 @@ use crate::core::wire::ElectionMessage;
 impl Raft {
     /// Asks everybody whether a campaign would succeed (G2).
     pub(super) fn pre_vote(&mut self, now: Time, view: &View) {
-        self.asked_by = None;
         let electorate = self.electorate(view);
         // One vote is enough then, so that whoever else is linked is asked to object (G3).
         let alone_with_one = electorate.len() <= 1 && !self.config.quorum.is_static();
@@ -28,7 +28,7 @@ impl Raft {
             self.campaign(now, view, None);
             return;
         }
-        self.rules.begin_pre_vote(electorate);
+        self.become_pre_candidate(electorate);
         let round = self.rules.campaign().map_or(0, |campaign| campaign.round);
         let message = ElectionMessage::PreVoteRequest {
             round,
@@ -41,7 +41,7 @@ impl Raft {
         } else {
             self.pre_vote_wait(view)
         };
-        self.round_at = Some(now + wait);
+        self.set_round_at(now + wait);
     }
 
     /// Where a majority alone is not enough, those who have not answered are waited for as long as a single voter
@@ -84,31 +84,28 @@ impl Raft {
     /// Whether a majority consents in the open round of pre-votes. Of one of two that met a third peer that proves
     /// nothing; it is repeated with all of them.
     pub(super) fn has_consent(&self) -> bool {
-        let asks = self.rules.role() == Role::PreCandidate;
+        let asks = matches!(self.role, Role::PreCandidate(_));
         let open = self.rules.campaign().filter(|_| asks);
         open.is_some_and(|open| open.needed > 1 && open.granted.len() >= open.needed)
     }
 
     /// Campaigns in the next term. The leases of the leader that asked for it do not bind.
     pub(super) fn campaign(&mut self, now: Time, view: &View, asked_by: Option<&PeerId>) {
-        self.asked_by = asked_by.cloned();
-        self.following = Following::None;
         let above = self.rules.record().stamp.clone();
-        let tally = self.rules.begin_vote(self.electorate(view), &above);
+        let tally = self.become_candidate(self.electorate(view), &above, asked_by.cloned());
         self.request_votes(now, view, tally);
     }
 
     pub(super) fn request_votes(&mut self, now: Time, view: &View, tally: Tally) {
-        self.round_at = None;
         if tally == Tally::Won {
-            self.lead(now);
+            self.become_leader(now);
             return;
         }
         let round = self.rules.campaign().map_or(0, |campaign| campaign.round);
         let message = ElectionMessage::VoteRequest {
             round,
             candidate: self.me.clone(),
-            asked_by: self.asked_by.clone(),
+            asked_by: self.asked_by().cloned(),
         };
         self.ask(view, false, &message);
         self.await_votes(now, view);
@@ -118,10 +115,10 @@ impl Raft {
     /// where votes go to disk first it lasts so much longer.
     pub(super) fn await_votes(&mut self, now: Time, view: &View) {
         let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
-        if self.asked_by.is_some() {
+        if self.asked_by().is_some() {
             delay = delay.max(self.transfer_patience(view));
         }
-        self.round_at = Some(now + delay);
+        self.set_round_at(now + delay);
     }
 
     /// G14: a failed round is repeated soon, at a time that others hardly hit too.
@@ -140,51 +137,23 @@ impl Raft {
         self.config.quorum.votes_needed(voters) <= voters
     }
 
-    /// Begins to lead under the record that the rules hold.
-    pub(super) fn lead(&mut self, now: Time) {
-        self.round_at = None;
-        self.hints.transferred = self.asked_by.take().is_some();
-        self.following = Following::None;
-        self.has_followed = true;
-        self.gave_way = false;
-        self.electors = Electors::Unknown;
-        // Leading goes on across a campaign in place and into an epoch of one's own.
-        let window = self.election_timeout_min();
-        let reign = self.reign.take();
-        let mut reign = reign.unwrap_or_else(|| Reign::new(now, window));
-        if let Some(won) = self.rules.won() {
-            let granted = won.granted.iter().map(|voter| (voter.clone(), now));
-            reign.acks.extend(granted);
-            reign.window.won(&self.me, won);
-        }
-        reign.record = self.rules.record().clone();
-        reign.reterm_since = None;
-        self.reign = Some(reign);
-        self.outputs.push_back(ElectionOutput::HeartbeatNow);
-    }
-
     /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
     pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
         if !self.can_win(view) {
             self.resign(now);
             return;
         }
-        if let Some(reign) = &mut self.reign {
-            reign.reterm_since.get_or_insert(now);
-        }
-        self.asked_by = None;
-        let tally = self.rules.begin_vote(self.electorate(view), above);
+        let tally = self.campaign_in_place(now, self.electorate(view), above);
         self.request_votes(now, view, tally);
     }
 
     pub(super) fn reterm_again(&mut self, now: Time, view: &View) {
-        if !self.rules.campaigning() {
+        let Some(reterm) = self.leading().and_then(|leader| leader.reterm) else {
             return;
-        }
+        };
         // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
         let patience = self.election_timeout_max() + MIN_RETRY_SPREAD;
-        let since = self.reign.as_ref().and_then(|reign| reign.reterm_since);
-        if since.is_none_or(|since| now.since(since) > patience) {
+        if now.since(reterm.since) > patience {
             self.resign(now);
             return;
         }
@@ -210,30 +179,19 @@ impl Raft {
     pub(super) fn may_ask_again(&self, view: &View) -> bool {
         let open = self.rules.campaign();
         let unopposed = open.is_some_and(|open| open.refused.is_empty());
-        unopposed && self.asked_by.is_none() && self.may_campaign() && self.asks_the_linked(view)
+        unopposed && self.asked_by().is_none() && self.may_campaign() && self.asks_the_linked(view)
     }
 
     /// Stops leading without a successor in sight.
     pub(super) fn resign(&mut self, now: Time) {
-        self.follow(Following::None);
+        self.become_follower(Following::None);
         self.election_at = now + self.up_to(SUCCESSION_GRACE);
-    }
-
-    /// Ends any round and leadership of this node and shows `following` instead.
-    pub(super) fn follow(&mut self, following: Following) {
-        self.rules.step_down();
-        self.reign = None;
-        self.round_at = None;
-        self.asked_by = None;
-        self.following = following;
     }
 
     /// Ends an open round, but not a leadership.
     pub(super) fn abandon_round(&mut self) {
-        if self.rules.role() != Role::Leader {
-            self.rules.step_down();
-            self.round_at = None;
-            self.asked_by = None;
+        if !self.leads() {
+            self.step_down();
         }
     }
 

@@ -5,7 +5,7 @@
 //! named leader campaigns instead: else one call that named a dead member would silence a healthy room. So does the
 //! named member itself.
 
-use super::{ElectionInput, Following, Raft, Recovery};
+use super::{ElectionInput, Raft, Recovery};
 use crate::core::election::Election;
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
@@ -20,13 +20,22 @@ pub(super) enum Sighting {
     Hello(Record),
 }
 
+/// The records by which a node decides whether Hold binds it.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// The assigned record under which it does when its leader is lost.
+    under: Option<Record>,
+    /// The one under which the host has allowed elections since.
+    released_under: Option<Record>,
+}
+
 impl Raft {
     /// Whether this node waits for a host, instead of an election.
     pub(super) fn is_held(&self) -> bool {
         let record = Some(self.rules.record());
         self.config.recovery == Recovery::Hold
-            && self.held_under.as_ref() == record
-            && self.released_under.as_ref() != record
+            && self.held.under.as_ref() == record
+            && self.held.released_under.as_ref() != record
     }
 
     /// Whether this node leads under an assignment that members with its own setting hold after its loss.
@@ -36,13 +45,13 @@ impl Raft {
 
     /// The host allows elections, under the present record for good.
     pub(super) fn release(&mut self) {
-        self.released_under = Some(self.rules.record().clone());
+        self.held.released_under = Some(self.rules.record().clone());
     }
 
     /// What `input` shows of an assigned leader, before this node takes it.
     pub(super) fn sighting(&self, input: &ElectionInput) -> Option<Sighting> {
         if let Some(record) = living(input) {
-            let is_news = record.assigned && self.held_under.as_ref() != Some(record);
+            let is_news = record.assigned && self.held.under.as_ref() != Some(record);
             return is_news.then(|| Sighting::Lives(record.clone()));
         }
         let ElectionInput::PeerUp { ours, theirs, .. } = input else {
@@ -65,18 +74,15 @@ impl Raft {
             Sighting::Hello(record) => (record, self.leader().is_none()),
         };
         if record.assigned && binds && record == *self.rules.record() {
-            self.held_under = Some(record);
+            self.held.under = Some(record);
         }
     }
 
     /// The leader that this node hears or that others vouch for. An assigned one that it only waits for is none; for
     /// checks, too.
     pub fn followed(&self) -> Option<&PeerId> {
-        match &self.following {
-            Following::Direct(leadership) => Some(&leadership.leader),
-            Following::Indirect { leader, .. } => Some(leader),
-            Following::None | Following::Awaited { .. } => None,
-        }
+        let heard = self.heard().map(|heard| &heard.leader);
+        heard.or_else(|| Some(&self.role.named()?.leader))
     }
 }
 

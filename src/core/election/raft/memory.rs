@@ -9,10 +9,9 @@
 use std::collections::BTreeMap;
 
 use super::durable::Disk;
-use super::messages::is_eligible;
-use super::{ElectionError, ElectionOutput, Following, LeaderReason, Raft, View};
+use super::following::Following;
+use super::{ElectionError, ElectionOutput, LeaderReason, Raft, View};
 use crate::core::election::record::KnownVoter;
-use crate::core::election::rules::Role;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::quorum::Roster;
 use crate::core::time::Time;
@@ -34,7 +33,7 @@ impl Raft {
 
     /// Whether `peer` may vote and lead, as far as this node knows.
     pub(super) fn counts(&self, view: &View, peer: &PeerId) -> bool {
-        is_eligible(view, peer) && self.remembers_its_votes(view, peer)
+        view.is_eligible(peer) && self.remembers_its_votes(view, peer)
     }
 
     pub(super) fn remembers_its_votes(&self, view: &View, peer: &PeerId) -> bool {
@@ -201,8 +200,8 @@ impl Raft {
             disk.forget(remembered);
         }
         self.forget_votes();
-        if self.rules.role() != Role::Follower {
-            self.follow(Following::None);
+        if !self.follows() {
+            self.become_follower(Following::None);
             self.hints.ended = Some(LeaderReason::Resigned);
             self.arm_election(now, view);
         }

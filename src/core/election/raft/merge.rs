@@ -1,12 +1,8 @@
 //! Links come and go: two sides meet, a leader is lost.
 
-use super::messages::Word;
-use super::{
-    AssignOutcome, Departed, ElectionOutput, Following, Gone, LeaderReason, MAX_GONE, Raft,
-    SUCCESSION_GRACE, View,
-};
+use super::following::{Following, Word};
+use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
 use crate::core::election::record::{Epoch, Record};
-use crate::core::election::rules::Role;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
 use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Side};
@@ -27,7 +23,7 @@ impl Raft {
             self.meet_voter(now, view, peer, theirs);
             return;
         }
-        let leads = self.rules.role() == Role::Leader;
+        let leads = self.leads();
         if leads && self.is_host() {
             // The first that this life meets cannot have the record from it.
             let of_an_earlier_life = ours.lone && theirs.record == *self.rules.record();
@@ -79,7 +75,7 @@ impl Raft {
                 } else if !we_win {
                     // What this side's host asked for ended with it: peers of the other side are not told.
                     self.finish_assignment(AssignOutcome::Superseded);
-                    self.assignment = None;
+                    self.assigning.open = None;
                     self.follow_indirectly(now, view, &theirs.record.clone(), &live);
                 } else if higher {
                     self.challenged(now, view, theirs, true);
@@ -98,13 +94,13 @@ impl Raft {
 
     /// With a static quorum a higher record ends every role at once: nobody campaigns in place (C2).
     pub(super) fn outranked(&mut self, now: Time, view: &View, record: &Record) {
-        let leads = self.rules.role() == Role::Leader;
+        let leads = self.leads();
         if !self.rules.is_newer(record) || (leads && self.lets_pass(now, record)) {
             return;
         }
         self.take_over(now, view, record);
         if leads {
-            self.follow(Following::None);
+            self.become_follower(Following::None);
             self.hints.ended = Some(LeaderReason::Resigned);
             self.outputs.push_back(ElectionOutput::HeartbeatNow);
         }
@@ -118,8 +114,7 @@ impl Raft {
         record: &Record,
         live: Option<LiveLeader>,
     ) {
-        let free = self.rules.role() == Role::Follower && self.following == Following::None;
-        if free
+        if self.is_free()
             && *record == *self.rules.record()
             && let Word::Alive(live) = self.weigh_live(now, live)
         {
@@ -139,8 +134,8 @@ impl Raft {
         let record = &theirs.record;
         if self.config.merge == MergePolicy::HighestTerm {
             self.take_over(now, view, record);
-            if self.rules.role() != Role::Leader {
-                self.follow(Following::None);
+            if !self.leads() {
+                self.become_follower(Following::None);
             }
             return;
         }
@@ -150,9 +145,10 @@ impl Raft {
         } else if foreign_epoch && live {
             // A lone node's epoch does not count, but records never decrease: go above it.
             let seen = record.stamp.epoch.override_seq;
-            self.rules.issue_epoch(seen.max(self.max_override_seq));
+            self.rules
+                .issue_epoch(seen.max(self.assigning.max_override_seq));
             self.supersede_assignment();
-            self.lead(now);
+            self.become_leader(now);
         } else {
             self.reterm(now, view, &record.stamp.clone());
         }
@@ -176,8 +172,8 @@ impl Raft {
     }
 
     pub(super) fn tell_leader(&mut self, peer: &PeerId, ours: &Side, theirs: &Side) {
-        if let Following::Direct(leadership) = &self.following {
-            let to = leadership.leader.clone();
+        if let Some(heard) = self.heard() {
+            let to = heard.leader.clone();
             let message = ElectionMessage::ForeignSide {
                 peer: peer.clone(),
                 ours: ours.clone(),
@@ -195,21 +191,19 @@ impl Raft {
         incarnation: Incarnation,
         why: Gone,
     ) {
-        if let Some(reign) = &mut self.reign {
-            reign.acks.remove(peer);
-            reign.window.lost(peer, &why);
+        if let Some(leader) = self.leading_mut() {
+            leader.acks.remove(peer);
+            leader.window.lost(peer, &why);
         }
-        if let Some(assignment) = &mut self.assignment {
-            assignment.unacked.remove(peer);
-        }
+        self.assigning.is_not_due_to(peer);
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
-        self.note_departed(now, peer, incarnation, &why);
-        if self.following.leader() != Some(peer) {
+        self.departures.note(now, peer, incarnation, &why);
+        if self.role.shown() != Some(peer) {
             return;
         }
         // A leader that is only named by others, or only lost from here, may live on for them.
-        let vouched = matches!(self.following, Following::Indirect { .. }) && why == Gone::Silent;
+        let vouched = self.role.named().is_some() && why == Gone::Silent;
         if vouched {
             return;
         }
@@ -238,35 +232,6 @@ impl Raft {
             // The timer has run since the last heartbeat (G1).
             Gone::Silent => {}
         }
-    }
-
-    fn note_departed(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
-        self.gone
-            .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
-        if self.gone.len() >= MAX_GONE {
-            self.gone.pop_first();
-        }
-        let departed = Departed {
-            ended_at: (*why != Gone::Silent).then_some(now),
-            succeeded: false,
-        };
-        self.gone.insert((peer.clone(), incarnation), departed);
-    }
-
-    /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.
-    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
-        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
-        self.gone
-            .retain(|(id, incarnation), _| id != peer || linked != Some(*incarnation));
-        let of_peer = self.gone.iter_mut().filter(|((id, _), _)| id == peer);
-        for (_, departed) in of_peer {
-            departed.ended_at.get_or_insert(now);
-            departed.succeeded = true;
-        }
-    }
-
-    pub(super) fn lose_leader(&mut self) {
-        self.following = Following::None;
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{ElectionOutput, Following, Gone, Raft, View};
+use super::following::Following;
+use super::{ElectionOutput, Gone, Raft, View};
 use crate::core::election::rules::Campaign;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
@@ -95,12 +96,9 @@ impl Raft {
 
     /// A link is made by both ends, so that whoever is linked anew has answered.
     pub(super) fn voter_linked(&mut self, view: &View, voter: &PeerId) {
-        let eligible = super::messages::is_eligible(view, voter);
-        if let Some(reign) = &mut self.reign
-            && eligible
-        {
-            reign.window.voters.insert(voter.clone());
-            reign.window.answered(voter);
+        if let Some(leader) = self.leading_mut().filter(|_| view.is_eligible(voter)) {
+            leader.window.voters.insert(voter.clone());
+            leader.window.answered(voter);
         }
     }
 
@@ -108,10 +106,10 @@ impl Raft {
     /// leader has one such window before it is judged.
     pub(super) fn check_quorum(&mut self, now: Time, view: &View) {
         let length = self.election_timeout_min();
-        let Some(reign) = &mut self.reign else {
+        let Some(leader) = self.leading_mut() else {
             return;
         };
-        let window = &mut reign.window;
+        let window = &mut leader.window;
         if now < window.until {
             return;
         }
@@ -119,18 +117,18 @@ impl Raft {
         if now > window.until + LATE && !window.is_second {
             next.is_second = true;
             next.voters.append(&mut window.voters);
-            reign.window = next;
+            *window = next;
             return;
         }
         let voters = window.voters.len() + 1;
         let answered = window.answered.intersection(&window.voters).count() + 1;
-        reign.window = next;
+        *window = next;
         let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum;
         if exempt || answered >= self.config.quorum.votes_needed(voters) {
             return;
         }
         // It waits for its own timeout before it campaigns again, so that those who lack a leader go first.
-        self.follow(Following::None);
+        self.become_follower(Following::None);
         self.arm_election(now, view);
         self.outputs.push_back(ElectionOutput::HeartbeatNow);
     }
@@ -154,7 +152,7 @@ impl Raft {
 
     /// A leader's room needs four round trips to its median voter, at most five seconds.
     pub(super) fn measure_round_trips(&mut self, view: &View) {
-        if self.reign.is_none() || !self.config.guards.adaptive_timeouts {
+        if !self.leads() || !self.config.guards.adaptive_timeouts {
             return;
         }
         let mut measured: Vec<_> = view.eligible().filter_map(|(_, voter)| voter.rtt).collect();
@@ -169,7 +167,7 @@ impl Raft {
 
     /// Goes by the shortest election timeout of the leader that is followed.
     pub(super) fn go_by_timeout(&mut self, now: Time, view: &View, leader: &PeerId, min_ms: u32) {
-        if !self.following.is_direct(leader) {
+        if !self.following().is_direct(leader) {
             return;
         }
         let told = Duration::from_millis(min_ms.into());

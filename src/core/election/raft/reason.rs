@@ -20,7 +20,7 @@ impl Raft {
     pub(super) fn begin_input(&mut self, now: Time) {
         self.at = now;
         self.hints = Hints::default();
-        if self.reign.is_some() {
+        if self.leads() {
             self.led_until = now;
         }
     }

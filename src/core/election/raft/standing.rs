@@ -1,6 +1,7 @@
 //! How strong a leadership is, and whether it lives.
 
-use super::{Following, Raft, Reign, View};
+use super::role::Leader;
+use super::{Raft, View};
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::LiveLeader;
@@ -9,27 +10,23 @@ use crate::core::wire::LiveLeader;
 impl Raft {
     /// The leader that this node is, or hears directly.
     pub(super) fn live(&self, now: Time, view: &View) -> Option<LiveLeader> {
-        if let Some(reign) = &self.reign {
+        if let Some(leader) = self.leading() {
             return Some(LiveLeader {
                 id: self.me.clone(),
                 incarnation: self.incarnation,
-                weight: self.weight(now, view, reign),
-                led_ms: millis(now.since(reign.since)),
+                weight: self.weight(now, view, leader),
+                led_ms: millis(now.since(leader.since)),
                 rest_ms: clamp_millis(self.config.heartbeat_timeout),
             });
         }
-        let Following::Direct(leadership) = &self.following else {
-            return None;
-        };
-        let rest = (leadership.heard_at + self.config.heartbeat_timeout).since(now);
-        let voter = view.voters.get(&leadership.leader)?;
+        let heard = self.heard()?;
+        let rest = (heard.at + self.config.heartbeat_timeout).since(now);
+        let voter = view.voters.get(&heard.leader)?;
         (!rest.is_zero()).then(|| LiveLeader {
-            id: leadership.leader.clone(),
+            id: heard.leader.clone(),
             incarnation: voter.incarnation,
-            weight: leadership.weight,
-            led_ms: leadership
-                .led_ms
-                .saturating_add(millis(now.since(leadership.heard_at))),
+            weight: heard.weight,
+            led_ms: heard.led_ms.saturating_add(millis(now.since(heard.at))),
             rest_ms: clamp_millis(rest),
         })
     }
@@ -40,8 +37,8 @@ impl Raft {
     }
 
     pub(super) fn hears_leader(&self, now: Time) -> bool {
-        matches!(&self.following, Following::Direct(leadership)
-            if now < leadership.heard_at + self.config.heartbeat_timeout)
+        self.heard()
+            .is_some_and(|heard| now < heard.at + self.config.heartbeat_timeout)
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {
@@ -49,11 +46,11 @@ impl Raft {
     }
 
     /// Voters, itself included, that showed lately that they go by this leader.
-    pub(super) fn weight(&self, now: Time, view: &View, reign: &Reign) -> u32 {
+    pub(super) fn weight(&self, now: Time, view: &View, leader: &Leader) -> u32 {
         let fresh = view
             .eligible()
             .filter(|(id, _)| {
-                reign
+                leader
                     .acks
                     .get(*id)
                     .is_some_and(|at| now < *at + self.config.heartbeat_timeout)
@@ -65,9 +62,8 @@ impl Raft {
     pub(super) fn has_quorum(&self, now: Time, view: &View) -> bool {
         let total = view.eligible().count() + 1;
         let weight = self
-            .reign
-            .as_ref()
-            .map_or(0, |reign| self.weight(now, view, reign));
+            .leading()
+            .map_or(0, |leader| self.weight(now, view, leader));
         self.is_exempt(total) || weight as usize >= self.config.quorum.votes_needed(total)
     }
 }

@@ -1,10 +1,10 @@
 //! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
 
 use super::campaign::slowest_rtt;
-use super::{AssignOutcome, ElectionError, ElectionOutput, Following, Raft, View};
+use super::following::{Following, Named};
+use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, View};
 use crate::core::election::Election;
 use crate::core::election::record::{Record, Stamp};
-use crate::core::election::rules::Role;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, ElectionMessage};
@@ -19,10 +19,27 @@ pub(super) struct Handover {
     asked: Option<(Stamp, Time)>,
 }
 
+/// What is known of transfers by this node and by others.
+#[derive(Debug, Default)]
+pub(super) struct Transfers {
+    heir: Option<Heir>,
+    pub(super) early_request: Option<EarlyRequest>,
+    request: Option<TransferRequest>,
+    /// How many requests there were.
+    requests: u64,
+}
+
+impl Transfers {
+    /// When the host is told that the target of its request did not come to lead.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.request.as_ref().map(|request| request.deadline)
+    }
+}
+
 /// Whom the last leader named to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Heir {
-    pub(super) peer: PeerId,
+struct Heir {
+    peer: PeerId,
     until: Time,
 }
 
@@ -37,14 +54,14 @@ pub(super) struct EarlyRequest {
 
 /// A `SetLeader` of this host under a static quorum: the leader was asked to hand over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TransferRequest {
+struct TransferRequest {
     target: PeerId,
     seq: u64,
     /// Who was asked.
     leader: PeerId,
     /// The target leads when it does so in a later term.
     term: u64,
-    pub(super) deadline: Time,
+    deadline: Time,
 }
 
 /// `SetLeader` under a static quorum: votes alone make a leader, so that it is a transfer by the present one (C2).
@@ -55,22 +72,22 @@ impl Raft {
         view: &View,
         target: &PeerId,
     ) -> Result<(), ElectionError> {
-        let leads = self.rules.role() == Role::Leader;
-        let leader = match &self.following {
+        let leads = self.leads();
+        let leader = match self.following() {
             _ if leads => self.me.clone(),
             _ if self.config.authority == Authority::LeaderOnly => {
                 return Err(ElectionError::NotLeader);
             }
-            Following::Direct(leadership) => leadership.leader.clone(),
+            Following::Direct(heard) => heard.leader.clone(),
             _ => return Err(ElectionError::NoLeader),
         };
         if leads {
             self.hand_over_to(now, view, target)?;
         }
         self.finish_request(AssignOutcome::Superseded);
-        self.requests += 1;
-        let seq = self.requests;
-        self.request = Some(TransferRequest {
+        self.transfers.requests += 1;
+        let seq = self.transfers.requests;
+        self.transfers.request = Some(TransferRequest {
             target: target.clone(),
             seq,
             leader: leader.clone(),
@@ -110,14 +127,14 @@ impl Raft {
         target: &PeerId,
     ) {
         let obeys = self.config.quorum.is_static() && self.config.authority == Authority::Anyone;
-        let leads = self.rules.role() == Role::Leader;
+        let leads = self.leads();
         if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
             self.send(from, ElectionMessage::TransferRefused { seq });
         }
     }
 
     pub(super) fn transfer_refused(&mut self, from: &PeerId, seq: u64) {
-        let open = self.request.as_ref();
+        let open = self.transfers.request.as_ref();
         if open.is_some_and(|request| request.seq == seq && request.leader == *from) {
             self.finish_request(AssignOutcome::Rejected);
         }
@@ -125,7 +142,7 @@ impl Raft {
 
     /// Whether the target of the open request leads now, or its time is over.
     pub(super) fn end_request(&mut self, now: Time) {
-        let Some(request) = &self.request else {
+        let Some(request) = &self.transfers.request else {
             return;
         };
         let later = self.rules.record().term() > request.term;
@@ -137,7 +154,7 @@ impl Raft {
     }
 
     fn finish_request(&mut self, outcome: AssignOutcome) {
-        if let Some(TransferRequest { target, .. }) = self.request.take() {
+        if let Some(TransferRequest { target, .. }) = self.transfers.request.take() {
             self.outputs
                 .push_back(ElectionOutput::SetLeaderResult { target, outcome });
         }
@@ -152,14 +169,14 @@ impl Raft {
         target: Option<PeerId>,
     ) -> Result<(), ElectionError> {
         let until = now + self.election_timeout_max();
-        let Some(reign) = &mut self.reign else {
+        let Role::Leader(leader) = &mut self.role else {
             return Err(ElectionError::NotLeader);
         };
         let target = target
             .or_else(|| best_ranked(view))
             .ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            reign.handover = None; // as etcd's
+            leader.handover = None; // as etcd's
             return Ok(());
         }
         match view.voters.get(&target) {
@@ -170,8 +187,8 @@ impl Raft {
             Some(_) => {}
         }
         let same = |handover: &Handover| handover.target == target;
-        if !reign.handover.as_ref().is_some_and(same) {
-            reign.handover = Some(Handover {
+        if !leader.handover.as_ref().is_some_and(same) {
+            leader.handover = Some(Handover {
                 target: target.clone(),
                 until,
                 asked: None,
@@ -188,9 +205,8 @@ impl Raft {
         let campaigns = self.rules.campaigning();
         let patience = self.transfer_patience(view);
         let handover = self
-            .reign
-            .as_mut()
-            .and_then(|reign| reign.handover.as_mut());
+            .leading_mut()
+            .and_then(|leader| leader.handover.as_mut());
         let Some(handover) = handover.filter(|_| !campaigns) else {
             return;
         };
@@ -209,12 +225,14 @@ impl Raft {
         }
     }
 
+    /// What this leader's host asked for and that is under way.
+    fn handover(&self) -> Option<&Handover> {
+        self.leading()?.handover.as_ref()
+    }
+
     /// What followers say of the campaign that this leader asked for is no reason to go above it.
     pub(super) fn lets_pass(&self, now: Time, record: &Record) -> bool {
-        let handover = self
-            .reign
-            .as_ref()
-            .and_then(|reign| reign.handover.as_ref());
+        let handover = self.handover();
         handover.is_some_and(|handover| {
             let Some((stamp, until)) = &handover.asked else {
                 return false;
@@ -234,7 +252,7 @@ impl Raft {
 
     /// With every heartbeat the target is told again: it may not have heard this leader directly before.
     pub(super) fn repeat_handover(&mut self) {
-        let handover = self.reign.as_ref().and_then(|reign| reign.handover.clone());
+        let handover = self.handover().cloned();
         if let Some(Handover { target, .. }) = handover
             && !self.rules.campaigning()
         {
@@ -248,10 +266,8 @@ impl Raft {
 
     /// The target is gone, or had its time.
     pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
-        if let Some(reign) = &mut self.reign
-            && reign.handover.as_ref().is_some_and(ended)
-        {
-            reign.handover = None;
+        if let Some(leader) = self.leading_mut() {
+            leader.handover.take_if(|handover| ended(handover));
         }
     }
 
@@ -267,7 +283,7 @@ impl Raft {
     ) {
         let record = self.rules.record();
         let leads = record.stamp == *stamp && record.leader.as_ref() == Some(from);
-        if !leads || !self.following.is_direct(from) {
+        if !leads || !self.following().is_direct(from) {
             return;
         }
         self.expect_heir(now, target);
@@ -277,26 +293,27 @@ impl Raft {
         }
         if self.config.eligible && !self.leaving && self.can_win(view) && self.may_stand(now) {
             self.campaign(now, view, Some(from));
-            if self.rules.role() == Role::Candidate {
+            if matches!(self.role, Role::Candidate(_)) {
                 // It leads until this campaign is won.
-                self.following = Following::Indirect {
+                self.show(Named {
                     leader: from.clone(),
                     until: now + self.election_timeout_max(),
-                };
+                });
             }
         }
     }
 
     /// The leader has named who follows it: by [`ElectionMessage::TimeoutNow`], or when it left.
     pub(super) fn expect_heir(&mut self, now: Time, peer: &PeerId) {
-        self.heir = Some(Heir {
+        self.transfers.heir = Some(Heir {
             peer: peer.clone(),
             until: now + self.election_timeout_max(),
         });
     }
 
     pub(super) fn is_heir(&self, now: Time, peer: &PeerId) -> bool {
-        self.heir
+        self.transfers
+            .heir
             .as_ref()
             .is_some_and(|heir| heir.peer == *peer && now < heir.until)
     }
@@ -305,15 +322,15 @@ impl Raft {
     /// knows whom it asked. Others take a member's word for it, except where only the leader may name a leader, or the
     /// quorum is static: there it must have said so. Of a leader of another side nobody's word counts: its side is met as any other (C5).
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
-        match &self.reign {
-            Some(reign) => reign
+        match self.leading() {
+            Some(leader) => leader
                 .handover
                 .as_ref()
                 .is_some_and(|handover| handover.target == *candidate && now < handover.until),
             None if self.config.authority == Authority::Anyone
                 && !self.config.quorum.is_static() =>
             {
-                let own = self.following.leader();
+                let own = self.role.shown();
                 own.is_none_or(|own| own == leader)
             }
             None => self.is_heir(now, candidate),
@@ -322,7 +339,7 @@ impl Raft {
 
     /// The heir's vote request was here before the leader's word: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
-        if let Some(early) = self.early_request.take()
+        if let Some(early) = self.transfers.early_request.take()
             && self.is_heir(now, &early.candidate)
             && self.counts(view, &early.candidate)
         {

@@ -8,7 +8,7 @@ use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Input;
 use meta_mystia_network::core::wire::{ElectionMessage, LiveLeader, Message, Pulse};
 
-use super::{Checked, Checker, Life, Role, Seen, ensure};
+use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 
 /// What one life has to do with Hold.
 #[derive(Debug, Default)]
@@ -107,7 +107,7 @@ impl Life {
     /// P7: while an assigned leader is shown, nobody campaigns; under Hold those that it binds do not after the leader
     /// was lost either, until a host allows it.
     pub(super) fn holds(&self, seen: &Seen<'_>) -> Checked {
-        let campaigns = matches!(seen.role, Role::PreCandidate | Role::Candidate);
+        let campaigns = matches!(seen.role, RoleKind::PreCandidate | RoleKind::Candidate);
         if !campaigns || !seen.record.assigned {
             return Ok(());
         }

@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, Role};
+use meta_mystia_network::core::election::rules::{Campaign, RoleKind};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::node::Output;
 use meta_mystia_network::core::quorum::Roster;
@@ -260,7 +260,7 @@ pub(super) fn shows(roster: &Roster, id: &PeerId, seen: &Seen<'_>) -> Checked {
     ensure(!assigned, "roster", || {
         format!("{id} goes by an assignment: {:?}", seen.record)
     })?;
-    let stands = seen.role != Role::Follower;
+    let stands = seen.role != RoleKind::Follower;
     ensure(!stands || roster.contains(id), "P6", || {
         format!("{id} is not on the roster and is {:?}", seen.role)
     })?;

@@ -33,7 +33,7 @@ fn seen<'a>(record: &'a Record, leader: Option<&'a PeerId>) -> Seen<'a> {
         record,
         leader,
         followed: leader,
-        role: Role::Follower,
+        role: RoleKind::Follower,
         voted_for: None,
         leads_under: None,
         campaign: None,
@@ -141,7 +141,7 @@ fn a_vote_beside_the_own_candidacy_is_reported() {
 
 fn lead<'a>(record: &'a Record, me: &'a PeerId, won: Option<&'a Campaign>) -> Seen<'a> {
     Seen {
-        role: Role::Leader,
+        role: RoleKind::Leader,
         leads_under: Some(record),
         won,
         ..seen(record, Some(me))
@@ -385,7 +385,7 @@ fn a_campaign_beside_an_assigned_leader_is_reported() {
     let open = campaign(&["m"], &["m"]);
     for recovery in [Recovery::Hold, Recovery::AutoElect] {
         let beside = Seen {
-            role: Role::PreCandidate,
+            role: RoleKind::PreCandidate,
             campaign: Some(&open),
             ..seen(&held, Some(&leader))
         };
@@ -485,7 +485,7 @@ fn asks_after(checker: &mut Checker, input: &Input, record: &Record, followed: b
 fn asks(checker: &mut Checker, record: &Record) -> Checked {
     let open = campaign(&["m"], &["m"]);
     let asks = Seen {
-        role: Role::PreCandidate,
+        role: RoleKind::PreCandidate,
         campaign: Some(&open),
         ..seen(record, None)
     };
@@ -624,7 +624,7 @@ fn terms_that_one_node_asked_for_and_nobody_won_are_counted() {
     for term in 1..=3 {
         let undecided = Record::undecided(stamp(term));
         let asks = Seen {
-            role: Role::Candidate,
+            role: RoleKind::Candidate,
             campaign: Some(&open),
             voted_for: Some(&me),
             eligible: Vec::new(),
@@ -708,7 +708,7 @@ fn an_assignment_in_a_room_with_a_roster_is_reported() {
 fn a_member_beside_the_roster_that_stands_votes_or_leads_is_reported() {
     let (undecided, members) = (Record::undecided(stamp(1)), [id("a")]);
     let stands = Seen {
-        role: Role::PreCandidate,
+        role: RoleKind::PreCandidate,
         ..seen(&undecided, None)
     };
     assert_eq!(property(voter(0, "d").observe(0, &[], &stands)), "P6");
@@ -873,7 +873,7 @@ fn a_voter_that_stands_in_a_term_whose_vote_it_took_for_itself_is_reported() {
     };
     assert_eq!(checker.observe(0, &[], &holds), Ok(()));
     let stands = Seen {
-        role: Role::Candidate,
+        role: RoleKind::Candidate,
         ..holds
     };
     assert_eq!(property(checker.observe(0, &[], &stands)), "P4");

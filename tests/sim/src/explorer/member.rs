@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use meta_mystia_network::core::election::record::{Record, Stamp};
-use meta_mystia_network::core::election::rules::{Role, Rules};
+use meta_mystia_network::core::election::rules::{RoleKind, Rules};
 use meta_mystia_network::core::id::PeerId;
 use meta_mystia_network::core::quorum::{Quorum, Roster};
 
@@ -272,7 +272,7 @@ impl<'a> Members<'a> {
         let mut after = before.clone();
         let said = match act {
             Act::Campaign => {
-                if before.rules.role() == Role::Leader {
+                if before.rules.role() == RoleKind::Leader {
                     after.rules.step_down();
                 }
                 let above = before.rules.record().stamp.clone();
@@ -280,7 +280,8 @@ impl<'a> Members<'a> {
             }
             Act::GoAbove(message) => match &self.messages[message as usize] {
                 Message::Record(record)
-                    if before.rules.role() == Role::Leader && record > before.rules.record() =>
+                    if before.rules.role() == RoleKind::Leader
+                        && record > before.rules.record() =>
                 {
                     let above = record.stamp.clone();
                     self.campaign(&mut after, &above)
@@ -465,7 +466,7 @@ impl<'a> Members<'a> {
     fn leads_under<'m>(&self, member: &'m Member) -> Option<&'m Stamp> {
         let record = member.rules.record();
         let named = record.leader.as_ref() == Some(&self.ids[member.node]);
-        (member.rules.role() == Role::Leader && named).then_some(&record.stamp)
+        (member.rules.role() == RoleKind::Leader && named).then_some(&record.stamp)
     }
 
     /// What stands against a message beside those that were said before.

@@ -60,7 +60,10 @@ fn s10_of_two_leaders_of_one_term_the_larger_id_stays() {
     }
     group.heartbeats();
     for leader in ["a", "c"] {
-        assert_eq!((group.role(leader), group.term(leader)), (Role::Leader, 1));
+        assert_eq!(
+            (group.role(leader), group.term(leader)),
+            (RoleKind::Leader, 1)
+        );
     }
     group.mend();
     for (one, other) in [("a", "c"), ("a", "d"), ("b", "c"), ("b", "d")] {
@@ -92,7 +95,7 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
     for name in ["a", "c"] {
         assert_eq!(
             (group.role(name), group.shows(name)),
-            (Role::Follower, None)
+            (RoleKind::Follower, None)
         );
     }
     group.feed("a", ElectionInput::EnableAuto(true));
@@ -113,7 +116,7 @@ fn s13_an_assignment_is_followed_with_its_term() {
         seq: 1,
     };
     group.hear("m", "b", Said::Message(term(0), assignment));
-    assert_eq!((group.role("m"), group.term("m")), (Role::Follower, 5));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 5));
     assert_eq!(group.shows("m"), Some("a"));
     let answers = group.take_said();
     let [(_, _, Said::Message(_, ElectionMessage::LeaderAssignAck { accepted, .. }))] =

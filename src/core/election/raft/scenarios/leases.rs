@@ -36,7 +36,7 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     group.loses("b", "a", Gone::Silent);
     group.times_out("b");
     group.deliver();
-    assert_eq!((group.role("b"), group.term("b")), (Role::Follower, 1));
+    assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
     assert_eq!(group.shows("b"), Some("a"), "it was told who leads");
     // Nobody hears the leader any more.
     group.wait(MIN);
@@ -46,7 +46,7 @@ fn r32_o10_a_refused_candidate_is_elected_when_the_voters_lease_is_over() {
     group.wait(MAX);
     group.tick("b");
     group.elect("b");
-    assert_eq!((group.role("b"), group.term("b")), (Role::Leader, 2));
+    assert_eq!((group.role("b"), group.term("b")), (RoleKind::Leader, 2));
     for voter in ["c", "d", "e"] {
         assert_eq!(group.shows(voter), Some("b"));
     }
@@ -72,7 +72,7 @@ fn r33_o2_when_all_leases_are_over_a_higher_term_takes_over_and_the_old_leader_f
         group.loses(name, "a", Gone::Silent);
     }
     group.elect("b");
-    assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 1));
+    assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 1));
     assert_eq!(group.term("b"), 2);
     group.mend();
     for name in ["b", "c", "d", "e"] {
@@ -94,7 +94,7 @@ fn r37_r46_o4_a_node_that_misses_a_heartbeat_does_not_disturb_the_others() {
     group.live(MIN - HEARTBEAT);
     group.loses("c", "a", Gone::Silent);
     group.times_out("c");
-    assert_eq!(group.role("c"), Role::PreCandidate);
+    assert_eq!(group.role("c"), RoleKind::PreCandidate);
     // The heartbeat comes late, just after its timer fired.
     group.mend();
     group.links("c", "a");
@@ -123,7 +123,7 @@ fn r46_as_many_as_elect_replace_a_leader_that_they_do_not_hear() {
     }
     group.times_out("b");
     group.deliver();
-    assert_eq!((group.role("b"), group.term("b")), (Role::Follower, 1));
+    assert_eq!((group.role("b"), group.term("b")), (RoleKind::Follower, 1));
     assert_eq!(group.shows("b"), Some("a"), "it is told who leads");
 
     group.wait(MIN);
@@ -136,5 +136,5 @@ fn r46_as_many_as_elect_replace_a_leader_that_they_do_not_hear() {
     group.tick("b");
     group.times_out("b");
     group.deliver();
-    assert_eq!((group.role("b"), group.term("b")), (Role::Leader, 2));
+    assert_eq!((group.role("b"), group.term("b")), (RoleKind::Leader, 2));
 }

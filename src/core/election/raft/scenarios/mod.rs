@@ -11,10 +11,15 @@ mod timers;
 mod transfers;
 mod votes;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::core::election::bound::WallClock;
+use crate::core::election::guards::Guards;
 use crate::core::election::record::Stamp;
-use crate::core::wire::{ElectionMessage, HostMode};
+use crate::core::election::rules::RoleKind;
+use crate::core::quorum::Quorum;
+use crate::core::wire::{ElectionMessage, HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);
@@ -200,7 +205,7 @@ impl Group {
         &self.get(name).raft
     }
 
-    fn role(&self, name: &str) -> Role {
+    fn role(&self, name: &str) -> RoleKind {
         self.raft(name).rules().role()
     }
 
@@ -227,7 +232,7 @@ impl Group {
         for name in self.names() {
             assert_eq!(self.shows(&name), Some(leader), "at {name}");
             assert_eq!(self.term(&name), at, "the term of {name}");
-            let leads = self.role(&name) == Role::Leader;
+            let leads = self.role(&name) == RoleKind::Leader;
             assert_eq!(leads, name == leader, "the role of {name}");
         }
     }
@@ -433,7 +438,7 @@ impl Group {
             let due = self.raft(name).next_deadline().expect("its timer runs");
             self.now = self.now.max(due);
             self.tick(name);
-            if self.role(name) != Role::Follower {
+            if self.role(name) != RoleKind::Follower {
                 return;
             }
         }
@@ -445,7 +450,7 @@ impl Group {
         self.times_out(name);
         self.deliver();
         self.heartbeats();
-        assert_eq!(self.role(name), Role::Leader, "{name} is not elected");
+        assert_eq!(self.role(name), RoleKind::Leader, "{name} is not elected");
     }
 }
 
@@ -502,7 +507,7 @@ impl Group {
         let stamp = record.stamp.clone();
         let live = None;
         let message = match rules.role() {
-            Role::PreCandidate => ElectionMessage::PreVoteResponse {
+            RoleKind::PreCandidate => ElectionMessage::PreVoteResponse {
                 round,
                 voter: voter.clone(),
                 granted,
@@ -523,30 +528,30 @@ impl Group {
 
 /// `m`, linked to `a`, `b`, `c` and `d`, in each of its roles: a follower of `a` whose lease is over, one
 /// that asks for pre-votes, a candidate of term 1, a leader of term 1 that nobody answers any more.
-fn in_every_role() -> [(Role, Group); 4] {
+fn in_every_role() -> [(RoleKind, Group); 4] {
     [
-        Role::Follower,
-        Role::PreCandidate,
-        Role::Candidate,
-        Role::Leader,
+        RoleKind::Follower,
+        RoleKind::PreCandidate,
+        RoleKind::Candidate,
+        RoleKind::Leader,
     ]
     .map(|role| (role, in_role(role)))
 }
 
-fn in_role(role: Role) -> Group {
+fn in_role(role: RoleKind) -> Group {
     let mut group = Group::one("m", &["a", "b", "c", "d"]);
-    if role == Role::Follower {
+    if role == RoleKind::Follower {
         group.now = at(3000);
         group.hear("m", "a", Said::Pulse(leads("a", 1)));
         group.wait(MIN);
     } else {
         group.times_out("m");
     }
-    if matches!(role, Role::Candidate | Role::Leader) {
+    if matches!(role, RoleKind::Candidate | RoleKind::Leader) {
         group.answers("m", "a", true);
         group.answers("m", "b", true);
     }
-    if role == Role::Leader {
+    if role == RoleKind::Leader {
         group.answers("m", "a", true);
         group.answers("m", "b", true);
         group.wait(MIN);

@@ -36,11 +36,14 @@ fn o14_a_restarted_leader_does_not_lead_on() {
         config.quorum = Quorum::of(&["m", "a", "b"]);
         config.saved = Some(saved.clone());
     });
-    assert_eq!((group.role("m"), group.shows("m")), (Role::Follower, None));
+    assert_eq!(
+        (group.role("m"), group.shows("m")),
+        (RoleKind::Follower, None)
+    );
     assert_eq!(group.raft("m").leader_stamp(), None);
     // It is elected again in a later term only.
     group.times_out("m");
     group.answers("m", "a", true);
     group.answers("m", "a", true);
-    assert_eq!((group.role("m"), group.term("m")), (Role::Leader, 6));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 6));
 }

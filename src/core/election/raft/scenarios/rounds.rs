@@ -53,9 +53,9 @@ fn r1_a_candidate_leads_with_a_majority_and_else_stays_in_its_old_term() {
         group.times_out("a");
         group.deliver();
         let expected = if *leads {
-            (Role::Leader, 1)
+            (RoleKind::Leader, 1)
         } else {
-            (Role::PreCandidate, 0)
+            (RoleKind::PreCandidate, 0)
         };
         let seen = (group.role("a"), group.term("a"));
         assert_eq!(seen, expected, "{linked:?}, of which {alive:?} answer");
@@ -71,8 +71,8 @@ fn r5_of_two_that_campaign_apart_one_leads_and_the_other_does_not_disturb_it() {
     group.deliver();
     group.times_out("c");
     group.deliver();
-    assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 1));
-    assert_eq!((group.role("c"), group.term("c")), (Role::Follower, 1));
+    assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 1));
+    assert_eq!((group.role("c"), group.term("c")), (RoleKind::Follower, 1));
     assert_eq!(group.shows("c"), Some("a"), "told by the one between them");
     group.mend();
     group.heartbeats();
@@ -88,11 +88,11 @@ fn r4_of_two_candidates_of_one_term_the_loser_does_not_depose_the_winner() {
     group.times_out("a");
     group.times_out("c");
     group.deliver();
-    assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 1));
-    assert_eq!((group.role("c"), group.term("c")), (Role::Candidate, 1));
+    assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 1));
+    assert_eq!((group.role("c"), group.term("c")), (RoleKind::Candidate, 1));
     group.times_out("c");
     group.deliver();
-    assert_eq!((group.role("c"), group.term("c")), (Role::Follower, 1));
+    assert_eq!((group.role("c"), group.term("c")), (RoleKind::Follower, 1));
     assert_eq!(group.shows("c"), Some("a"));
     group.mend();
     group.heartbeats();
@@ -107,7 +107,7 @@ fn r6_a_candidate_concedes_to_the_winner_of_its_term() {
     deliver_pre_votes(&mut group);
     group.isolate("a");
     group.deliver();
-    assert_eq!((group.role("a"), group.term("a")), (Role::Candidate, 1));
+    assert_eq!((group.role("a"), group.term("a")), (RoleKind::Candidate, 1));
     group.elect("c");
     group.mend();
     group.heartbeats();
@@ -181,7 +181,10 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     group.times_out("c");
     deliver_pre_votes(&mut group);
     for name in ["b", "c"] {
-        assert_eq!((group.role(name), group.term(name)), (Role::Candidate, 2));
+        assert_eq!(
+            (group.role(name), group.term(name)),
+            (RoleKind::Candidate, 2)
+        );
     }
     group.mend();
     // d hears b first, and e hears c.
@@ -189,7 +192,10 @@ fn r39_after_a_split_vote_the_next_round_has_a_winner() {
     group.cut("c", "d");
     group.deliver();
     for name in ["b", "c"] {
-        assert_eq!((group.role(name), group.term(name)), (Role::Candidate, 2));
+        assert_eq!(
+            (group.role(name), group.term(name)),
+            (RoleKind::Candidate, 2)
+        );
     }
     assert_eq!(group.voted_for("d"), Some(&id("b")));
     assert_eq!(group.voted_for("e"), Some(&id("c")));
@@ -216,7 +222,7 @@ fn r77_after_a_crash_nodes_of_a_lower_term_answer_pre_votes_and_can_be_elected()
         group.deliver();
         if candidate == "e" {
             // Asked for a term that the others had already, it learns theirs and asks again.
-            assert_eq!((group.role("e"), group.term("e")), (Role::Follower, 1));
+            assert_eq!((group.role("e"), group.term("e")), (RoleKind::Follower, 1));
             group.times_out("e");
             group.deliver();
         }

@@ -6,7 +6,10 @@ use super::*;
 fn r18_s1_a_node_starts_as_a_follower_of_nobody() {
     let group = Group::of(&["a", "b", "c"]);
     for name in group.names() {
-        assert_eq!((group.role(&name), group.term(&name)), (Role::Follower, 0));
+        assert_eq!(
+            (group.role(&name), group.term(&name)),
+            (RoleKind::Follower, 0)
+        );
         assert_eq!(group.shows(&name), None);
     }
 }
@@ -67,11 +70,11 @@ fn r12_the_ways_between_the_roles() {
             follower.hear("m", voter.as_str(), Said::Message(term(1), message));
         }
     }
-    assert_eq!(follower.role("m"), Role::Follower);
+    assert_eq!(follower.role("m"), RoleKind::Follower);
     assert_eq!(follower.shows("m"), Some("a"));
 
     // A pre-candidate is no candidate without pre-votes of a majority, and votes are none.
-    let mut asking = in_role(Role::PreCandidate);
+    let mut asking = in_role(RoleKind::PreCandidate);
     asking.answers("m", "a", true);
     let round = asking.raft("m").rules().campaign().expect("open").round;
     for voter in ["b", "c", "d"] {
@@ -84,7 +87,7 @@ fn r12_the_ways_between_the_roles() {
         };
         asking.hear("m", voter, Said::Message(term(1), vote));
     }
-    assert_eq!(asking.role("m"), Role::PreCandidate);
+    assert_eq!(asking.role("m"), RoleKind::PreCandidate);
 
     // A leader that meets a higher claim without a leader stays in its role or becomes a follower.
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
@@ -97,7 +100,7 @@ fn r12_the_ways_between_the_roles() {
         group.hear("a", "b", Said::Message(term(7), nack));
         let role = group.role("a");
         assert!(
-            !matches!(role, Role::PreCandidate | Role::Candidate),
+            !matches!(role, RoleKind::PreCandidate | RoleKind::Candidate),
             "{merge:?}: {role:?}"
         );
     }
@@ -107,7 +110,7 @@ fn r12_the_ways_between_the_roles() {
 fn r13_a_vote_request_of_a_higher_term_ends_every_role_and_names_no_leader() {
     for (role, mut group) in in_every_role() {
         group.asks_vote("m", "b", term(3), None);
-        assert_eq!((group.role("m"), group.term("m")), (Role::Follower, 3));
+        assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 3));
         assert_eq!(group.raft("m").record().leader, None, "{role:?}");
         assert_ne!(group.shows("m"), Some("b"), "{role:?}");
     }
@@ -117,7 +120,7 @@ fn r13_a_vote_request_of_a_higher_term_ends_every_role_and_names_no_leader() {
 fn r13_r17_a_heartbeat_of_a_higher_term_ends_every_role_and_names_the_leader() {
     for (role, mut group) in in_every_role() {
         group.hear("m", "b", Said::Pulse(leads("b", 3)));
-        assert_eq!((group.role("m"), group.term("m")), (Role::Follower, 3));
+        assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 3));
         assert_eq!(group.shows("m"), Some("b"), "{role:?}");
         assert_eq!(group.raft("m").leader_stamp(), None, "{role:?}");
     }
@@ -126,9 +129,12 @@ fn r13_r17_a_heartbeat_of_a_higher_term_ends_every_role_and_names_the_leader() {
 #[test]
 fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
     for heard in [1, 2] {
-        let mut group = in_role(Role::Candidate);
+        let mut group = in_role(RoleKind::Candidate);
         group.hear("m", "b", Said::Pulse(leads("b", heard)));
-        assert_eq!((group.role("m"), group.term("m")), (Role::Follower, heard));
+        assert_eq!(
+            (group.role("m"), group.term("m")),
+            (RoleKind::Follower, heard)
+        );
         assert_eq!(group.shows("m"), Some("b"));
         // The votes that come too late change nothing.
         let vote = ElectionMessage::VoteResponse {
@@ -139,7 +145,7 @@ fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
             live: None,
         };
         group.hear("m", "a", Said::Message(term(1), vote));
-        assert_eq!(group.role("m"), Role::Follower);
+        assert_eq!(group.role("m"), RoleKind::Follower);
     }
 }
 
@@ -156,10 +162,10 @@ fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
         };
         group.hear("a", "b", Said::Message(term(7), nack));
         if merge == MergePolicy::HighestTerm {
-            assert_eq!((group.role("a"), group.term("a")), (Role::Follower, 7));
+            assert_eq!((group.role("a"), group.term("a")), (RoleKind::Follower, 7));
             assert_eq!(group.shows("a"), None);
         } else {
-            assert_eq!((group.role("a"), group.term("a")), (Role::Leader, 8));
+            assert_eq!((group.role("a"), group.term("a")), (RoleKind::Leader, 8));
             group.deliver();
             group.heartbeats();
             group.assert_led_by("a", 8);
@@ -174,7 +180,7 @@ fn r19_only_the_heartbeats_of_a_leader_claim_to_lead() {
         let one = group.get("m");
         let pulse = one.raft.pulse(group.now, &one.view);
         let claims = matches!(pulse, Pulse::Leads { .. });
-        assert_eq!(claims, role == Role::Leader, "{role:?}");
+        assert_eq!(claims, role == RoleKind::Leader, "{role:?}");
     }
     // Its first heartbeat goes to everybody in the moment of its election.
     let mut group = Group::one("m", &["a", "b", "c"]);

@@ -164,7 +164,10 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
     group.times_out("m");
     assert!((MIN..MAX).contains(&group.now.since(heard)));
     // First it asks, once everybody, and its term is the old one.
-    assert_eq!((group.role("m"), group.term("m")), (Role::PreCandidate, 4));
+    assert_eq!(
+        (group.role("m"), group.term("m")),
+        (RoleKind::PreCandidate, 4)
+    );
     let asked: Vec<_> = group.take_said();
     let names: Vec<PeerId> = asked.iter().map(|(_, to, _)| to.clone()).collect();
     assert_eq!(names, ["a", "b"].map(id));
@@ -176,7 +179,7 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
     }
     group.answers("m", "a", true);
     // Then it campaigns: the next term, its own vote, one request to each.
-    assert_eq!((group.role("m"), group.term("m")), (Role::Candidate, 5));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Candidate, 5));
     assert_eq!(group.voted_for("m"), Some(&id("m")));
     let asked: Vec<_> = group.take_said();
     let names: Vec<PeerId> = asked.iter().map(|(_, to, _)| to.clone()).collect();
@@ -191,19 +194,22 @@ fn r20_hc13_a_follower_that_hears_nobody_campaigns_in_the_next_term() {
 
 #[test]
 fn r20_a_candidate_that_nobody_answers_begins_a_new_election() {
-    let mut group = in_role(Role::Candidate);
+    let mut group = in_role(RoleKind::Candidate);
     let began = group.now;
     group.times_out("m");
     assert!(group.now.since(began) < MAX);
     // The answers may only be late or lost: it asks the same voters again, for the same term.
-    assert_eq!((group.role("m"), group.term("m")), (Role::Candidate, 1));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Candidate, 1));
     let asked: Vec<PeerId> = group.take_said().into_iter().map(|(_, to, _)| to).collect();
     assert_eq!(asked, ["a", "b", "c", "d"].map(id));
     // A voter that is lost, or one that refuses, can cost it the term.
     group.loses("m", "d", Gone::Silent);
     group.times_out("m");
-    assert_eq!((group.role("m"), group.term("m")), (Role::PreCandidate, 1));
+    assert_eq!(
+        (group.role("m"), group.term("m")),
+        (RoleKind::PreCandidate, 1)
+    );
     group.answers("m", "a", true);
     group.answers("m", "b", true);
-    assert_eq!((group.role("m"), group.term("m")), (Role::Candidate, 2));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Candidate, 2));
 }

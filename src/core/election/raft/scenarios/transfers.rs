@@ -16,11 +16,15 @@ fn r56_a_higher_term_ends_a_hand_over_that_is_under_way() {
     group.isolate("c");
     transfer(&mut group, "a", "c");
     group.deliver();
-    assert_eq!(group.role("a"), Role::Leader, "it leads until c is elected");
+    assert_eq!(
+        group.role("a"),
+        RoleKind::Leader,
+        "it leads until c is elected"
+    );
     group.hear("a", "b", Said::Pulse(leads("b", 2)));
     assert_eq!(
         (group.role("a"), group.shows("a")),
-        (Role::Follower, Some("b"))
+        (RoleKind::Follower, Some("b"))
     );
     group.take_said();
     // It is not named again, and when the old leader leads once more it does not go on with it.

@@ -8,7 +8,7 @@ use crate::core::election::rules::{Rules, Tally};
 fn r3_a_vote_request_of_the_next_term_is_granted_in_every_role() {
     for (role, mut group) in in_every_role() {
         assert!(group.asks_vote("m", "b", term(2), None), "{role:?}");
-        assert_eq!(group.role("m"), Role::Follower, "{role:?}");
+        assert_eq!(group.role("m"), RoleKind::Follower, "{role:?}");
         assert_eq!((group.term("m"), group.voted_for("m")), (2, Some(&id("b"))));
     }
 }
@@ -20,7 +20,7 @@ fn r3_o18_a_pre_vote_changes_nothing_in_any_role() {
         let deadline = group.raft("m").next_deadline();
         // A leader is not asked for its own place (G2).
         let granted = group.asks_pre_vote("m", "b", 2);
-        assert_eq!(granted, role != Role::Leader, "{role:?}");
+        assert_eq!(granted, role != RoleKind::Leader, "{role:?}");
         assert_eq!(*group.raft("m").rules(), before, "{role:?}");
         assert_eq!(group.raft("m").next_deadline(), deadline, "{role:?}");
     }
@@ -31,17 +31,17 @@ fn r3_o18_a_pre_vote_changes_nothing_in_any_role() {
 fn r11_o18_a_vote_is_given_for_a_higher_term_or_once_in_the_same() {
     // (role in term 1, or in term 0 while it asks for pre-votes; term asked; vote; pre-vote)
     let table = [
-        (Role::Follower, 0, false, false),
-        (Role::Follower, 1, false, false), // its leader is known
-        (Role::Follower, 2, true, true),
-        (Role::PreCandidate, 0, true, false),
-        (Role::PreCandidate, 1, true, true),
-        (Role::Candidate, 0, false, false),
-        (Role::Candidate, 1, false, false), // it voted for itself
-        (Role::Candidate, 2, true, true),
-        (Role::Leader, 0, false, false),
-        (Role::Leader, 1, false, false),
-        (Role::Leader, 2, true, false),
+        (RoleKind::Follower, 0, false, false),
+        (RoleKind::Follower, 1, false, false), // its leader is known
+        (RoleKind::Follower, 2, true, true),
+        (RoleKind::PreCandidate, 0, true, false),
+        (RoleKind::PreCandidate, 1, true, true),
+        (RoleKind::Candidate, 0, false, false),
+        (RoleKind::Candidate, 1, false, false), // it voted for itself
+        (RoleKind::Candidate, 2, true, true),
+        (RoleKind::Leader, 0, false, false),
+        (RoleKind::Leader, 1, false, false),
+        (RoleKind::Leader, 2, true, false),
     ];
     for (role, asked, vote, pre_vote) in table {
         let case = format!("{role:?} asked for term {asked}");
@@ -103,7 +103,7 @@ fn r48_r74_an_observer_answers_and_gives_no_vote_until_it_may_lead() {
     assert!(group.asks_pre_vote("m", "a", 1));
     assert!(group.asks_vote("m", "a", term(1), None));
     group.times_out("m");
-    assert_eq!(group.role("m"), Role::PreCandidate, "now it campaigns");
+    assert_eq!(group.role("m"), RoleKind::PreCandidate, "now it campaigns");
 }
 
 #[test]
@@ -138,26 +138,26 @@ fn r21_a_round_is_won_with_a_majority_of_yes_and_no_sooner() {
         let mut group = Group::one("m", others);
         group.times_out("m");
         for voter in *others {
-            if group.role("m") == Role::PreCandidate {
+            if group.role("m") == RoleKind::PreCandidate {
                 group.answers("m", voter, true);
             }
         }
         for (voters, granted) in [(no, false), (yes, true)] {
             for voter in *voters {
-                if group.role("m") == Role::Candidate {
+                if group.role("m") == RoleKind::Candidate {
                     group.answers("m", voter, granted);
                 }
             }
         }
-        let leads = group.role("m") == Role::Leader;
+        let leads = group.role("m") == RoleKind::Leader;
         assert_eq!((leads, group.term("m")), (*expected, 1), "{case}");
         if !leads {
             // It asks anew, first whether it would be elected; where nobody refused, it asks for the same term.
             group.times_out("m");
             let again = if no.is_empty() {
-                Role::Candidate
+                RoleKind::Candidate
             } else {
-                Role::PreCandidate
+                RoleKind::PreCandidate
             };
             assert_eq!(group.role("m"), again, "{case}");
         }
@@ -204,7 +204,7 @@ fn r29_a_round_is_pending_lost_or_won_exactly() {
             assert_eq!(tally, expected[index + 1], "{case}, answer {index}");
         }
         let won = expected.last() == Some(&Won);
-        assert_eq!(rules.role() == Role::Leader, won, "{case}");
+        assert_eq!(rules.role() == RoleKind::Leader, won, "{case}");
     }
 }
 
@@ -234,7 +234,7 @@ fn r28_who_may_not_lead_never_campaigns() {
         group.wait(ms(1000));
         group.tick("m");
     }
-    assert_eq!((group.role("m"), group.term("m")), (Role::Follower, 1));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 1));
     assert!(group.take_said().is_empty());
 }
 
@@ -242,7 +242,7 @@ fn r28_who_may_not_lead_never_campaigns() {
 fn r7_o18_a_voter_alone_leads_at_once_and_asks_nobody() {
     let mut group = Group::one("m", &[]);
     group.times_out("m");
-    assert_eq!((group.role("m"), group.term("m")), (Role::Leader, 1));
+    assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 1));
     assert!(group.take_said().is_empty());
     assert!(group.now < Time::ZERO + MAX);
 }

@@ -101,8 +101,12 @@ impl Voting {
 
     /// Whether it asks for votes within [`LONG_MS`] from `from_ms` on, if nobody says anything.
     fn campaigns(&mut self, from_ms: u64) -> bool {
-        let campaigning =
-            |raft: &Raft| matches!(raft.rules().role(), Role::PreCandidate | Role::Candidate);
+        let campaigning = |raft: &Raft| {
+            matches!(
+                raft.rules().role(),
+                RoleKind::PreCandidate | RoleKind::Candidate
+            )
+        };
         (from_ms..from_ms + LONG_MS).step_by(50).any(|ms| {
             self.take(at(ms), ElectionInput::Tick);
             campaigning(&self.raft)

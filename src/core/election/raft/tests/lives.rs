@@ -33,7 +33,7 @@ fn believes(number: u64) -> bool {
     voting.view.voters.remove(&id("leader"));
     sees_the_leader_end(&mut voting, at(10_100));
     let mut now = 10_100;
-    while voting.raft.rules().role() != Role::PreCandidate {
+    while voting.raft.rules().role() != RoleKind::PreCandidate {
         now += 10;
         voting
             .raft
@@ -74,7 +74,7 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     sees_the_leader_end(&mut voting, at(10_000));
     let is_dead = |voting: &Voting, number| {
         let word = voting.raft.weigh_live(at(10_100), Some(live(number)));
-        matches!(word, messages::Word::Dead)
+        matches!(word, following::Word::Dead)
     };
     assert!(is_dead(&voting, 4) && is_dead(&voting, 5));
     // In the view the leader is linked in incarnation 1.

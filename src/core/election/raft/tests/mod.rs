@@ -6,10 +6,15 @@ mod lives;
 mod quorum;
 mod rounds;
 
+use std::collections::BTreeMap;
+
 use super::*;
 use crate::core::election::bound::WallClock;
+use crate::core::election::guards::Guards;
 use crate::core::election::record::Stamp;
-use crate::core::wire::{ElectionMessage, HostMode};
+use crate::core::election::rules::RoleKind;
+use crate::core::quorum::Quorum;
+use crate::core::wire::{ElectionMessage, HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 

@@ -96,7 +96,7 @@ impl Reigning {
     }
 
     fn leads(&self) -> bool {
-        self.raft.rules().role() == Role::Leader
+        self.raft.rules().role() == RoleKind::Leader
     }
 }
 

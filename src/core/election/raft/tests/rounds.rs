@@ -1,7 +1,6 @@
 //! When a round of pre-votes or votes is won, repeated or left to another.
 
 use super::*;
-use crate::core::election::rules::Role;
 use crate::core::wire::LiveLeader;
 
 /// A node "m" that decides; the test plays the others.
@@ -75,14 +74,14 @@ impl Asker {
     fn times_out(&mut self) {
         for _ in 0..3 {
             self.waits();
-            if self.role() != Role::Follower {
+            if self.role() != RoleKind::Follower {
                 return;
             }
         }
         panic!("no round begins");
     }
 
-    fn role(&self) -> Role {
+    fn role(&self) -> RoleKind {
         self.raft.rules().role()
     }
 
@@ -93,7 +92,7 @@ impl Asker {
         let record = rules.record().clone();
         let (from, stamp) = (id(voter), record.stamp.clone());
         let voter = from.clone();
-        let message = if rules.role() == Role::PreCandidate {
+        let message = if rules.role() == RoleKind::PreCandidate {
             ElectionMessage::PreVoteResponse {
                 round,
                 voter,
@@ -150,23 +149,27 @@ fn a_small_part_of_a_side_waits_for_the_one_that_still_hears_the_leader() {
         let mut asker = Asker::led(&["a", "b", "c"], 5);
         asker.loses(&["c", "leader"]);
         asker.times_out();
-        assert_eq!(asker.role(), Role::PreCandidate);
+        assert_eq!(asker.role(), RoleKind::PreCandidate);
         asker.hears("a", true, None);
-        assert_eq!(asker.role(), Role::PreCandidate, "two of three is not sure");
+        assert_eq!(
+            asker.role(),
+            RoleKind::PreCandidate,
+            "two of three is not sure"
+        );
         asker
     };
     let mut objected = part();
     objected.hears("b", false, Some(living("leader")));
-    assert_eq!(objected.role(), Role::Follower);
+    assert_eq!(objected.role(), RoleKind::Follower);
     assert_eq!(objected.raft.leader(), Some(&id("leader")));
     // Who refuses without a leader, and who says nothing, does not object.
     let mut refused = part();
     refused.hears("b", false, None);
-    assert_eq!(refused.role(), Role::Candidate);
+    assert_eq!(refused.role(), RoleKind::Candidate);
     let mut silent = part();
     let asked = silent.now;
     silent.waits();
-    assert_eq!(silent.role(), Role::Candidate);
+    assert_eq!(silent.role(), RoleKind::Candidate);
     assert!(silent.now.since(asked) >= UNKNOWN_RTT * 3);
 }
 
@@ -176,9 +179,9 @@ fn after_a_crash_a_majority_of_those_who_are_left_needs_nobody_else() {
     asker.loses(&["leader"]);
     asker.times_out();
     asker.hears("a", true, None);
-    assert_eq!(asker.role(), Role::PreCandidate);
+    assert_eq!(asker.role(), RoleKind::PreCandidate);
     asker.hears("b", true, None);
-    assert_eq!(asker.role(), Role::Candidate);
+    assert_eq!(asker.role(), RoleKind::Candidate);
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn where_the_leader_gave_way_everybody_is_asked() {
     asker.times_out();
     asker.hears("leader", true, None);
     asker.hears("a", true, None);
-    assert_eq!(asker.role(), Role::PreCandidate, "three of four");
+    assert_eq!(asker.role(), RoleKind::PreCandidate, "three of four");
     asker.hears("b", false, Some(living("z")));
     assert_eq!(asker.raft.leader(), Some(&id("z")));
 }
@@ -205,12 +208,12 @@ fn of_two_that_ask_at_the_same_time_the_preferred_one_goes_on() {
     for (rival, goes_on) in [("a", true), ("z", false)] {
         let mut asker = Asker::linked_to(&["a", "b", "z"]);
         asker.times_out();
-        assert_eq!(asker.role(), Role::PreCandidate);
+        assert_eq!(asker.role(), RoleKind::PreCandidate);
         asker.is_asked_by(rival);
-        assert_eq!(asker.role() == Role::PreCandidate, goes_on, "{rival}");
+        assert_eq!(asker.role() == RoleKind::PreCandidate, goes_on, "{rival}");
         // It asks again if nothing comes of that.
         asker.times_out();
-        assert_eq!(asker.role(), Role::PreCandidate, "{rival}");
+        assert_eq!(asker.role(), RoleKind::PreCandidate, "{rival}");
     }
 }
 
@@ -220,19 +223,19 @@ fn votes_that_come_late_are_of_the_same_term() {
     asker.times_out();
     asker.hears("a", true, None);
     asker.hears("b", true, None);
-    assert_eq!(asker.role(), Role::Candidate);
+    assert_eq!(asker.role(), RoleKind::Candidate);
     for _ in 0..3 {
         asker.waits();
         assert_eq!(
             (asker.role(), asker.raft.record().term()),
-            (Role::Candidate, 1)
+            (RoleKind::Candidate, 1)
         );
     }
     asker.hears("a", true, None);
     asker.hears("b", true, None);
     assert_eq!(
         (asker.role(), asker.raft.record().term()),
-        (Role::Leader, 1)
+        (RoleKind::Leader, 1)
     );
 }
 
@@ -255,6 +258,9 @@ fn an_assignment_is_not_repeated_for_a_target_that_may_lead_no_longer() {
         },
         from,
     });
-    assert_eq!((asker.role(), asker.raft.leader()), (Role::Follower, None));
+    assert_eq!(
+        (asker.role(), asker.raft.leader()),
+        (RoleKind::Follower, None)
+    );
     assert_eq!(*asker.raft.record(), record);
 }

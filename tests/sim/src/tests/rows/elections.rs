@@ -1,6 +1,6 @@
 //! Rooms that elect: at their start, after crashes, with those that may not lead.
 
-use meta_mystia_network::core::election::rules::Role;
+use meta_mystia_network::core::election::rules::RoleKind;
 use meta_mystia_network::core::wire::MergePolicy;
 
 use super::super::rooms::*;
@@ -84,7 +84,11 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
                 let role = world
                     .node(3)
                     .map(|node| node.election().raft().expect("raft").rules().role());
-                expect(world, role == Some(Role::Follower), "an observer campaigns");
+                expect(
+                    world,
+                    role == Some(RoleKind::Follower),
+                    "an observer campaigns",
+                );
             }
         };
         watch(&mut world, 5000);

@@ -1,0 +1,209 @@
+//! Whom this node goes by while it does not lead.
+
+use super::campaign::slowest_rtt;
+use super::{AssignOutcome, Electors, Raft, Role, View};
+use crate::core::election::record::Record;
+use crate::core::election::rules::RoleKind;
+use crate::core::id::PeerId;
+use crate::core::time::{Duration, Time};
+use crate::core::wire::LiveLeader;
+
+/// Whom a follower shows as leader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Following {
+    /// Nobody.
+    None,
+    /// A peer whose heartbeats arrive here.
+    Direct(Heard),
+    /// A leader that others named.
+    Indirect(Named),
+    /// A leader that `SetLeader` named and that has not been heard yet.
+    Awaited(Named),
+}
+
+/// A leader that is heard here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Heard {
+    pub(super) leader: PeerId,
+    /// When last.
+    pub(super) at: Time,
+    pub(super) weight: u32,
+    pub(super) led_ms: u64,
+}
+
+/// A leader that is not heard here, and believed in until then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) leader: PeerId,
+    pub(super) until: Time,
+}
+
+impl Following {
+    pub(super) fn leader(&self) -> Option<&PeerId> {
+        match self {
+            Self::None => None,
+            Self::Direct(heard) => Some(&heard.leader),
+            Self::Indirect(named) | Self::Awaited(named) => Some(&named.leader),
+        }
+    }
+
+    pub(super) fn is_direct(&self, peer: &PeerId) -> bool {
+        matches!(self, Self::Direct(heard) if heard.leader == *peer)
+    }
+}
+
+/// A peer's word of a live leader.
+pub(super) enum Word {
+    /// It names none.
+    None,
+    /// It names one that this node knows to be gone: as good as no answer (G3).
+    Dead,
+    /// It names one.
+    Alive(LiveLeader),
+}
+
+impl Raft {
+    /// Whom this node goes by, unless it asks, campaigns or leads.
+    pub(super) fn following(&self) -> &Following {
+        match &self.role {
+            Role::Follower(following) => following,
+            Role::PreCandidate(_) | Role::Candidate(_) | Role::Leader(_) => &Following::None,
+        }
+    }
+
+    /// The leader whose heartbeats arrive here.
+    pub(super) fn heard(&self) -> Option<&Heard> {
+        match self.following() {
+            Following::Direct(heard) => Some(heard),
+            Following::None | Following::Indirect(_) | Following::Awaited(_) => None,
+        }
+    }
+
+    /// Whether this node follows nobody, asks nobody and does not lead.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.role, Role::Follower(Following::None))
+    }
+
+    /// Goes by `from`, whose claim is not older than anything seen.
+    pub(super) fn hear_leader(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        self.take_over(now, view, record);
+        self.become_follower(Following::None);
+        self.refresh(now, view, from, weight, led_ms);
+    }
+
+    pub(super) fn refresh(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        weight: u32,
+        led_ms: u64,
+    ) {
+        self.saw_leader(now, from, led_ms);
+        self.become_follower(Following::Direct(Heard {
+            leader: from.clone(),
+            at: now,
+            weight,
+            led_ms,
+        }));
+        self.has_followed = true;
+        self.gave_way = false;
+        // The leader is one of both numbers, this node one of the others.
+        let count = view
+            .eligible()
+            .count()
+            .max((weight as usize).saturating_sub(1));
+        self.electors = Electors::Of {
+            leader: from.clone(),
+            count,
+        };
+        self.lease_until = now + self.election_timeout_min();
+        self.arm_election(now, view);
+        if self.assigning.names(from, self.rules.record()) {
+            self.finish_assignment(AssignOutcome::Done);
+        }
+    }
+
+    /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
+    /// leader is left to the caller, unless the record assigns this node itself.
+    pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
+        if !self.rules.is_newer(record) {
+            return;
+        }
+        self.rules.adopt(record, self.config.eligible);
+        self.supersede_assignment();
+        if self.rules.role() == RoleKind::Leader {
+            self.become_leader(now);
+        } else {
+            self.yield_to_record(now, view);
+        }
+    }
+
+    /// Shows a leader that only others hear, for as long as they vouch for it.
+    pub(super) fn follow_indirectly(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: &Record,
+        live: &LiveLeader,
+    ) {
+        self.take_over(now, view, record);
+        if self.leads() && self.rules.record() == record {
+            return;
+        }
+        let extra = self.draw_timeout(view) - self.election_timeout_min();
+        self.saw_leader(now, &live.id, live.led_ms);
+        let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
+        let until = now + rest + extra;
+        self.become_follower(Following::Indirect(Named {
+            leader: live.id.clone(),
+            until,
+        }));
+        let of = |leader: &PeerId| matches!(&self.electors, Electors::Of { leader: last, .. } if last == leader);
+        if !of(&live.id) {
+            self.electors = Electors::Unknown;
+        }
+        self.election_at = until;
+        if self.disk.is_none() {
+            // A voter that knows its votes waits for a lease only, and an indirect leader gives none.
+            self.grace_until = self.grace_until.max(until);
+        }
+    }
+
+    /// What an answer's word of a live leader is worth to this node.
+    pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Word {
+        match live {
+            None => Word::None,
+            Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
+            Some(live) if live.id == self.me => Word::Dead,
+            Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => Word::Dead,
+            Some(live) => Word::Alive(live),
+        }
+    }
+
+    /// The rules took a higher record, which ends every role.
+    pub(super) fn yield_to_record(&mut self, now: Time, view: &View) {
+        if self.rules.role() != RoleKind::Follower {
+            return;
+        }
+        match &self.role {
+            Role::Leader(_) => {
+                self.become_follower(Following::None);
+                self.arm_election(now, view);
+            }
+            Role::PreCandidate(_) | Role::Candidate(_) => {
+                self.step_down();
+                self.election_at = now + self.retry_delay(slowest_rtt(view));
+            }
+            Role::Follower(_) => {}
+        }
+    }
+}
