@@ -235,13 +235,14 @@ impl Raft {
     /// Ends any round and leadership of this node, and goes by `following`.
     pub(super) fn become_follower(&mut self, following: Following) {
         self.rules.step_down();
-        self.trace_role(RoleKind::Follower);
-        self.role = Role::Follower(following);
+        self.enter(self.role.kind(), Role::Follower(following));
         self.check_role();
     }
 
     /// The same, but shows whom it showed.
     pub(super) fn step_down(&mut self) {
+        self.rules.step_down();
+        let before = self.role.kind();
         let following = match mem::take(&mut self.role) {
             Role::Follower(following) => following,
             Role::PreCandidate(PreCandidate { shown, .. })
@@ -250,7 +251,8 @@ impl Raft {
             }
             Role::Leader(_) => Following::None,
         };
-        self.become_follower(following);
+        self.enter(before, Role::Follower(following));
+        self.check_role();
     }
 
     /// Opens a round of pre-votes, which ends with [`set_round_at`](Self::set_round_at).
@@ -261,11 +263,11 @@ impl Raft {
             role => panic!("no round of pre-votes begins as {role:?}"),
         };
         self.rules.begin_pre_vote(electorate);
-        self.trace_role(RoleKind::PreCandidate);
-        self.role = Role::PreCandidate(PreCandidate {
+        let asking = PreCandidate {
             round_at: self.at,
             shown,
-        });
+        };
+        self.enter(self.role.kind(), Role::PreCandidate(asking));
         self.check_role();
     }
 
@@ -279,12 +281,12 @@ impl Raft {
     ) -> Tally {
         assert!(!self.leads(), "a leader campaigns in place");
         let tally = self.rules.begin_vote(electorate, above);
-        self.trace_role(RoleKind::Candidate);
-        self.role = Role::Candidate(Candidate {
+        let campaigning = Candidate {
             round_at: self.at,
             asked_by,
             shown: None,
-        });
+        };
+        self.enter(self.role.kind(), Role::Candidate(campaigning));
         tally
     }
 
@@ -315,16 +317,12 @@ impl Raft {
         );
         assert_eq!(self.rules.record().leader.as_ref(), Some(&self.me));
         let window = self.election_timeout_min();
+        let before = self.role.kind();
+        let handed_over = self.asked_by().is_some();
         let mut leader = match mem::take(&mut self.role) {
             Role::Leader(leader) => leader,
-            before => {
-                self.hints.transferred = matches!(
-                    before,
-                    Role::Candidate(Candidate {
-                        asked_by: Some(_),
-                        ..
-                    })
-                );
+            _ => {
+                self.hints.transferred = handed_over;
                 Box::new(Leader::new(now, window))
             }
         };
@@ -335,8 +333,7 @@ impl Raft {
         }
         leader.record = self.rules.record().clone();
         leader.reterm = None;
-        self.trace_role(RoleKind::Leader);
-        self.role = Role::Leader(leader);
+        self.enter(before, Role::Leader(leader));
         self.has_followed = true;
         self.gave_way = false;
         self.electors = super::Electors::Unknown;
@@ -344,11 +341,12 @@ impl Raft {
         self.check_role();
     }
 
-    fn trace_role(&self, next: RoleKind) {
-        let from = self.role.kind();
-        if from != next {
-            trace!(?from, to = ?next, term = self.rules.record().term(), "role");
+    fn enter(&mut self, before: RoleKind, role: Role) {
+        let now = role.kind();
+        if before != now {
+            trace!(?before, ?now, term = self.rules.record().term(), "role");
         }
+        self.role = role;
     }
 
     /// What holds after every input, and after every change of role.
