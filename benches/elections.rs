@@ -18,10 +18,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::node::Command;
-use meta_mystia_network::core::time::Duration;
 use rand::Rng;
+use room_core::election::guards::Guards;
+use room_core::node::Command;
+use room_core::time::Duration;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
 

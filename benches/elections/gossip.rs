@@ -1,9 +1,9 @@
 //! Rooms that elect by gossip: what follows from the lengths of the windows.
 
-use meta_mystia_network::core::election::gossip::Windows;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::Strategy;
 use rand::Rng;
+use room_core::election::gossip::Windows;
+use room_core::time::Duration;
+use room_core::wire::Strategy;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
 

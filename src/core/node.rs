@@ -58,6 +58,7 @@ pub struct Node {
     absent: BTreeMap<PeerId, Absent>,
     view: View,
     /// Without G11: the view, and as it was one change of the membership ago.
+    #[cfg(feature = "laboratory")]
     lagging: [View; 2],
     introductions: Introductions,
     joins: Joins,
@@ -109,6 +110,7 @@ impl Node {
             membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
             absent: BTreeMap::new(),
             view: View::default(),
+            #[cfg(feature = "laboratory")]
             lagging: Default::default(),
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
@@ -392,7 +394,7 @@ impl Node {
             match output {
                 // Without G11 it may write to one who is gone.
                 ElectionOutput::Send { to, .. }
-                    if !self.config.guards.fresh_view && self.membership.get(&to).is_none() => {}
+                    if !self.config.guards.fresh_view() && self.membership.get(&to).is_none() => {}
                 ElectionOutput::Send { to, stamp, message } => {
                     self.transmit_at(&to, stamp, Message::Election(message), true);
                 }
@@ -465,7 +467,7 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        if envelope.incarnation != member.incarnation && self.config.guards.restart_grace {
+        if envelope.incarnation != member.incarnation && self.config.guards.restart_grace() {
             return; // G9: of another life
         }
         member.heard(now);
@@ -652,14 +654,15 @@ impl Node {
     }
 
     fn try_elect(&mut self, now: Time, input: ElectionInput) -> Result<(), ElectionError> {
-        if self.config.guards.fresh_view {
-            return self.election.handle(now, &self.view, input);
+        #[cfg(feature = "laboratory")]
+        if !self.config.guards.fresh_view() {
+            let [last, before] = &mut self.lagging;
+            if !last.voters.keys().eq(self.view.voters.keys()) {
+                *before = std::mem::replace(last, self.view.clone());
+            }
+            return self.election.handle(now, before, input);
         }
-        let [last, before] = &mut self.lagging;
-        if !last.voters.keys().eq(self.view.voters.keys()) {
-            *before = std::mem::replace(last, self.view.clone());
-        }
-        self.election.handle(now, before, input)
+        self.election.handle(now, &self.view, input)
     }
 
     fn punish(&mut self, now: Time, peer: &PeerId, error: ElectionError) {

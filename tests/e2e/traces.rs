@@ -5,12 +5,18 @@ use std::path::{Path, PathBuf};
 
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::id::SessionId;
-use meta_mystia_network::core::trace::{Role, What};
 use meta_mystia_network::error::StartError;
 use meta_mystia_network::room::Room;
+use room_core::id::PeerId;
+use room_core::trace::{Role, What};
 use room_simulator::record::{Section, from_lines};
 
-use crate::harness::{Member, id, quick, settled};
+use crate::harness::{self, Member, quick, settled};
+
+/// As the simulator reads it.
+fn id(name: &str) -> PeerId {
+    PeerId::new(name).expect("a valid id")
+}
 
 /// A folder of its own for each test.
 fn folder(name: &str) -> PathBuf {
@@ -35,7 +41,7 @@ fn read(path: &Path) -> Section {
 
 fn refused(path: &Path) -> StartError {
     let session = SessionId::new("traces").expect("a valid session");
-    match Room::open(id("a"), session, traced(path)) {
+    match Room::open(harness::id("a"), session, traced(path)) {
         Ok(_) => panic!("{} was taken", path.display()),
         Err(error) => error,
     }

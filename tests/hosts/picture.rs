@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use meta_mystia_network::config::{Config, DiscoveryMode};
-use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::core::trace::{Role, What};
+use meta_mystia_network::core::id;
 use meta_mystia_network::room::Room;
 use meta_mystia_network::target::parse_target;
+use room_core::id::PeerId;
+use room_core::trace::{Role, What};
 use room_simulator::chaos;
 use room_simulator::gossip;
 use room_simulator::page::page;
@@ -357,9 +358,9 @@ fn traces_of_real_rooms_make_one_picture() {
             election_timeout_max: Duration::from_millis(600),
             ..Config::default()
         };
-        let id = PeerId::new(name).expect("a valid id");
-        let session = SessionId::new("picture").expect("a valid session");
-        (Room::open(id, session, config).expect("a room"), path)
+        let peer = id::PeerId::new(name).expect("a valid id");
+        let session = id::SessionId::new("picture").expect("a valid session");
+        (Room::open(peer, session, config).expect("a room"), path)
     };
     let (first, one) = open("one");
     let (second, other) = open("two");

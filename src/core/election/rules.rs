@@ -180,9 +180,10 @@ impl Rules {
     }
 
     /// Without G5, the open round goes by whoever is linked now.
+    #[cfg(feature = "laboratory")]
     pub fn thaw(&mut self, electorate: &BTreeSet<PeerId>) {
         if let Some(campaign) = &mut self.campaign
-            && !self.guards.frozen_electorate
+            && !self.guards.frozen_electorate()
         {
             campaign.electorate.clone_from(electorate);
             campaign.electorate.insert(self.me.clone());
@@ -194,7 +195,7 @@ impl Rules {
     pub fn count_pre_vote(&mut self, round: u64, voter: &PeerId, granted: bool) -> Tally {
         match &mut self.campaign {
             Some(campaign) if self.role == RoleKind::PreCandidate && campaign.round == round => {
-                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate {
+                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate() {
                     campaign.count(voter, granted);
                 }
                 campaign.tally()
@@ -208,7 +209,7 @@ impl Rules {
         let campaigning = self.campaigning();
         match &mut self.campaign {
             Some(campaign) if campaigning && campaign.round == round => {
-                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate {
+                if campaign.electorate.contains(voter) || !self.guards.frozen_electorate() {
                     campaign.count(voter, granted);
                 }
                 let tally = campaign.tally();
@@ -244,7 +245,7 @@ impl Rules {
             self.take(Record::undecided(stamp.clone()));
         }
         let taken = self.record.leader.is_some()
-            && (self.guards.assignment_takes_vote || !self.record.assigned);
+            && (self.guards.assignment_takes_vote() || !self.record.assigned);
         let granted = *stamp == self.record.stamp
             && !taken
             && self
@@ -264,8 +265,8 @@ impl Rules {
 
     /// Whether `record` replaces the own one: G12 and G10 in one place.
     pub fn is_newer(&self, record: &Record) -> bool {
-        let undone = !self.guards.record_order && record.assigned && *record != self.record;
-        let swayed = !self.guards.follower_order
+        let undone = !self.guards.record_order() && record.assigned && *record != self.record;
+        let swayed = !self.guards.follower_order()
             && self.role == RoleKind::Follower
             && record.stamp == self.record.stamp
             && record.leader.is_some()
@@ -280,7 +281,7 @@ impl Rules {
     pub fn adopt(&mut self, record: &Record, may_lead: bool) -> bool {
         if self.is_newer(record) {
             self.take(record.clone());
-            if record.assigned && !self.guards.assignment_takes_vote {
+            if record.assigned && !self.guards.assignment_takes_vote() {
                 self.voted_for = None;
             } else if record.assigned {
                 // Going by an assignment is the vote of its term. It may have been given already: a restarted
@@ -327,7 +328,7 @@ impl Rules {
         let within = self.record.stamp.epoch.clone();
         self.take(Record {
             stamp: Stamp {
-                epoch: if self.guards.record_order {
+                epoch: if self.guards.record_order() {
                     epoch
                 } else {
                     within
@@ -337,7 +338,7 @@ impl Rules {
             leader: Some(leader.clone()),
             assigned,
         });
-        self.voted_for = (self.guards.assignment_takes_vote || !assigned).then(|| leader.clone());
+        self.voted_for = (self.guards.assignment_takes_vote() || !assigned).then(|| leader.clone());
         if *leader == self.me {
             self.role = RoleKind::Leader;
         }

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use meta_mystia_network::core::node::{Command, Event, Node};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::Authority;
+use room_core::node::{Command, Event, Node};
+use room_core::time::{Duration, Time};
+use room_core::wire::Authority;
 
 use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;

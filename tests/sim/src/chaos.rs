@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rand::seq::IndexedRandom;
 
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::id::Fingerprint;
-use meta_mystia_network::core::node::{Command, LinkEnd, Node};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::Authority;
+use room_core::election::raft::Recovery;
+use room_core::id::Fingerprint;
+use room_core::node::{Command, LinkEnd, Node};
+use room_core::time::{Duration, Time};
+use room_core::trace::What;
+use room_core::wire::Authority;
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;

@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::election::record::{Epoch, Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, RoleKind};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Event, LeftReason, Output};
-use meta_mystia_network::core::quorum::Quorum;
-use meta_mystia_network::core::wire::{ElectionMessage, Message};
+use room_core::election::raft::Recovery;
+use room_core::election::record::{Epoch, Record, Saved, Stamp};
+use room_core::election::rules::{Campaign, RoleKind};
+use room_core::id::PeerId;
+use room_core::node::{Event, LeftReason, Output};
+use room_core::quorum::Quorum;
+use room_core::wire::{ElectionMessage, Message};
 
 pub mod gossip;
 mod hold;

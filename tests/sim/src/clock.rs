@@ -2,7 +2,7 @@
 //!
 //! The core sees no other time than this one. What its deadlines mean in the time of the room is found here.
 
-use meta_mystia_network::core::time::{Duration, Time};
+use room_core::time::{Duration, Time};
 
 /// The fastest and the slowest clock, in parts of a million away from the true one.
 pub const MAX_DEVIATION_PPM: u32 = 50_000;

@@ -6,7 +6,7 @@
 //! what they prevent happens here, and must be harmless.
 //!
 //! Two things keep this small. What one node does with one input depends on nothing but the node, so each
-//! pair is put to [`Rules`](meta_mystia_network::core::election::rules::Rules) once and remembered
+//! pair is put to [`Rules`](room_core::election::rules::Rules) once and remembered
 //! (`member`); the search itself only combines numbers. And sets of messages have numbers, too.
 
 mod member;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-use meta_mystia_network::core::election::guards::Guards;
+use room_core::election::guards::Guards;
 
 use member::{Act, Members, NOTHING};
 use sets::Sets;

@@ -5,9 +5,9 @@ use std::mem::discriminant;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-use meta_mystia_network::core::node::{Input, Node, Output};
-use meta_mystia_network::core::time::Time;
-use meta_mystia_network::core::wire::Message;
+use room_core::node::{Input, Node, Output};
+use room_core::time::Time;
+use room_core::wire::Message;
 
 /// See the module's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
-use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
-use meta_mystia_network::core::node::{
+use room_core::election::record::{Epoch, Record, Stamp};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
+use room_core::node::{
     AdmissionRefusal, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
 };
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{
+use room_core::time::{Duration, Time};
+use room_core::wire::{
     Authority, Candidate, Decrees, ElectionMessage, Envelope, Message, PeerEntry, Verdict,
 };
 

@@ -5,9 +5,9 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::node::{Command, Node};
-use meta_mystia_network::core::time::Duration;
+use room_core::election::raft::Recovery;
+use room_core::node::{Command, Node};
+use room_core::time::Duration;
 
 use crate::chaos::Run;
 use crate::clock::slowest_clock;

@@ -9,11 +9,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
-use meta_mystia_network::core::id::{Incarnation, PeerId};
-use meta_mystia_network::core::node::Output;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{
+use room_core::election::record::{Epoch, Record, Stamp};
+use room_core::id::{Incarnation, PeerId};
+use room_core::node::Output;
+use room_core::time::Duration;
+use room_core::wire::{
     Decrees, ElectionMessage, Envelope, Heartbeat, LiveLeader, Message, Pulse, Side,
 };
 
@@ -437,7 +437,7 @@ mod tests {
     use super::*;
     use crate::trace::Trace;
     use crate::world::Settings;
-    use meta_mystia_network::core::node::LinkEnd;
+    use room_core::node::LinkEnd;
 
     /// Two honest members and a liar; what is then seen of an output of the first.
     fn seen(output: impl Fn(&World) -> Output) -> Option<&'static str> {

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 
 use rand::Rng;
 
-use meta_mystia_network::core::id::{Fingerprint, PeerId};
-use meta_mystia_network::core::introductions::Dial;
-use meta_mystia_network::core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::{Candidate, Envelope, Hello, PeerEntry, Probe, Side};
+use room_core::id::{Fingerprint, PeerId};
+use room_core::introductions::Dial;
+use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
+use room_core::time::{Duration, Time};
+use room_core::trace::What;
+use room_core::wire::{Candidate, Envelope, Hello, PeerEntry, Probe, Side};
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};

@@ -7,11 +7,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::quorum::MAX_ROSTER_VOTERS;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{Authority, MergePolicy};
+use room_core::election::guards::Guards;
+use room_core::election::raft::Recovery;
+use room_core::quorum::MAX_ROSTER_VOTERS;
+use room_core::time::Duration;
+use room_core::wire::{Authority, MergePolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
 use crate::gossip::GossipRules;

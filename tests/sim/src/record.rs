@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{CommandError, Input, Node, Output};
-use meta_mystia_network::core::time::Time;
-use meta_mystia_network::core::trace::{Entry, Header, Tracer, VERSION, What};
+use room_core::id::PeerId;
+use room_core::node::{CommandError, Input, Node, Output};
+use room_core::time::Time;
+use room_core::trace::{Entry, Header, Tracer, VERSION, What};
 
 /// The wall clock of every simulated room when its time is 0, in microseconds since 1970.
 pub const CLOCK_US: u64 = 1_700_000_000_000_000;

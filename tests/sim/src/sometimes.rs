@@ -4,14 +4,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meta_mystia_network::core::election::AssignOutcome;
-use meta_mystia_network::core::election::raft::Raft;
-use meta_mystia_network::core::election::record::Stamp;
-use meta_mystia_network::core::election::rules::{RoleKind, Rules};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Command, Event, Input, Node, Output};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{ElectionMessage, Message, Side};
+use room_core::election::AssignOutcome;
+use room_core::election::raft::Raft;
+use room_core::election::record::Stamp;
+use room_core::election::rules::{RoleKind, Rules};
+use room_core::id::PeerId;
+use room_core::node::{Command, Event, Input, Node, Output};
+use room_core::time::{Duration, Time};
+use room_core::wire::{ElectionMessage, Message, Side};
 
 /// A round that follows a failed one sooner than any election timer fires is a fast retry.
 const SHORTER_THAN_ANY_TIMEOUT: Duration = Duration::from_millis(550);

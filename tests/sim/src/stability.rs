@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meta_mystia_network::core::election::record::Epoch;
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Node;
-use meta_mystia_network::core::quorum::majority_threshold;
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{MergePolicy, Strategy};
+use room_core::election::record::Epoch;
+use room_core::id::PeerId;
+use room_core::node::Node;
+use room_core::quorum::majority_threshold;
+use room_core::time::{Duration, Time};
+use room_core::wire::{MergePolicy, Strategy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;

@@ -7,7 +7,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use meta_mystia_network::core::quorum::MAX_ROSTER_VOTERS;
+use room_core::quorum::MAX_ROSTER_VOTERS;
 
 use crate::plan::{Plan, Step, Who};
 

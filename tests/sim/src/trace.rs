@@ -4,12 +4,10 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use meta_mystia_network::core::election::record::{Record, Stamp};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::time::Time;
-use meta_mystia_network::core::wire::{
-    ElectionMessage, Envelope, LiveLeader, Message, Pulse, Side,
-};
+use room_core::election::record::{Record, Stamp};
+use room_core::id::PeerId;
+use room_core::time::Time;
+use room_core::wire::{ElectionMessage, Envelope, LiveLeader, Message, Pulse, Side};
 
 /// Lines of a run, when it is traced.
 #[derive(Debug, Default)]

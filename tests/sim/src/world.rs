@@ -15,21 +15,17 @@ use std::net::SocketAddr;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use meta_mystia_network::core::election::gossip::Windows;
-use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::election::record::{Record, Saved};
-use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
-use meta_mystia_network::core::introductions::Reconnect;
-use meta_mystia_network::core::node::{
-    Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output,
-};
-use meta_mystia_network::core::quorum::{Quorum, Roster};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::trace::What;
-use meta_mystia_network::core::wire::{
-    Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy,
-};
+use room_core::election::gossip::Windows;
+use room_core::election::guards::Guards;
+use room_core::election::raft::Recovery;
+use room_core::election::record::{Record, Saved};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
+use room_core::introductions::Reconnect;
+use room_core::node::{Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output};
+use room_core::quorum::{Quorum, Roster};
+use room_core::time::{Duration, Time};
+use room_core::trace::What;
+use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy};
 
 use crate::checks::{Checker, Seen, Violation};
 use crate::clock::{Clock, slowest_clock};

@@ -20,9 +20,9 @@ impl Raft {
         // One vote is enough then, so that whoever else is linked is asked to object (G3).
         let alone_with_one = electorate.len() <= 1 && !self.config.quorum.is_static();
         let asks = if alone_with_one {
-            self.config.guards.veto
+            self.config.guards.veto()
         } else {
-            self.config.guards.pre_vote
+            self.config.guards.pre_vote()
         };
         if !asks {
             self.campaign(now, view, None);
@@ -123,7 +123,7 @@ impl Raft {
 
     /// G14: a failed round is repeated soon, at a time that others hardly hit too.
     pub(super) fn retry_delay(&mut self, rtt: Duration) -> Duration {
-        if !self.config.guards.fast_retry {
+        if !self.config.guards.fast_retry() {
             let min = self.election_timeout_min();
             return min + self.up_to(self.election_timeout_max() - min);
         }

@@ -68,7 +68,7 @@ impl Raft {
         let rules = &self.rules;
         let campaigns = matches!(self.role, Role::Candidate(_));
         let own_term = campaigns && record.stamp == rules.record().stamp;
-        if own_term && !self.config.guards.candidate_concedes {
+        if own_term && !self.config.guards.candidate_concedes() {
             return;
         }
         if *record >= *rules.record() || rules.is_newer(record) {
@@ -86,7 +86,7 @@ impl Raft {
             record: self.rules.record().clone(),
             live: self.live_to(now, view, from),
         };
-        if self.config.guards.nack {
+        if self.config.guards.nack() {
             self.send(from, nack);
         }
     }
@@ -155,7 +155,7 @@ impl Raft {
                     // The lease that it held is over, too.
                     self.lease_until = now;
                 }
-                if self.config.guards.succession {
+                if self.config.guards.succession() {
                     self.election_at = now + self.up_to(SUCCESSION_GRACE);
                 }
             }

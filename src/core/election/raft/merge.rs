@@ -209,7 +209,7 @@ impl Raft {
         }
         self.lose_leader();
         match why {
-            _ if !self.config.guards.succession => {}
+            _ if !self.config.guards.succession() => {}
             Gone::Left { successor } => {
                 self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;

@@ -40,7 +40,7 @@ impl Raft {
     pub(super) fn heed(&self, now: Time, record: &Record) -> Result<Record, ElectionError> {
         self.check_stamp(now, &record.stamp)?;
         let mut record = record.clone();
-        if self.config.guards.record_order {
+        if self.config.guards.record_order() {
             record.disbelieve_assignment_by_nobody();
         }
         Ok(record)
@@ -105,7 +105,7 @@ impl Raft {
             }
             ElectionMessage::LeaderAssign { record, seq } => {
                 let record = self.heed(now, &record)?;
-                let ordered = self.config.guards.record_order;
+                let ordered = self.config.guards.record_order();
                 if ordered && record.stamp.epoch.assigner.as_ref() != Some(from) {
                     return Err(ElectionError::Violation(
                         "an assignment names another assigner than its sender",
@@ -167,7 +167,7 @@ impl Raft {
         from: &'a PeerId,
         named: &'a PeerId,
     ) -> Result<&'a PeerId, ElectionError> {
-        if from == named || !self.config.guards.authenticated_names {
+        if from == named || !self.config.guards.authenticated_names() {
             Ok(named)
         } else {
             Err(ElectionError::Violation(

@@ -132,7 +132,7 @@ impl Raft {
             config.recovery = Recovery::AutoElect;
         }
         let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards);
-        let keeps_votes = config.quorum.is_static() && config.guards.persistence;
+        let keeps_votes = config.quorum.is_static() && config.guards.persistence();
         let saved = config.saved.take().filter(|_| keeps_votes);
         if let Some(saved) = &saved {
             // What this node holds itself is not checked against the clock.

@@ -123,7 +123,7 @@ impl Raft {
         let voters = window.voters.len() + 1;
         let answered = window.answered.intersection(&window.voters).count() + 1;
         *window = next;
-        let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum;
+        let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum();
         if exempt || answered >= self.config.quorum.votes_needed(voters) {
             return;
         }
@@ -152,7 +152,7 @@ impl Raft {
 
     /// A leader's room needs four round trips to its median voter, at most five seconds.
     pub(super) fn measure_round_trips(&mut self, view: &View) {
-        if !self.leads() || !self.config.guards.adaptive_timeouts {
+        if !self.leads() || !self.config.guards.adaptive_timeouts() {
             return;
         }
         let mut measured: Vec<_> = view.eligible().filter_map(|(_, voter)| voter.rtt).collect();

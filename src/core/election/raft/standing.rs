@@ -42,7 +42,7 @@ impl Raft {
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {
-        self.config.guards.lease && now < self.lease_until
+        self.config.guards.lease() && now < self.lease_until
     }
 
     /// Voters, itself included, that showed lately that they go by this leader.

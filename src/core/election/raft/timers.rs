@@ -144,7 +144,7 @@ impl Raft {
     pub(super) fn draw_timeout(&mut self, view: &View) -> Duration {
         let min = self.election_timeout_min();
         let range = self.election_timeout_max() - min;
-        if !self.config.guards.rank_slots {
+        if !self.config.guards.rank_slots() {
             return min + self.up_to(range);
         }
         let width = MIN_SLOT.max(mean_rtt(view) * 3 / 2);
@@ -183,6 +183,6 @@ impl Raft {
         } else {
             self.has_followed || now >= self.grace_until
         };
-        self.config.eligible && (knows || !self.config.guards.restart_grace)
+        self.config.eligible && (knows || !self.config.guards.restart_grace())
     }
 }

@@ -49,7 +49,7 @@ impl Raft {
     fn give_way(&mut self, now: Time, view: &View) {
         let asks = matches!(self.role, Role::PreCandidate(_));
         let first = !self.gave_way;
-        if !self.config.guards.rivals_yield || !(asks || (first && self.awaits_election())) {
+        if !self.config.guards.rivals_yield() || !(asks || (first && self.awaits_election())) {
             return;
         }
         self.abandon_round();
@@ -79,6 +79,7 @@ impl Raft {
         if !matches!(self.role, Role::PreCandidate(_)) || open != Some(round) {
             return;
         }
+        #[cfg(feature = "laboratory")]
         self.rules.thaw(&self.electorate(view));
         let (is_voter, alone) = (view.is_eligible(from), view.is_alone());
         match self.veto(now, live) {
@@ -189,6 +190,7 @@ impl Raft {
             return;
         }
         let granted = granted && self.remembers_its_votes(view, from);
+        #[cfg(feature = "laboratory")]
         self.rules.thaw(&self.electorate(view));
         if self.rules.count_vote(round, from, granted) == Tally::Won {
             self.become_leader(now);
@@ -197,7 +199,7 @@ impl Raft {
 
     /// G3: what the word of a live leader in the answer to a request is worth.
     fn veto(&self, now: Time, live: Option<LiveLeader>) -> Word {
-        let live = live.filter(|_| self.config.guards.veto);
+        let live = live.filter(|_| self.config.guards.veto());
         self.weigh_live(now, live)
     }
 }

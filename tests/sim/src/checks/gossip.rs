@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Output;
-use meta_mystia_network::core::wire::{ElectionMessage, Message};
+use room_core::id::PeerId;
+use room_core::node::Output;
+use room_core::wire::{ElectionMessage, Message};
 
 use super::{Checked, Checker, Life, ensure};
 use crate::gossip::Cause;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::election::record::Record;
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Input;
-use meta_mystia_network::core::wire::{ElectionMessage, LiveLeader, Message, Pulse};
+use room_core::election::raft::Recovery;
+use room_core::election::record::Record;
+use room_core::id::PeerId;
+use room_core::node::Input;
+use room_core::wire::{ElectionMessage, LiveLeader, Message, Pulse};
 
 use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 

@@ -14,12 +14,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
-use meta_mystia_network::core::election::rules::{Campaign, RoleKind};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Output;
-use meta_mystia_network::core::quorum::Roster;
-use meta_mystia_network::core::wire::{ElectionMessage, Message, Pulse};
+use room_core::election::record::{Record, Saved, Stamp};
+use room_core::election::rules::{Campaign, RoleKind};
+use room_core::id::PeerId;
+use room_core::node::Output;
+use room_core::quorum::Roster;
+use room_core::wire::{ElectionMessage, Message, Pulse};
 
 use super::{Checked, Checker, Life, Seen, Violation, ensure};
 

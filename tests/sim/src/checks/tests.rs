@@ -1,11 +1,11 @@
 //! Wrong histories: each must be reported, or the runs prove nothing.
 
-use meta_mystia_network::core::election::LeaderReason;
-use meta_mystia_network::core::election::record::Epoch;
-use meta_mystia_network::core::id::{Fingerprint, Incarnation};
-use meta_mystia_network::core::node::{Input, LinkUp};
-use meta_mystia_network::core::quorum::Roster;
-use meta_mystia_network::core::wire::{Envelope, Heartbeat, Pulse, Side};
+use room_core::election::LeaderReason;
+use room_core::election::record::Epoch;
+use room_core::id::{Fingerprint, Incarnation};
+use room_core::node::{Input, LinkUp};
+use room_core::quorum::Roster;
+use room_core::wire::{Envelope, Heartbeat, Pulse, Side};
 
 use super::*;
 

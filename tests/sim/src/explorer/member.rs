@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use meta_mystia_network::core::election::record::{Record, Stamp};
-use meta_mystia_network::core::election::rules::{RoleKind, Rules};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::quorum::{Quorum, Roster};
+use room_core::election::record::{Record, Stamp};
+use room_core::election::rules::{RoleKind, Rules};
+use room_core::id::PeerId;
+use room_core::quorum::{Quorum, Roster};
 
 use super::Scope;
 use crate::trace::Brief;

@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use rand::Rng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use meta_mystia_network::core::election::gossip::Gossip;
-use meta_mystia_network::core::node::{Command, Node};
-use meta_mystia_network::core::time::{Duration, Time};
+use room_core::election::gossip::Gossip;
+use room_core::node::{Command, Node};
+use room_core::time::{Duration, Time};
 
 use crate::chaos::{Run, ms, pairs};
 use crate::clock::slowest_clock;

@@ -1,9 +1,9 @@
 //! What a node that elects by gossip was before an input, and what the input may do to it.
 
-use meta_mystia_network::core::election::gossip::Gossip;
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Command, Input, Node};
-use meta_mystia_network::core::wire::{ElectionMessage, Message};
+use room_core::election::gossip::Gossip;
+use room_core::id::PeerId;
+use room_core::node::{Command, Input, Node};
+use room_core::wire::{ElectionMessage, Message};
 
 /// What an input is to the election.
 #[derive(Debug, Clone, PartialEq, Eq)]

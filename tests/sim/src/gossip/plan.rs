@@ -5,9 +5,9 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use meta_mystia_network::core::election::gossip::Windows;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::Strategy;
+use room_core::election::gossip::Windows;
+use room_core::time::Duration;
+use room_core::wire::Strategy;
 
 use crate::plan::{Plan, Step};
 use crate::wider::widen;

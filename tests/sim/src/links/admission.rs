@@ -3,12 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
-use meta_mystia_network::core::node::{
-    AdmissionRefusal, Command, Event, Input, LeftReason, LinkEnd, Node,
-};
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{Candidate, Hello, PeerEntry, Verdict};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
+use room_core::node::{AdmissionRefusal, Command, Event, Input, LeftReason, LinkEnd, Node};
+use room_core::time::Duration;
+use room_core::wire::{Candidate, Hello, PeerEntry, Verdict};
 
 use super::{ACCEPTOR, DIALLER, Wire};
 use crate::world::{Happening, World};

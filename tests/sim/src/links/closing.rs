@@ -1,8 +1,8 @@
 //! How links end: by a core, by the end of a process, by the other end's word.
 
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Input, LinkEnd};
-use meta_mystia_network::core::time::Duration;
+use room_core::id::PeerId;
+use room_core::node::{Input, LinkEnd};
+use room_core::time::Duration;
 
 use super::{ACCEPTOR, DIALLER, Item, Wire};
 use crate::world::{Happening, World};

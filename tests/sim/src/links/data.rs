@@ -4,10 +4,10 @@
 use rand::Rng;
 use rand::seq::IndexedRandom;
 
-use meta_mystia_network::core::election::record::Record;
-use meta_mystia_network::core::id::{Incarnation, PeerId};
-use meta_mystia_network::core::node::{Input, LifeOfOrigin, Node};
-use meta_mystia_network::core::time::{Duration, Time};
+use room_core::election::record::Record;
+use room_core::id::{Incarnation, PeerId};
+use room_core::node::{Input, LifeOfOrigin, Node};
+use room_core::time::{Duration, Time};
 
 use super::Wire;
 use crate::world::{Happening, World};

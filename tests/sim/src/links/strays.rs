@@ -3,10 +3,10 @@
 
 use rand::Rng;
 
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Input;
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{Envelope, Message, Pulse};
+use room_core::id::PeerId;
+use room_core::node::Input;
+use room_core::time::{Duration, Time};
+use room_core::wire::{Envelope, Message, Pulse};
 
 use super::Wire;
 use crate::trace::Brief;

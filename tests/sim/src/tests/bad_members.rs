@@ -1,13 +1,11 @@
 //! Members that break the protocol: each costs its own link and nothing else (C6 G16). One that counts too far costs
 //! nothing (C4.8).
 
-use meta_mystia_network::core::election::record::{Epoch, Record, Stamp};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::LinkEnd;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{
-    ElectionMessage, Envelope, Heartbeat, Message, PeerEntry, Pulse,
-};
+use room_core::election::record::{Epoch, Record, Stamp};
+use room_core::id::PeerId;
+use room_core::node::LinkEnd;
+use room_core::time::Duration;
+use room_core::wire::{ElectionMessage, Envelope, Heartbeat, Message, PeerEntry, Pulse};
 
 use crate::trace::Trace;
 use crate::world::{Settings, World};
@@ -275,7 +273,7 @@ fn a_peer_list_that_is_too_long_costs_the_link() {
     costs_the_link(|world, bad, third| {
         let entry = PeerEntry {
             id: world.slots[third].id.clone(),
-            key: meta_mystia_network::core::id::Fingerprint([7; 32]),
+            key: room_core::id::Fingerprint([7; 32]),
             addresses: Vec::new(),
         };
         (stamp_of(world, bad), Message::PeerList(vec![entry; 129]))

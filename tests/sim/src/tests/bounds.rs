@@ -1,6 +1,6 @@
 //! The bounds of a settled room, each broken on purpose: a check that nothing breaks proves nothing.
 
-use meta_mystia_network::core::election::guards::Guards;
+use room_core::election::guards::Guards;
 
 use crate::bounds::costs_too_much;
 use crate::chaos::Run;

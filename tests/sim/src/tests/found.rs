@@ -1,6 +1,6 @@
 //! What the simulator once found, as named situations.
 
-use meta_mystia_network::core::node::Command;
+use room_core::node::Command;
 
 use super::rooms::*;
 use crate::world::{Settings, World};

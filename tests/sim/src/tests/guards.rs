@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use meta_mystia_network::core::election::guards::Guards;
-use meta_mystia_network::core::election::record::Record;
-use meta_mystia_network::core::node::Command;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
+use room_core::election::guards::Guards;
+use room_core::election::record::Record;
+use room_core::node::Command;
+use room_core::time::Duration;
+use room_core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
 
 use super::rooms::ms;
 use crate::trace::Trace;

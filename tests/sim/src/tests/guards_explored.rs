@@ -1,6 +1,6 @@
 //! Why each guard of safety is there: the explorer with it and without it (C6).
 
-use meta_mystia_network::core::election::guards::Guards;
+use room_core::election::guards::Guards;
 
 use crate::explorer::{Scope, explore};
 

@@ -2,10 +2,10 @@
 
 use rand::Rng;
 
-use meta_mystia_network::core::election::gossip::Windows;
-use meta_mystia_network::core::id::Fingerprint;
-use meta_mystia_network::core::node::Event;
-use meta_mystia_network::core::wire::{MergePolicy, Strategy};
+use room_core::election::gossip::Windows;
+use room_core::id::Fingerprint;
+use room_core::node::Event;
+use room_core::wire::{MergePolicy, Strategy};
 
 use super::rooms::*;
 use crate::world::{Settings, World};

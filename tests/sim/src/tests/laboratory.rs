@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use meta_mystia_network::core::node::Command;
-use meta_mystia_network::core::trace::What;
+use room_core::node::Command;
+use room_core::trace::What;
 
 use super::rooms::*;
 use crate::chaos;

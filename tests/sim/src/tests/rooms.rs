@@ -1,9 +1,9 @@
 //! Rooms for the named situations: how to get to one, and what to ask of it.
 
-use meta_mystia_network::core::election::AssignOutcome;
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Command, Event};
-use meta_mystia_network::core::time::Duration;
+use room_core::election::AssignOutcome;
+use room_core::id::PeerId;
+use room_core::node::{Command, Event};
+use room_core::time::Duration;
 
 use crate::trace::Trace;
 use crate::world::{Settings, World};

@@ -1,7 +1,7 @@
 //! Named situations: what happens when one thing goes wrong, over many seeds of everything else.
 
-use meta_mystia_network::core::node::{Command, Event, LeftReason, LinkEnd};
-use meta_mystia_network::core::time::Duration;
+use room_core::node::{Command, Event, LeftReason, LinkEnd};
+use room_core::time::Duration;
 
 use super::rooms::*;
 use crate::world::{Settings, World};

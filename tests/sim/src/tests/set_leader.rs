@@ -1,8 +1,8 @@
 //! `SetLeader` (C4): who leads after it, when its target is gone, and when two hosts call it at once.
 
-use meta_mystia_network::core::election::AssignOutcome;
-use meta_mystia_network::core::election::raft::Recovery;
-use meta_mystia_network::core::node::Command;
+use room_core::election::AssignOutcome;
+use room_core::election::raft::Recovery;
+use room_core::node::Command;
 
 use super::rooms::*;
 use crate::world::Settings;

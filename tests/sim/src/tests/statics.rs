@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use meta_mystia_network::core::election::record::{Record, Saved, Stamp};
-use meta_mystia_network::core::election::{AssignOutcome, ElectionError};
-use meta_mystia_network::core::id::{Fingerprint, Incarnation};
-use meta_mystia_network::core::node::{Command, CommandError};
-use meta_mystia_network::core::time::Duration;
+use room_core::election::record::{Record, Saved, Stamp};
+use room_core::election::{AssignOutcome, ElectionError};
+use room_core::id::{Fingerprint, Incarnation};
+use room_core::node::{Command, CommandError};
+use room_core::time::Duration;
 
 use super::rooms::*;
 use super::runner::{Order, run_all};

@@ -1,10 +1,10 @@
 //! What a process keeps, and what it says of its timers.
 
-use meta_mystia_network::core::election::record::Saved;
-use meta_mystia_network::core::id::Incarnation;
-use meta_mystia_network::core::node::Input;
-use meta_mystia_network::core::time::Duration;
-use meta_mystia_network::core::wire::{Message, Pulse};
+use room_core::election::record::Saved;
+use room_core::id::Incarnation;
+use room_core::node::Input;
+use room_core::time::Duration;
+use room_core::wire::{Message, Pulse};
 
 use super::{Happening, Strike, World};
 

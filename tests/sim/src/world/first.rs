@@ -1,9 +1,9 @@
 //! Rooms whose terms begin far above zero: the first process met somebody who went by a large term and has left.
 
-use meta_mystia_network::core::election::record::{Record, Stamp};
-use meta_mystia_network::core::id::{Fingerprint, Incarnation, PeerId};
-use meta_mystia_network::core::node::{Input, LinkUp};
-use meta_mystia_network::core::wire::{Envelope, Message, Side};
+use room_core::election::record::{Record, Stamp};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
+use room_core::node::{Input, LinkUp};
+use room_core::wire::{Envelope, Message, Side};
 
 use super::World;
 

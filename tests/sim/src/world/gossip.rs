@@ -1,8 +1,8 @@
 //! What is looked at after every input of a node that elects by gossip.
 
-use meta_mystia_network::core::election::ElectionError;
-use meta_mystia_network::core::node::{CommandError, Event, Output};
-use meta_mystia_network::core::wire::{ElectionMessage, Message};
+use room_core::election::ElectionError;
+use room_core::node::{CommandError, Event, Output};
+use room_core::wire::{ElectionMessage, Message};
 
 use super::{World, tells_of_members};
 use crate::checks::gossip::GossipSeen;
@@ -151,9 +151,9 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use meta_mystia_network::core::node::{Command, Input};
-    use meta_mystia_network::core::time::Duration;
-    use meta_mystia_network::core::wire::Strategy;
+    use room_core::node::{Command, Input};
+    use room_core::time::Duration;
+    use room_core::wire::Strategy;
 
     use super::*;
     use crate::trace::Trace;

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use rand::Rng;
 
-use meta_mystia_network::core::election::raft::Raft;
-use meta_mystia_network::core::election::record::{Saved, Stamp};
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::{Input, Output};
-use meta_mystia_network::core::time::{Duration, Time};
-use meta_mystia_network::core::wire::{Message, Pulse};
+use room_core::election::raft::Raft;
+use room_core::election::record::{Saved, Stamp};
+use room_core::id::PeerId;
+use room_core::node::{Input, Output};
+use room_core::time::{Duration, Time};
+use room_core::wire::{Message, Pulse};
 
 use super::{Happening, Process, World};
 use crate::clock::slowest_clock;

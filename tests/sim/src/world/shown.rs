@@ -1,9 +1,9 @@
 //! What a room shows to whoever looks at it.
 
-use meta_mystia_network::core::election::AnyElection;
-use meta_mystia_network::core::id::PeerId;
-use meta_mystia_network::core::node::Node;
-use meta_mystia_network::core::time::Time;
+use room_core::election::AnyElection;
+use room_core::id::PeerId;
+use room_core::node::Node;
+use room_core::time::Time;
 
 use super::{Slot, World};
 use crate::trace::Brief;

@@ -1,10 +1,10 @@
 //! Wrong histories: each must be reported, or the runs prove nothing.
 
-use meta_mystia_network::core::election::LeaderReason;
-use meta_mystia_network::core::election::record::Stamp;
-use meta_mystia_network::core::id::Incarnation;
-use meta_mystia_network::core::node::Event;
-use meta_mystia_network::core::wire::Envelope;
+use room_core::election::LeaderReason;
+use room_core::election::record::Stamp;
+use room_core::id::Incarnation;
+use room_core::node::Event;
+use room_core::wire::Envelope;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! Rooms that are not as the bounds demand: each bound must report that, or the runs prove nothing.
 
-use meta_mystia_network::core::id::Incarnation;
-use meta_mystia_network::core::wire::{ElectionMessage, Envelope, Message};
+use room_core::id::Incarnation;
+use room_core::wire::{ElectionMessage, Envelope, Message};
 
 use super::*;
 use crate::gossip::draw_for;

@@ -1,6 +1,6 @@
 //! A leader that a majority of its voters does not answer resigns (G6).
 
-use meta_mystia_network::core::time::Duration;
+use room_core::time::Duration;
 
 use super::super::rooms::*;
 use super::partitions::leader_within;

@@ -1,7 +1,7 @@
 //! Rooms that elect: at their start, after crashes, with those that may not lead.
 
-use meta_mystia_network::core::election::rules::RoleKind;
-use meta_mystia_network::core::wire::MergePolicy;
+use room_core::election::rules::RoleKind;
+use room_core::wire::MergePolicy;
 
 use super::super::rooms::*;
 use crate::world::{Settings, World};

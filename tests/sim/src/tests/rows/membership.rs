@@ -1,6 +1,6 @@
 //! Who is alive: what memberlist, serf and foca test of it.
 
-use meta_mystia_network::core::node::{Event, LeftReason};
+use room_core::node::{Event, LeftReason};
 
 use super::super::rooms::*;
 use crate::world::{Settings, World};

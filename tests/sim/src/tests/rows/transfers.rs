@@ -1,7 +1,7 @@
 //! A leader hands over to another: what hashicorp/raft tests of it, in whole rooms.
 
-use meta_mystia_network::core::node::Command;
-use meta_mystia_network::core::time::Duration;
+use room_core::node::Command;
+use room_core::time::Duration;
 
 use super::super::rooms::*;
 use crate::world::{Settings, World};
