@@ -351,6 +351,49 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
     assert_eq!(net.verdict("a", tickets[1]), Some(Verdict::Full));
 }
 
+/// "c" hears of its leader from others alone, and goes by a limit that the leader has lifted since.
+fn room_with_an_old_limit_at_c() -> Net {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.order("a", Command::SetMaxPeers(2));
+    net.run(ms(100));
+    net.dials_work = false;
+    net.unlink("a", "c", LinkEnd::Silent);
+    net.order("a", Command::SetMaxPeers(0));
+    net.wait("c is shown the leader that it is not linked to", |net| {
+        net.node("c").leader() == Some(&id("a")) && !net.has("c", "a")
+    });
+    assert_eq!(net.node("c").max_peers(), 2);
+    // The session of before is over, and the word for its bearer with it.
+    let peer = id("a");
+    let why = LeftReason::Replaced;
+    let _ = net.feed(&id("c"), Input::SessionOver { peer, why });
+    assert_eq!(net.node("c").leader(), Some(&id("a")));
+    net
+}
+
+#[test]
+fn a_limit_does_not_count_the_leader_out() {
+    let mut net = room_with_an_old_limit_at_c();
+    let ticket = net.ask("x", "c");
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Full));
+    let ticket = net.ask("a", "c");
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
+    net.run(ms(100));
+    assert_eq!(net.node("c").max_peers(), 0);
+}
+
+#[test]
+fn whoever_takes_the_leaders_name_is_still_put_to_the_host() {
+    let mut net = asking(room_with_an_old_limit_at_c(), "c");
+    let ticket = net.ask_as("a", life(200, 1), "c");
+    assert_eq!(net.verdict("c", ticket), None);
+    let [request] = net.requests("c")[..] else {
+        panic!("one question")
+    };
+    net.order("c", answer(request, Verdict::Accepted));
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
+}
+
 #[test]
 fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
     let mut net = asking(Net::room(&["a", "b"]), "a");
