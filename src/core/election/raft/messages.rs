@@ -440,7 +440,7 @@ impl Raft {
         let named = self.rules.record().leader.as_ref() == Some(from);
         let follows = self.rules.role() == Role::Follower && !self.config.quorum.is_static();
         if follows && (named || self.following.is_direct(from)) {
-            self.refresh(now, view, from, weight, led_ms);
+            self.refresh(now, view, from, record, weight, led_ms);
         }
         let nack = ElectionMessage::Nack {
             record: self.rules.record().clone(),
@@ -463,7 +463,7 @@ impl Raft {
     ) {
         self.take_over(now, view, record);
         self.follow(Following::None);
-        self.refresh(now, view, from, weight, led_ms);
+        self.refresh(now, view, from, record, weight, led_ms);
     }
 
     pub(super) fn refresh(
@@ -471,12 +471,14 @@ impl Raft {
         now: Time,
         view: &View,
         from: &PeerId,
+        record: &Record,
         weight: u32,
         led_ms: u64,
     ) {
         self.saw_leader(now, from, led_ms);
         self.following = Following::Direct(Leadership {
             leader: from.clone(),
+            record: record.clone(),
             heard_at: now,
             weight,
             led_ms,

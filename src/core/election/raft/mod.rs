@@ -119,6 +119,8 @@ enum Following {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Leadership {
     leader: PeerId,
+    /// The record under which it was last heard to lead.
+    record: Record,
     heard_at: Time,
     weight: u32,
     led_ms: u64,

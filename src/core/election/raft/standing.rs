@@ -1,6 +1,6 @@
 //! How strong a leadership is, and whether it lives.
 
-use super::{Following, Raft, Reign, View};
+use super::{Following, Leadership, Raft, Reign, View};
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::LiveLeader;
@@ -23,10 +23,15 @@ impl Raft {
         };
         let rest = (leadership.heard_at + self.config.heartbeat_timeout).since(now);
         let voter = view.voters.get(&leadership.leader)?;
+        let weight = if self.awaits_word_of(leadership) {
+            0
+        } else {
+            leadership.weight
+        };
         (!rest.is_zero()).then(|| LiveLeader {
             id: leadership.leader.clone(),
             incarnation: voter.incarnation,
-            weight: leadership.weight,
+            weight,
             led_ms: leadership
                 .led_ms
                 .saturating_add(millis(now.since(leadership.heard_at))),
@@ -39,9 +44,20 @@ impl Raft {
         self.live(now, view).filter(|live| live.id != *peer)
     }
 
+    /// Whether this node hears its leader, and under its present record, where that is an assignment.
     pub(super) fn hears_leader(&self, now: Time) -> bool {
         matches!(&self.following, Following::Direct(leadership)
-            if now < leadership.heard_at + self.config.heartbeat_timeout)
+            if now < leadership.heard_at + self.config.heartbeat_timeout
+                && !self.awaits_word_of(leadership))
+    }
+
+    /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for a
+    /// host when it is lost (C4.5): nobody vouches for it under a record under which it never led.
+    fn awaits_word_of(&self, leadership: &Leadership) -> bool {
+        let record = self.rules.record();
+        record.assigned
+            && record.leader.as_ref() == Some(&leadership.leader)
+            && *record != leadership.record
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {
