@@ -69,6 +69,8 @@ pub struct Node {
     telling: BTreeMap<PeerId, decrees::Telling>,
     /// Since when this node leads, if it does.
     leads_since: Time,
+    /// Under which stamp this incarnation began to lead first.
+    led_first: Option<Stamp>,
     bars: Bars,
     host_dialing: bool,
     heartbeat_at: Time,
@@ -117,6 +119,7 @@ impl Node {
             decreed_by: BTreeMap::new(),
             telling: BTreeMap::new(),
             leads_since: now,
+            led_first: None,
             bars: Bars::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
