@@ -33,12 +33,6 @@ fn live(leader: &str) -> LiveLeader {
 }
 
 impl Voting {
-    fn take(&mut self, now: Time, input: ElectionInput) {
-        self.raft
-            .handle(now, &self.view, input)
-            .expect("no violation");
-    }
-
     fn hears(&mut self, now: Time, from: &str, message: ElectionMessage) {
         let input = ElectionInput::Message {
             from: id(from),

@@ -101,6 +101,12 @@ impl Voting {
             .expect("no violation");
     }
 
+    fn take(&mut self, now: Time, input: ElectionInput) {
+        self.raft
+            .handle(now, &self.view, input)
+            .expect("no violation");
+    }
+
     /// Whether `candidate` gets the vote of term 2.
     fn asked(&mut self, now: Time, candidate: &str, asked_by: Option<&str>) -> bool {
         while self.raft.poll_output().is_some() {}
@@ -145,6 +151,40 @@ fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     assert!(voting.asked(at(10_001), "candidate", Some("leader")));
+}
+
+/// P12: the target's heartbeat of its new term may be here between both.
+#[test]
+fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
+    let mut voting = Voting::with(|config| {
+        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
+    });
+    voting.hear_leader(at(10_000));
+    assert!(!voting.asked(at(10_010), "candidate", Some("leader")));
+    let pulse = Pulse::Follows {
+        record: Record::undecided(stamp(2)),
+        live: false,
+    };
+    let from = id("candidate");
+    voting.take(at(10_020), ElectionInput::Pulse { from, pulse });
+    assert_eq!(voting.raft.record().term(), 2);
+    assert_eq!(voting.raft.rules().voted_for(), None);
+    let message = ElectionMessage::TimeoutNow {
+        target: id("candidate"),
+    };
+    let said_by = |from: &str| ElectionInput::Message {
+        from: id(from),
+        stamp: stamp(1),
+        message: message.clone(),
+    };
+    voting.take(at(10_030), said_by("candidate"));
+    assert_eq!(
+        voting.raft.rules().voted_for(),
+        None,
+        "it is not the leader"
+    );
+    voting.take(at(10_040), said_by("leader"));
+    assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
 }
 
 /// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
