@@ -739,8 +739,8 @@ impl Raft {
         live: &LiveLeader,
     ) {
         self.take_over(now, view, record);
-        if self.rules.role() == Role::Leader && self.rules.record() == record {
-            return;
+        if self.rules.role() == Role::Leader && record.leader.as_ref() == Some(&self.me) {
+            return; // it assigns this node
         }
         let extra = self.draw_timeout(view) - self.election_timeout_min();
         self.saw_leader(now, &live.id, live.led_ms);

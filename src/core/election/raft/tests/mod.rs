@@ -9,7 +9,7 @@ mod rounds;
 use super::*;
 use crate::core::election::bound::WallClock;
 use crate::core::election::record::Stamp;
-use crate::core::wire::{ElectionMessage, HostMode};
+use crate::core::wire::{ElectionMessage, HostMode, LiveLeader, Side};
 
 const MIN: Duration = Duration::from_millis(1500);
 
@@ -185,6 +185,64 @@ fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
     );
     voting.take(at(10_040), said_by("leader"));
     assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
+}
+
+/// P2: each campaigns in place above a third record, and so both hold the same one, which names nobody.
+#[test]
+fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
+    let mut voting = Voting::new();
+    let target = id("voter");
+    voting.take(at(0), ElectionInput::SetLeader { target });
+    let mut above = voting.raft.record().clone();
+    above.stamp.term += 3;
+    above.assigned = false;
+    above.leader = Some(id("candidate"));
+    let nack = ElectionMessage::Nack {
+        record: above,
+        live: None,
+    };
+    let from = id("leader");
+    let stamp = voting.raft.record().stamp.clone();
+    let message = nack;
+    voting.take(
+        at(100),
+        ElectionInput::Message {
+            from,
+            stamp,
+            message,
+        },
+    );
+    let record = voting.raft.record().clone();
+    assert_eq!(voting.raft.rules().role(), Role::Leader);
+    assert_eq!(record.leader, None, "it campaigns in place");
+    let heavier = LiveLeader {
+        id: id("candidate"),
+        incarnation: life(0),
+        weight: 5,
+        led_ms: 5000,
+        rest_ms: 1500,
+    };
+    let side = |live| Side {
+        record: record.clone(),
+        live: Some(live),
+        lone: false,
+        since: 0,
+    };
+    let ours = voting.raft.side(at(200), &voting.view).live;
+    let (ours, theirs) = (side(ours.expect("it leads")), side(heavier));
+    let peer = id("candidate");
+    let key = Fingerprint([0; 32]);
+    voting.take(
+        at(200),
+        ElectionInput::PeerUp {
+            peer,
+            key,
+            ours,
+            theirs,
+        },
+    );
+    assert_eq!(voting.raft.rules().role(), Role::Follower);
+    assert_eq!(voting.raft.leader(), Some(&id("candidate")));
 }
 
 /// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
