@@ -429,6 +429,8 @@ impl Node {
             self.heartbeat_at = now + self.config.heartbeat_interval;
             self.heartbeat_all(now, false);
             self.election.heartbeat_sent();
+            // Those to whom it says something now may be gone at the end of this tick.
+            self.take_election_outputs(now);
         }
         for dial in self.introductions.due(now) {
             self.outputs.push_back(Output::Dial(dial));

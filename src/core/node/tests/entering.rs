@@ -294,6 +294,28 @@ fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
 }
 
 #[test]
+fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
+    let mut net = Net::room(&["a", "b"]);
+    net.mute("b", true);
+    // It does not answer, so that it is told again with every heartbeat.
+    net.order("a", Command::SetLeader(id("a")));
+    let due = net.node("a").heartbeat_at;
+    net.run(due.since(net.now));
+    net.ask_as("b", life(200, u64::MAX), "a");
+    let due = net.node("a").heartbeat_at;
+    assert_eq!(due.since(net.now), ms(500), "when its id is free, too");
+    net.run(ms(499));
+    let node = &mut net.place_mut("a").node;
+    node.handle(due, Input::Tick).expect("no command");
+    let outputs: Vec<_> = std::iter::from_fn(|| node.poll_output()).collect();
+    let is_left = |output: &Output| matches!(output, Output::Event(Event::Left { .. }));
+    let left = outputs.iter().position(is_left).expect("it is replaced");
+    let later = outputs[left..].iter();
+    let said = later.filter(|output| matches!(output, Output::Transmit { .. }));
+    assert_eq!(said.count(), 0, "{outputs:?}");
+}
+
+#[test]
 fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_not_from_a_living_one() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life;
