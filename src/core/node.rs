@@ -70,6 +70,8 @@ pub struct Node {
     telling: BTreeMap<PeerId, decrees::Telling>,
     /// Since when this node leads, if it does.
     leads_since: Time,
+    /// Under which stamp this incarnation began to lead first.
+    led_first: Option<Stamp>,
     bars: Bars,
     host_dialing: bool,
     heartbeat_at: Time,
@@ -119,6 +121,7 @@ impl Node {
             decreed_by: BTreeMap::new(),
             telling: BTreeMap::new(),
             leads_since: now,
+            led_first: None,
             bars: Bars::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
@@ -428,6 +431,8 @@ impl Node {
             self.heartbeat_at = now + self.config.heartbeat_interval;
             self.heartbeat_all(now, false);
             self.election.heartbeat_sent();
+            // Those to whom it says something now may be gone at the end of this tick.
+            self.take_election_outputs(now);
         }
         for dial in self.introductions.due(now) {
             self.outputs.push_back(Output::Dial(dial));

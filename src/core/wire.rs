@@ -141,7 +141,8 @@ pub struct LiveLeader {
     pub id: PeerId,
     /// Which life of it leads.
     pub incarnation: Incarnation,
-    /// Voters, the leader included, that answered the leader within the last heartbeat timeout.
+    /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 where the sender
+    /// has not heard it yet under the record beside which this stands, which assigns it.
     pub weight: u32,
     /// How long it has led without interruption, in milliseconds.
     pub led_ms: u64,

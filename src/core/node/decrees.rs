@@ -387,6 +387,8 @@ impl Node {
         };
         if leader == self.me {
             self.leads_since = now;
+            let stamp = &self.election.record().stamp;
+            self.led_first.get_or_insert_with(|| stamp.clone());
             self.tell_all_decrees(now);
             self.hear_decrees_again(now);
         } else if self.membership.get(&leader).is_some() {
@@ -479,15 +481,19 @@ impl Node {
     }
 
     /// Whether a limit may be that of a leader before this one: this node went by that leader, which says it itself
-    /// or is gone.
+    /// or is gone. An earlier incarnation of this node is gone.
     fn is_credible(&self, now: Time, from: &PeerId, version: &(Stamp, u64)) -> bool {
+        let was_restarted = self.led_first.as_ref() > Some(&version.0);
         let gone = |leader: &PeerId| self.membership.get(leader).is_none();
         now.since(self.leads_since) < TAKES_OVER_FOR
             && *version > self.decrees.version
-            && self
-                .recent_records
-                .leaders_under(&version.0)
-                .any(|leader| *leader != self.me && (leader == from || gone(leader)))
+            && self.recent_records.leaders_under(&version.0).any(|leader| {
+                if *leader == self.me {
+                    was_restarted
+                } else {
+                    leader == from || gone(leader)
+                }
+            })
     }
 
     fn out_myself(&mut self, now: Time, from: &PeerId) {

@@ -206,15 +206,17 @@ impl Node {
 
     /// Whether the limits of the room leave no place for one more member. Within the leader's limit lost members
     /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
-    /// members that come and go could keep everybody out.
+    /// members that come and go could keep everybody out. The leader's limit counts nobody out who leads: the one that is
+    /// known here may be old, and the leader lifts it as soon as it is linked.
     fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
         self.joins.granted.retain(|_, until| now < *until);
         let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
         let lost = self.absent.keys().filter(|id| *id != peer).count();
         let linked = self.membership.len();
         let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
+        let leads = self.election.leader() == Some(peer);
         linked >= self.config.max_connections
-            || (max_peers > 0 && linked + granted + lost >= max_peers)
+            || (!leads && max_peers > 0 && linked + granted + lost >= max_peers)
     }
 
     /// It is linked: its place is no promise any more.

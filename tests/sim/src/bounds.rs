@@ -255,6 +255,9 @@ impl Run<'_> {
     /// P11: whom the leader hands over to leads within 2 round trips.
     fn hands_over(&mut self, leader: usize) {
         let mut others = self.voters();
+        if !self.suffice(others.len()) {
+            return; // C2: too few are left who know their votes
+        }
         others.retain(|slot| *slot != leader);
         let Some(&target) = others.choose(&mut self.world.rng) else {
             return;
@@ -278,6 +281,9 @@ impl Run<'_> {
     /// P12: all follow whom one caller names within a heartbeat interval and a round trip.
     fn one_call(&mut self, leader: usize) {
         let voters = self.voters();
+        if !self.suffice(voters.len()) {
+            return;
+        }
         let running = self.world.running();
         let caller = if self.world.settings.authority == Authority::LeaderOnly {
             leader
@@ -301,6 +307,9 @@ impl Run<'_> {
     /// P12: of two concurrent calls one wins at all within two heartbeat intervals and a round trip.
     fn two_calls(&mut self, leader: usize) {
         let (voters, running) = (self.voters(), self.world.running());
+        if !self.suffice(voters.len()) {
+            return;
+        }
         if self.world.settings.authority == Authority::LeaderOnly {
             return self.one_call(leader);
         }

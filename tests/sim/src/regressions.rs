@@ -77,4 +77,16 @@ pub const SEEDS: &[u64] = &[
     6_166_067,
     // A leader measured its slowest answer in the moment in which it went deaf (P13).
     2_017_703,
+    // A member with an old limit refused the link of the leader that had lifted it (P9).
+    7_314_006_028,
+    // A SetLeader that named a dead leader made all wait for a host (P9).
+    7_314_007_150,
+    // Two leaders met while both campaigned in place in one term, and neither gave way (P2).
+    9_122_002_803,
+    // A voter heard the target's new term before the leader's word, and gave it no vote (P12).
+    9_122_012_924,
+    // An assignment went to a peer that the same tick had replaced.
+    9_122_016_262,
+    // A leader handed over where too few voters knew their votes (P11).
+    9_122_017_828,
 ];

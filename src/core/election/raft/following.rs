@@ -25,6 +25,8 @@ pub(super) enum Following {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Heard {
     pub(super) leader: PeerId,
+    /// The record under which it was last heard to lead.
+    pub(super) record: Record,
     /// When last.
     pub(super) at: Time,
     pub(super) weight: u32,
@@ -96,7 +98,7 @@ impl Raft {
     ) {
         self.take_over(now, view, record);
         self.become_follower(Following::None);
-        self.refresh(now, view, from, weight, led_ms);
+        self.refresh(now, view, from, record, weight, led_ms);
     }
 
     pub(super) fn refresh(
@@ -104,12 +106,14 @@ impl Raft {
         now: Time,
         view: &View,
         from: &PeerId,
+        record: &Record,
         weight: u32,
         led_ms: u64,
     ) {
         self.saw_leader(now, from, led_ms);
         self.become_follower(Following::Direct(Heard {
             leader: from.clone(),
+            record: record.clone(),
             at: now,
             weight,
             led_ms,
@@ -156,8 +160,8 @@ impl Raft {
         live: &LiveLeader,
     ) {
         self.take_over(now, view, record);
-        if self.leads() && self.rules.record() == record {
-            return;
+        if self.leads() && record.leader.as_ref() == Some(&self.me) {
+            return; // it assigns this node
         }
         let extra = self.draw_timeout(view) - self.election_timeout_min();
         self.saw_leader(now, &live.id, live.led_ms);

@@ -80,7 +80,7 @@ impl Raft {
         let named = self.rules.record().leader.as_ref() == Some(from);
         let follows = self.follows() && !self.config.quorum.is_static();
         if follows && (named || self.following().is_direct(from)) {
-            self.refresh(now, view, from, weight, led_ms);
+            self.refresh(now, view, from, record, weight, led_ms);
         }
         let nack = ElectionMessage::Nack {
             record: self.rules.record().clone(),

@@ -89,7 +89,8 @@ impl Raft {
 /// The record whose leader lives, as the sender says.
 fn living(input: &ElectionInput) -> Option<&Record> {
     let of_live = |record: &Record, live: &Option<LiveLeader>| {
-        let live = live.as_ref().map(|live| &live.id);
+        let heard = live.as_ref().filter(|live| live.weight > 0);
+        let live = heard.map(|live| &live.id);
         live.is_some() && live == record.leader.as_ref()
     };
     let (record, lives) = match input {

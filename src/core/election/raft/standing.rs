@@ -1,5 +1,6 @@
 //! How strong a leadership is, and whether it lives.
 
+use super::following::Heard;
 use super::role::Leader;
 use super::{Raft, View};
 use crate::core::id::PeerId;
@@ -22,10 +23,15 @@ impl Raft {
         let heard = self.heard()?;
         let rest = (heard.at + self.config.heartbeat_timeout).since(now);
         let voter = view.voters.get(&heard.leader)?;
+        let weight = if self.awaits_word_of(heard) {
+            0
+        } else {
+            heard.weight
+        };
         (!rest.is_zero()).then(|| LiveLeader {
             id: heard.leader.clone(),
             incarnation: voter.incarnation,
-            weight: heard.weight,
+            weight,
             led_ms: heard.led_ms.saturating_add(millis(now.since(heard.at))),
             rest_ms: clamp_millis(rest),
         })
@@ -36,9 +42,18 @@ impl Raft {
         self.live(now, view).filter(|live| live.id != *peer)
     }
 
+    /// Whether this node hears its leader, and under its present record, where that is an assignment.
     pub(super) fn hears_leader(&self, now: Time) -> bool {
-        self.heard()
-            .is_some_and(|heard| now < heard.at + self.config.heartbeat_timeout)
+        self.heard().is_some_and(|heard| {
+            now < heard.at + self.config.heartbeat_timeout && !self.awaits_word_of(heard)
+        })
+    }
+
+    /// Whether the leader was named after it was last heard (C4.6). It may have died before, and others would wait for a
+    /// host when it is lost (C4.5): nobody vouches for it under a record under which it never led.
+    fn awaits_word_of(&self, heard: &Heard) -> bool {
+        let record = self.rules.record();
+        record.assigned && record.leader.as_ref() == Some(&heard.leader) && *record != heard.record
     }
 
     pub(super) fn lease_binds(&self, now: Time) -> bool {

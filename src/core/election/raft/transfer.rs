@@ -272,7 +272,7 @@ impl Raft {
     }
 
     /// The leader hands over. Only the word of the leader that this node hears itself counts, and only under the
-    /// record by which both go.
+    /// record by which both go. What the target says of its campaign may be here first.
     pub(super) fn timeout_now(
         &mut self,
         now: Time,
@@ -283,7 +283,11 @@ impl Raft {
     ) {
         let record = self.rules.record();
         let leads = record.stamp == *stamp && record.leader.as_ref() == Some(from);
-        if !leads || !self.following().is_direct(from) {
+        let led = record.stamp.epoch == stamp.epoch
+            && record.stamp.term == stamp.term.saturating_add(1)
+            && record.leader.is_none()
+            && *target != self.me;
+        if !(leads || led) || !self.following().is_direct(from) {
             return;
         }
         self.expect_heir(now, target);

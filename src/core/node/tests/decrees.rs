@@ -298,6 +298,35 @@ fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_
 }
 
 #[test]
+fn what_a_leader_decreed_in_this_life_it_is_not_told_by_others() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    let stamp = net.node("a").record().stamp.clone();
+    net.order("a", Command::SetLeader(id("a")));
+    net.run(ms(500));
+    net.forge("b", "a", word((stamp, 1), 30, Vec::new()));
+    assert_eq!(net.node("a").max_peers(), 0);
+}
+
+#[test]
+fn a_leader_that_was_started_anew_takes_over_what_it_set_in_its_last_life() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.order("a", Command::SetMaxPeers(62));
+    net.run(ms(100));
+    for other in ["b", "c"] {
+        net.order(other, Command::EnableAutoElection(false));
+    }
+    net.kill("a", true);
+    net.run(ms(50));
+    net.start("a");
+    net.enter("a", "b");
+    net.wait("it leads again", |net| net.is_settled() && net.leads("a"));
+    net.run(ms(1000));
+    for name in ["a", "b", "c"] {
+        assert_eq!(net.node(name).max_peers(), 62, "{name}");
+    }
+}
+
+#[test]
 fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
     let mut net = Net::room(&["a", "b"]);
     let far = Stamp {

@@ -294,6 +294,28 @@ fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
 }
 
 #[test]
+fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
+    let mut net = Net::room(&["a", "b"]);
+    net.mute("b", true);
+    // It does not answer, so that it is told again with every heartbeat.
+    net.order("a", Command::SetLeader(id("a")));
+    let due = net.node("a").heartbeat_at;
+    net.run(due.since(net.now));
+    net.ask_as("b", life(200, u64::MAX), "a");
+    let due = net.node("a").heartbeat_at;
+    assert_eq!(due.since(net.now), ms(500), "when its id is free, too");
+    net.run(ms(499));
+    let node = &mut net.place_mut("a").node;
+    node.handle(due, Input::Tick).expect("no command");
+    let outputs: Vec<_> = std::iter::from_fn(|| node.poll_output()).collect();
+    let is_left = |output: &Output| matches!(output, Output::Event(Event::Left { .. }));
+    let left = outputs.iter().position(is_left).expect("it is replaced");
+    let later = outputs[left..].iter();
+    let said = later.filter(|output| matches!(output, Output::Transmit { .. }));
+    assert_eq!(said.count(), 0, "{outputs:?}");
+}
+
+#[test]
 fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_not_from_a_living_one() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life;
@@ -349,6 +371,49 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
     }
     assert_eq!(net.verdict("a", tickets[0]), Some(Verdict::Accepted));
     assert_eq!(net.verdict("a", tickets[1]), Some(Verdict::Full));
+}
+
+/// "c" hears of its leader from others alone, and goes by a limit that the leader has lifted since.
+fn room_with_an_old_limit_at_c() -> Net {
+    let mut net = Net::room(&["a", "b", "c", "d"]);
+    net.order("a", Command::SetMaxPeers(2));
+    net.run(ms(100));
+    net.dials_work = false;
+    net.unlink("a", "c", LinkEnd::Silent);
+    net.order("a", Command::SetMaxPeers(0));
+    net.wait("c is shown the leader that it is not linked to", |net| {
+        net.node("c").leader() == Some(&id("a")) && !net.has("c", "a")
+    });
+    assert_eq!(net.node("c").max_peers(), 2);
+    // The session of before is over, and the word for its bearer with it.
+    let peer = id("a");
+    let why = LeftReason::Replaced;
+    let _ = net.feed(&id("c"), Input::SessionOver { peer, why });
+    assert_eq!(net.node("c").leader(), Some(&id("a")));
+    net
+}
+
+#[test]
+fn a_limit_does_not_count_the_leader_out() {
+    let mut net = room_with_an_old_limit_at_c();
+    let ticket = net.ask("x", "c");
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Full));
+    let ticket = net.ask("a", "c");
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
+    net.run(ms(100));
+    assert_eq!(net.node("c").max_peers(), 0);
+}
+
+#[test]
+fn whoever_takes_the_leaders_name_is_still_put_to_the_host() {
+    let mut net = asking(room_with_an_old_limit_at_c(), "c");
+    let ticket = net.ask_as("a", life(200, 1), "c");
+    assert_eq!(net.verdict("c", ticket), None);
+    let [request] = net.requests("c")[..] else {
+        panic!("one question")
+    };
+    net.order("c", answer(request, Verdict::Accepted));
+    assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
 }
 
 #[test]

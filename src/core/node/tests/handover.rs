@@ -36,6 +36,18 @@ fn asked(net: &Net, name: &str) -> usize {
     .count()
 }
 
+/// C4.5: nobody heard it under that record, so that nobody waits for a host.
+#[test]
+fn a_call_that_names_the_leader_that_just_died_silences_no_room() {
+    let mut net = Net::room(&["a", "b", "c"]);
+    net.kill("a", false);
+    net.run(ms(300));
+    net.order("b", Command::SetLeader(id("a")));
+    net.run(ms(100));
+    assert!(net.node("c").record().assigned);
+    net.wait("another leads", Net::is_settled);
+}
+
 #[test]
 fn r50_the_target_leads_within_two_round_trips_and_can_hand_back() {
     let mut net = Net::room(&["a", "b", "c", "d"]);

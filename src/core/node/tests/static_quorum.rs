@@ -374,6 +374,29 @@ fn a_restarted_voter_knows_its_term_and_its_vote() {
 }
 
 #[test]
+fn a_leader_that_was_restarted_takes_its_own_limit_over_from_the_others() {
+    let names = ["a", "b", "c"];
+    let mut net = static_room(&names);
+    let first = leader(&net);
+    net.order(&first, Command::SetMaxPeers(62));
+    net.run(ms(100));
+    for other in others(&names, &first) {
+        net.order(other, Command::EnableAutoElection(false));
+    }
+    net.kill(&first, true);
+    net.run(ms(50));
+    net.start(&first);
+    net.enter(&first, others(&names, &first)[0]);
+    net.wait("it leads again", |net| {
+        net.is_settled() && net.leads(&first)
+    });
+    net.run(ms(1000));
+    for name in names {
+        assert_eq!(net.node(name).max_peers(), 62, "{name}");
+    }
+}
+
+#[test]
 fn the_first_leader_of_a_cold_room_is_there_within_the_longest_timeout() {
     let mut net = static_net(&["a", "b", "c"]);
     for name in ["a", "b"] {

@@ -134,8 +134,9 @@ impl Life {
 /// The record whose leader lives, as an input says.
 fn lives(input: &Input) -> Option<&Record> {
     let names = |record: &Record, live: &Option<LiveLeader>| {
+        // Of a weight of 0 nobody has heard under that record yet.
         live.as_ref()
-            .is_some_and(|live| record.leader.as_ref() == Some(&live.id))
+            .is_some_and(|live| live.weight > 0 && record.leader.as_ref() == Some(&live.id))
     };
     let (record, lives) = match input {
         Input::LinkUp(link) => {

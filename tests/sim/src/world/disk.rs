@@ -10,6 +10,8 @@ use super::{Happening, Strike, World};
 
 /// A write that failed is tried again so much later.
 const TRIED_AGAIN: Duration = Duration::from_millis(100);
+/// A process that is stopped hears of a write when it goes on: it is looked at so often.
+const TOLD_AGAIN: Duration = Duration::from_millis(20);
 
 impl World {
     pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
@@ -74,32 +76,22 @@ impl World {
             self.sometimes.persists_lost += 1;
             return;
         };
-        if fails {
-            self.sometimes.writes_failed += 1;
-            self.at(
-                self.now + TRIED_AGAIN,
-                Happening::Saved {
-                    slot,
-                    life,
-                    number,
-                    saved,
-                },
-            );
-            return;
-        }
         let paused = process.paused;
         let noticed_after = process.noticed_after;
         let strike = process.strike.filter(|(struck, _)| *struck == number);
-        place.saved = Some(*saved.clone());
-        self.keep_copy(slot, &saved);
-        if noticed_after.is_some_and(|before| number > before) {
-            self.checker.noticed_for_good(slot);
+        if fails {
+            self.sometimes.writes_failed += 1;
+        } else {
+            place.saved = Some(*saved.clone());
+            self.keep_copy(slot, &saved);
+            if noticed_after.is_some_and(|before| number > before) {
+                self.checker.noticed_for_good(slot);
+            }
         }
-        if paused {
-            // It hears of it when it goes on.
-            let at = self.now + Duration::from_millis(20);
+        if fails || paused {
+            let wait = if fails { TRIED_AGAIN } else { TOLD_AGAIN };
             self.at(
-                at,
+                self.now + wait,
                 Happening::Saved {
                     slot,
                     life,

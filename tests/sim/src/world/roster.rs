@@ -321,3 +321,38 @@ impl World {
         Some((judged_at.max(self.now + SLACK), self.now > judged_at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Trace;
+    use crate::world::Settings;
+
+    /// Two voters that know each other's state files.
+    fn room() -> World {
+        let settings = Settings {
+            roster: Some((0..2).collect()),
+            ..Settings::default()
+        };
+        let mut world = World::new(1, 2, settings, Trace::off());
+        for slot in 0..2 {
+            world.start(slot);
+        }
+        world.connect(0, 1);
+        world.run_for(Duration::from_secs(10));
+        assert_eq!(world.violation.as_ref().map(|found| found.property), None);
+        world
+    }
+
+    #[test]
+    fn a_voter_that_does_not_notice_its_old_file_is_seen() {
+        let mut world = room();
+        // Its file was an older one, as far as the check knows.
+        let process = world.slots[1].process.as_mut().expect("it runs");
+        process.writes_at_start = 0;
+        world.run_for(Duration::from_secs(1));
+        let found = world.violation.expect("it says nothing");
+        assert_eq!(found.property, "P4");
+        assert!(found.text.contains("does not notice"), "{}", found.text);
+    }
+}

@@ -33,12 +33,6 @@ fn live(leader: &str) -> LiveLeader {
 }
 
 impl Voting {
-    fn take(&mut self, now: Time, input: ElectionInput) {
-        self.raft
-            .handle(now, &self.view, input)
-            .expect("no violation");
-    }
-
     fn hears(&mut self, now: Time, from: &str, message: ElectionMessage) {
         let input = ElectionInput::Message {
             from: id(from),
@@ -157,6 +151,40 @@ fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() 
     voting.hear_leader(at(10_100));
     voting.loses(at(11_600), "leader");
     assert!(voting.campaigns(11_600));
+}
+
+/// The same, where the member that shows it has not heard it since it was named.
+#[test]
+fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns() {
+    let mut voting = Voting::new();
+    let unheard = LiveLeader {
+        weight: 0,
+        ..live("unlinked")
+    };
+    voting.is_linked(at(100), true, assigned("unlinked"), Some(unheard));
+    assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
+    assert!(voting.campaigns(100));
+}
+
+#[test]
+fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
+    let mut voting = Voting::new();
+    let vouches = |voting: &Voting, now: Time| {
+        let pulse = voting.raft.pulse(now, &voting.view);
+        let live = voting.raft.live_to(now, &voting.view, &id("candidate"));
+        let weight = live.expect("it lives, as far as known").weight;
+        (matches!(pulse, Pulse::Follows { live: true, .. }), weight)
+    };
+    voting.hear_leader(at(10_000));
+    assert_eq!(vouches(&voting, at(10_000)), (true, 3));
+    voting.is_assigned(at(10_100), assigned("leader"));
+    assert_eq!(voting.raft.leader(), Some(&id("leader")));
+    assert_eq!(vouches(&voting, at(10_100)), (false, 0));
+    // A sign of life, and not of its leadership under that record.
+    voting.hear_leader(at(10_200));
+    assert_eq!(vouches(&voting, at(10_200)), (false, 0));
+    voting.hears_leads(at(10_300), assigned("leader"));
+    assert_eq!(vouches(&voting, at(10_300)), (true, 3));
 }
 
 #[test]

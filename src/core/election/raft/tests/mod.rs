@@ -14,7 +14,7 @@ use crate::core::election::guards::Guards;
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{ElectionMessage, HostMode, MergePolicy};
+use crate::core::wire::{ElectionMessage, HostMode, LiveLeader, MergePolicy, Side};
 
 const MIN: Duration = Duration::from_millis(1500);
 
@@ -106,6 +106,12 @@ impl Voting {
             .expect("no violation");
     }
 
+    fn take(&mut self, now: Time, input: ElectionInput) {
+        self.raft
+            .handle(now, &self.view, input)
+            .expect("no violation");
+    }
+
     /// Whether `candidate` gets the vote of term 2.
     fn asked(&mut self, now: Time, candidate: &str, asked_by: Option<&str>) -> bool {
         while self.raft.poll_output().is_some() {}
@@ -150,6 +156,98 @@ fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     assert!(voting.asked(at(10_001), "candidate", Some("leader")));
+}
+
+/// P12: the target's heartbeat of its new term may be here between both.
+#[test]
+fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
+    let mut voting = Voting::with(|config| {
+        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
+    });
+    voting.hear_leader(at(10_000));
+    assert!(!voting.asked(at(10_010), "candidate", Some("leader")));
+    let pulse = Pulse::Follows {
+        record: Record::undecided(stamp(2)),
+        live: false,
+    };
+    let from = id("candidate");
+    voting.take(at(10_020), ElectionInput::Pulse { from, pulse });
+    assert_eq!(voting.raft.record().term(), 2);
+    assert_eq!(voting.raft.rules().voted_for(), None);
+    let message = ElectionMessage::TimeoutNow {
+        target: id("candidate"),
+    };
+    let said_by = |from: &str| ElectionInput::Message {
+        from: id(from),
+        stamp: stamp(1),
+        message: message.clone(),
+    };
+    voting.take(at(10_030), said_by("candidate"));
+    assert_eq!(
+        voting.raft.rules().voted_for(),
+        None,
+        "it is not the leader"
+    );
+    voting.take(at(10_040), said_by("leader"));
+    assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
+}
+
+/// P2: each campaigns in place above a third record, and so both hold the same one, which names nobody.
+#[test]
+fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
+    let mut voting = Voting::new();
+    let target = id("voter");
+    voting.take(at(0), ElectionInput::SetLeader { target });
+    let mut above = voting.raft.record().clone();
+    above.stamp.term += 3;
+    above.assigned = false;
+    above.leader = Some(id("candidate"));
+    let nack = ElectionMessage::Nack {
+        record: above,
+        live: None,
+    };
+    let from = id("leader");
+    let stamp = voting.raft.record().stamp.clone();
+    let message = nack;
+    voting.take(
+        at(100),
+        ElectionInput::Message {
+            from,
+            stamp,
+            message,
+        },
+    );
+    let record = voting.raft.record().clone();
+    assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
+    assert_eq!(record.leader, None, "it campaigns in place");
+    let heavier = LiveLeader {
+        id: id("candidate"),
+        incarnation: life(0),
+        weight: 5,
+        led_ms: 5000,
+        rest_ms: 1500,
+    };
+    let side = |live| Side {
+        record: record.clone(),
+        live: Some(live),
+        lone: false,
+        since: 0,
+    };
+    let ours = voting.raft.side(at(200), &voting.view).live;
+    let (ours, theirs) = (side(ours.expect("it leads")), side(heavier));
+    let peer = id("candidate");
+    let key = Fingerprint([0; 32]);
+    voting.take(
+        at(200),
+        ElectionInput::PeerUp {
+            peer,
+            key,
+            ours,
+            theirs,
+        },
+    );
+    assert_eq!(voting.raft.rules().role(), RoleKind::Follower);
+    assert_eq!(voting.raft.leader(), Some(&id("candidate")));
 }
 
 /// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
