@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::callbacks::{DropCallback, IdText, data_pointer};
-use super::guard::{Failure, command, count, room};
+use super::failure::Failure;
+use super::guard::{command, count, room};
 use super::user_data::UserData;
 use crate::core::election::LeaderReason;
 use crate::core::id::PeerId;

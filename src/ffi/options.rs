@@ -10,7 +10,8 @@ use super::arguments::{
     bytes as bytes_argument, peer_id as peer_id_argument, session_id as session_id_argument, text,
 };
 use super::config::{NetworkConfigFFI, bytes};
-use super::guard::{Failure, command};
+use super::failure::Failure;
+use super::guard::command;
 use super::lifecycle::refuse_second_room;
 use super::values::*;
 use crate::config::{
@@ -19,7 +20,7 @@ use crate::config::{
 };
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
-use crate::error::Quoted;
+use crate::quoted::Quoted;
 use crate::runtime;
 
 /// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; what an older
