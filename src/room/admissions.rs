@@ -15,9 +15,11 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
 use crate::core::wire::{Candidate, Hello, HelloAck, HostMode, PeerEntry, Verdict};
 use crate::error::Code;
+use crate::net::close;
 use crate::net::dial::{Ask, Attach, HostDial, Refused, Reservation};
+use crate::net::events::LinkId;
 use crate::net::identity::close_code;
-use crate::net::link::{Link, LinkId, close};
+use crate::net::link::Link;
 use crate::net::socket;
 
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
@@ -437,7 +439,7 @@ impl Driver {
         self.admissions.reserved.remove(&peer);
 
         let id = self.sessions.next_link_id();
-        let link = Link::start(id, link, &self.surroundings);
+        let link = Link::start(id, link, &self.link_context);
         self.sessions.own(id, &peer);
         if self
             .sessions

@@ -33,10 +33,11 @@ use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::{Code, StartError};
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
+use crate::net::close;
 use crate::net::dial::{Ask, DialLocks, Gate};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
+use crate::net::events::{EVENT_QUEUE, LinkContext, LinkEvent, LinkId};
 use crate::net::identity::{Identity, server_config, transport_config};
-use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
@@ -109,7 +110,7 @@ pub(super) struct Driver {
     pub(super) node: Node,
     pub(super) sessions: Sessions,
     pub(super) admissions: Admissions,
-    pub(super) surroundings: Surroundings,
+    pub(super) link_context: LinkContext,
     pub(super) policy: RoomPolicy,
     pub(super) broadcasts: Broadcasts,
     pub(super) gate: Arc<Gate>,
@@ -240,7 +241,7 @@ impl Driver {
         tokio::spawn(Arc::clone(&gate).accept_all());
         let (found, discovered) = mpsc::channel(FOUND_QUEUE);
         let discovery = start_discovery(&shared, bound, &gate, found);
-        let surroundings = Surroundings {
+        let link_context = LinkContext {
             outboxes: Arc::clone(&shared.outboxes),
             dispatch: Arc::clone(&shared.dispatch),
             relaying: Arc::clone(&shared.centralized.relaying),
@@ -258,7 +259,7 @@ impl Driver {
             node,
             sessions: Sessions::default(),
             admissions: Admissions::default(),
-            surroundings,
+            link_context,
             policy,
             broadcasts: Broadcasts::default(),
             gate,

@@ -13,9 +13,9 @@ use super::{OutMessage, Room};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::node::LifeOfOrigin;
 use crate::error::SendError;
+use crate::net::events::{Hearing, Leading, RelayEvent, Relaying};
 use crate::net::frame::ControlFrame;
 use crate::net::outbox::{Lead, Voice};
-use crate::net::relay::{Hearing, Leading, RelayEvent, Relaying};
 
 /// Origins that are asked again when this node leads, at most.
 const MAX_REFUSED: usize = 1024;

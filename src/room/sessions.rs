@@ -18,9 +18,11 @@ use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{Input, LeftReason, LinkEnd};
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::dispatch::{self, Event as HostEvent};
+use crate::net::close;
+use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
-use crate::net::link::{Link, LinkEvent, LinkId, STALLED, close};
+use crate::net::link::Link;
 
 /// How long a peer's last messages are read after its farewell.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -205,7 +207,7 @@ impl Sessions {
         if !link.send_control(ControlFrame::Core(envelope), urgent) {
             // It takes nothing, not even heartbeats: the close ends the session.
             tracing::warn!(peer = %to, "the peer takes no control messages");
-            link.close(close::LOST, STALLED);
+            link.close(close::LOST, close::STALLED);
         }
     }
 
@@ -218,7 +220,7 @@ impl Sessions {
         if let Some(Current { link, .. }) = current
             && !link.send_control(frame, false)
         {
-            link.close(close::LOST, STALLED);
+            link.close(close::LOST, close::STALLED);
         }
     }
 
@@ -314,7 +316,7 @@ impl Driver {
         if let Some(session) = self.sessions.sessions.get_mut(peer)
             && let Some(Current { id, link, .. }) = &mut session.current
         {
-            link.start_lanes(*id, peer, &session.next_seq, &self.surroundings);
+            link.start_lanes(*id, peer, &session.next_seq, &self.link_context);
         }
     }
 
@@ -337,7 +339,7 @@ impl Driver {
         let wins = current.dialled == dialled || dialled == (me < *peer);
         if wins {
             current.link.stop_lanes();
-            link.start_lanes(id, peer, &session.next_seq, &self.surroundings);
+            link.start_lanes(id, peer, &session.next_seq, &self.link_context);
             let loser = std::mem::replace(current, Current { id, link, dialled });
             session.retired.insert(loser.id, loser.link);
         } else {

@@ -10,9 +10,9 @@ use crate::core::wire::{
     MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry, Pulse,
 };
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::net::close;
 use crate::net::frame::OWN_FLAG;
 use crate::net::identity::{client_config, transport_config};
-use crate::net::link::close;
 use crate::net::packing::pack;
 
 /// Bytes that no member sends, and where.
