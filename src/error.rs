@@ -162,6 +162,14 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    pub(crate) fn internal(error: impl fmt::Display) -> Self {
+        Self::Internal {
+            what: error.to_string(),
+        }
+    }
+}
+
 impl Coded for StartError {
     fn code(&self) -> Code {
         match self {

@@ -45,22 +45,27 @@ pub(crate) enum LinkEvent {
 /// What a link tells the room about messages in another's name.
 #[derive(Debug)]
 pub(crate) enum RelayEvent {
-    /// A message in the name of `origin`, sent under `record`, waits for the answer whether it may be delivered.
-    InAnothersName {
-        origin: PeerId,
-        /// Which life of the origin sent it, where the relay says that.
-        life: Option<Incarnation>,
-        /// Whether the answer may wait until that life is known, for the time of a handshake at most.
-        may_wait: bool,
-        record: Record,
-        answer: oneshot::Sender<Hearing>,
-    },
+    /// A message in another's name waits for the answer whether it may be delivered.
+    InAnothersName(InAnothersName),
     /// A broadcast of the peer, which goes by the record, waits to be relayed.
     ToRelay(Record, oneshot::Sender<Option<Leading>>),
     /// The peer has relayed every broadcast of this node before this number.
     Relayed(u64),
     /// The peer leads and asks for what it could not relay before.
     Again,
+}
+
+/// What the relay says of a message in another's name.
+#[derive(Debug)]
+pub(crate) struct InAnothersName {
+    pub(crate) origin: PeerId,
+    /// Which life of the origin sent it, where the relay says that.
+    pub(crate) life: Option<Incarnation>,
+    /// Whether the answer may wait until that life is known, for the time of a handshake at most.
+    pub(crate) may_wait: bool,
+    /// The record under which it was relayed.
+    pub(crate) record: Record,
+    pub(crate) answer: oneshot::Sender<Hearing>,
 }
 
 /// What becomes of a message in another's name.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::events::{Hearing, Leading, LinkEvent, RelayEvent};
+use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
 use super::intake::Intake;
 use super::outbox::{OutMessage, Relay};
 use crate::core::election::record::Record;
@@ -103,13 +103,13 @@ async fn ask_hearing(
     record: &Record,
 ) -> Hearing {
     let event = |answer| {
-        LinkEvent::Relay(RelayEvent::InAnothersName {
+        LinkEvent::Relay(RelayEvent::InAnothersName(InAnothersName {
             origin: origin.clone(),
             life,
             may_wait,
             record: record.clone(),
             answer,
-        })
+        }))
     };
     intake.ask(event).await.unwrap_or(Hearing::No)
 }

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{mpsc, watch};
 use zeroize::Zeroizing;
 
-use super::{Shared, internal};
+use super::shared::Shared;
 use crate::config::Secret;
 use crate::core::election::record::Saved;
 use crate::core::id::{Fingerprint, Incarnation, PeerId, SessionId};
@@ -220,7 +220,7 @@ pub(super) fn take_member(
     let given = given.transpose()?;
     let (Some(directory), Some(roster)) = (&config.state_directory, config.quorum.roster()) else {
         let identity = given.map_or_else(Identity::generate, Ok);
-        return Ok((identity.map_err(|error| internal(&error))?, None, None));
+        return Ok((identity.map_err(StartError::internal)?, None, None));
     };
     let member = (&shared.session_id, &shared.peer_id);
     let (file, identity, saved) = StateFile::open(directory, member, roster, given)?;
@@ -310,7 +310,7 @@ fn take_key(
     changed: impl Fn(ChangedMember) -> StateError,
 ) -> Result<(KeptKey, Identity), StartError> {
     match (kept, given) {
-        (None, None) => own_key(generate_private().map_err(|error| internal(&error))?),
+        (None, None) => own_key(generate_private().map_err(StartError::internal)?),
         (Some(KeptKey::Made(private)), None) => own_key(private),
         (Some(KeptKey::Given(kept)), None) => {
             Err(changed(ChangedMember::KeyMissing { kept }).into())
@@ -337,7 +337,7 @@ fn take_key(
 }
 
 fn own_key(private: PrivateKey) -> Result<(KeptKey, Identity), StartError> {
-    let identity = Identity::from_private(&private).map_err(|error| internal(&error))?;
+    let identity = Identity::from_private(&private).map_err(StartError::internal)?;
     Ok((KeptKey::Made(private), identity))
 }
 

@@ -20,8 +20,8 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::sessions::Census;
-use super::{HostCommand, OutMessage, Room};
+use super::shared::{Census, HostCommand};
+use super::{OutMessage, Room};
 use crate::config::{Config, DiscoveryMode};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId, SessionId};
