@@ -388,6 +388,11 @@ impl Sessions {
         } else if current.is_some_and(|current| current.id == id) {
             Role::Current
         } else {
+            let retired = session.map(|session| &session.retired);
+            debug_assert!(
+                retired.is_some_and(|links| links.contains_key(&id)),
+                "a link without a session has an owner"
+            );
             Role::Retired
         };
         Some((peer, role))
