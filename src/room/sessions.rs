@@ -17,7 +17,7 @@ use super::shared::Census;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::{LeftReason, LinkEnd};
 use crate::core::wire::{Envelope, Hello, Probe};
-use crate::dispatch::{self, Event as HostEvent};
+use crate::dispatch::{Event as HostEvent, Left};
 use crate::net::close;
 use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
@@ -77,7 +77,7 @@ struct Current {
 
 /// A peer that said farewell, while its last messages are read.
 struct Departing {
-    left: dispatch::Left,
+    left: Left,
     link: Link,
     until: Instant,
 }
@@ -446,7 +446,7 @@ impl Sessions {
     }
 
     /// The core has ended a session. Left is told to the host after the peer's last message.
-    pub(super) fn end(&mut self, mut left: dispatch::Left, room_is_over: bool) {
+    pub(super) fn end(&mut self, mut left: Left, room_is_over: bool) {
         let peer = &left.peer;
         let undelivered = self.context.outboxes.close(peer);
         if undelivered > 0 {
@@ -465,7 +465,7 @@ impl Sessions {
             return self.tell_left(left);
         };
         match left.reason {
-            dispatch::LeftReason::Left => {
+            LeftReason::Left => {
                 let until = Instant::now() + DEPARTURE_LIMIT;
                 self.departing.insert(id, Departing { left, link, until });
                 if self.departing.len() > MAX_DEPARTING
@@ -474,7 +474,7 @@ impl Sessions {
                     self.departed(oldest);
                 }
             }
-            dispatch::LeftReason::Kicked if !room_is_over => {
+            LeftReason::Kicked if !room_is_over => {
                 self.owners.remove(&id);
                 self.tell_left(left);
                 // Its own to close, once it has been told.
@@ -497,7 +497,7 @@ impl Sessions {
         self.ended.insert(key, ended);
     }
 
-    fn tell_left(&mut self, left: dispatch::Left) {
+    fn tell_left(&mut self, left: Left) {
         self.untold.push_back(left.peer.clone());
         self.context.dispatch.push(HostEvent::Left(left));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::core::election::AssignOutcome;
 use crate::core::id::PeerId;
-use crate::core::node::{EndReason, Event, LeftReason, Node};
+use crate::core::node::{Event, Node};
 use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
 use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
@@ -84,15 +84,7 @@ pub(super) fn host_event(node: &Node, event: Event) -> HostEvent {
             tracing::info!(%peer, ?why, "left");
             HostEvent::Left(dispatch::Left {
                 peer,
-                reason: match why {
-                    LeftReason::Left => dispatch::LeftReason::Left,
-                    LeftReason::Lost => dispatch::LeftReason::Lost,
-                    LeftReason::Disconnected => dispatch::LeftReason::Disconnected,
-                    LeftReason::Replaced => dispatch::LeftReason::Replaced,
-                    LeftReason::Kicked => dispatch::LeftReason::Kicked,
-                    LeftReason::Violation => dispatch::LeftReason::Violation,
-                    LeftReason::GaveUp => dispatch::LeftReason::GaveUp,
-                },
+                reason: why,
                 code,
                 bytes: bytes.into(),
                 undelivered: 0, // the session counts it when it ends
@@ -134,12 +126,7 @@ pub(super) fn host_event(node: &Node, event: Event) -> HostEvent {
         Event::RoomEnded { why, code, bytes } => {
             tracing::info!(?why, "the room is over");
             HostEvent::RoomEnded {
-                reason: match why {
-                    EndReason::Kicked => dispatch::EndReason::Kicked,
-                    EndReason::HostLeft => dispatch::EndReason::HostLeft,
-                    EndReason::HostLost => dispatch::EndReason::HostLost,
-                    EndReason::Disconnected => dispatch::EndReason::Disconnected,
-                },
+                reason: why,
                 code,
                 bytes: bytes.into(),
             }
