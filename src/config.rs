@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
-use crate::error::{Code, Coded, Quoted};
+use crate::error::{Code, Coded};
+use crate::quoted::Quoted;
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;

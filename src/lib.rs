@@ -16,6 +16,7 @@ pub mod fuzzing;
 pub mod gossip;
 mod logging;
 mod net;
+mod quoted;
 pub mod room;
 pub mod runtime;
 pub mod snapshot;

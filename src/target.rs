@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use thiserror::Error;
 
-use crate::error::Quoted;
+use crate::quoted::Quoted;
 
 /// Longest host name, in bytes (RFC 1035 section 2.3.4, without the root's dot).
 pub const MAX_HOST_NAME_BYTES: usize = 253;

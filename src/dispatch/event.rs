@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::core::election::LeaderReason;
 use crate::core::id::PeerId;
+pub use crate::core::node::{EndReason, LeftReason};
 use crate::snapshot::PeerStatus;
 
 /// Something that the host is told, other than a message.
@@ -63,26 +64,6 @@ pub struct Left {
     pub undelivered: u64,
 }
 
-/// Why a session ended, with the numbers of the C ABI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum LeftReason {
-    /// The peer said farewell.
-    Left = 0,
-    /// It was lost and did not come back in time, or lost links are not dialled again.
-    Lost = 1,
-    /// One of both hosts disconnected the other.
-    Disconnected = 2,
-    /// A newer life of it, or another process, took its name.
-    Replaced = 3,
-    /// The leader removed it from the room.
-    Kicked = 4,
-    /// It broke the protocol.
-    Violation = 5,
-    /// Dialling it again was given up.
-    GaveUp = 6,
-}
-
 /// Another leader, or none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LeaderChange {
@@ -126,20 +107,6 @@ pub struct JoinRequest {
     pub address: String,
     /// What its application says.
     pub payload: Bytes,
-}
-
-/// Why this node is in the room no more, with the numbers of the C ABI.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum EndReason {
-    /// The leader removed this node.
-    Kicked = 0,
-    /// The room's fixed host said farewell.
-    HostLeft = 1,
-    /// The room's fixed host was lost and is not waited for any more, or broke the protocol.
-    HostLost = 2,
-    /// The room's fixed host disconnected this node, or this application the host.
-    Disconnected = 3,
 }
 
 /// What becomes of a lost peer, with the numbers of the C ABI.

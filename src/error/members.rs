@@ -2,8 +2,9 @@
 
 use thiserror::Error;
 
-use super::{Code, Coded, NOT_INITIALIZED, Quoted};
+use super::{Code, Coded, NOT_INITIALIZED};
 use crate::core::id::PeerId;
+use crate::quoted::Quoted;
 
 /// Why a room refused to remove a peer. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::{Code, Coded, PeerNames, Quoted};
+use super::{Code, Coded};
 use crate::core::id::{Fingerprint, PeerId};
+use crate::quoted::{PeerNames, Quoted};
 
 /// Why a member did not get its state. It has no room then: without its state it could vote twice in a term.
 #[derive(Debug, Error)]

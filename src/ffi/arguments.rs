@@ -2,9 +2,9 @@
 
 use std::ffi::c_char;
 
-use super::guard::Failure;
+use super::failure::Failure;
 use crate::core::id::{IdError, PeerId, SessionId};
-use crate::error::Quoted;
+use crate::quoted::Quoted;
 
 /// A string argument ends within this many bytes, its NUL included: no longer one is allowed anywhere, and
 /// one without an end must not make the library read the whole memory.

@@ -1,32 +1,18 @@
 //! The calling thread's last error, and what a code means.
 
-use std::cell::RefCell;
 use std::ffi::c_char;
 
-use super::guard::{Failure, guard};
+use super::failure::with_last;
+use super::guard::guard;
 use super::strings::hand_out;
 use crate::error::Code;
-
-thread_local! {
-    static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
-}
-
-pub(super) fn set(failure: Failure) {
-    // A thread that is ending has no last error any more.
-    let _ = LAST.try_with(|last| last.replace(Some(failure)));
-}
 
 /// The code of the calling thread's last failure: MMN_OK where no call has failed on this thread.
 /// A call that succeeds leaves it alone.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLastErrorCode() -> i32 {
     guard("GetLastErrorCode", || {
-        LAST.try_with(|last| {
-            last.borrow()
-                .as_ref()
-                .map_or(0, |failure| failure.code.value())
-        })
-        .unwrap_or(0)
+        with_last(|last| last.map_or(0, |failure| failure.code.value())).unwrap_or(0)
     })
 }
 
@@ -39,7 +25,7 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     guard("GetLastErrorMessage", || {
-        LAST.try_with(|last| match &*last.borrow() {
+        with_last(|last| match last {
             Some(failure) => {
                 let sentence = hand_out(&failure.sentence);
                 // In its last destructors a thread may have an error, and no place for its sentence any more.

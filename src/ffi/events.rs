@@ -4,11 +4,12 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use super::callbacks::{DropCallback, IdText, data_pointer};
-use super::guard::{Failure, command, count, room};
+use super::failure::Failure;
+use super::guard::{command, count, room};
 use super::user_data::UserData;
 use crate::core::election::LeaderReason;
 use crate::core::id::PeerId;
-use crate::dispatch::{Event, LeaderChange, Notice};
+use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason, Notice};
 use crate::runtime;
 
 /// NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
@@ -274,7 +275,7 @@ fn fill_in<'a>(
         Event::Returned(peer) => about_peer(event, MMN_EVENT_RETURNED, peer),
         Event::Left(left) => {
             event.kind = MMN_EVENT_LEFT;
-            event.reason = left.reason as i32;
+            event.reason = left_reason(left.reason);
             event.code = left.code;
             event.count = left.undelivered;
             (Some(&left.peer), "", &left.bytes)
@@ -298,7 +299,7 @@ fn fill_in<'a>(
             bytes,
         } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
-            event.reason = *reason as i32;
+            event.reason = end_reason(*reason);
             event.code = *code;
             (None, "", bytes)
         }
@@ -327,6 +328,27 @@ fn leader_reason(reason: LeaderReason) -> i32 {
     }
 }
 
+fn left_reason(reason: LeftReason) -> i32 {
+    match reason {
+        LeftReason::Left => MMN_LEFT_LEFT,
+        LeftReason::Lost => MMN_LEFT_LOST,
+        LeftReason::Disconnected => MMN_LEFT_DISCONNECTED,
+        LeftReason::Replaced => MMN_LEFT_REPLACED,
+        LeftReason::Kicked => MMN_LEFT_KICKED,
+        LeftReason::Violation => MMN_LEFT_VIOLATION,
+        LeftReason::GaveUp => MMN_LEFT_GAVE_UP,
+    }
+}
+
+fn end_reason(reason: EndReason) -> i32 {
+    match reason {
+        EndReason::Kicked => MMN_END_KICKED,
+        EndReason::HostLeft => MMN_END_HOST_LEFT,
+        EndReason::HostLost => MMN_END_HOST_LOST,
+        EndReason::Disconnected => MMN_END_DISCONNECTED,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::CStr;
@@ -335,7 +357,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::dispatch::{ConnectionResult, EndReason, Incoming, JoinRequest, Left, LeftReason};
+    use crate::dispatch::{ConnectionResult, Incoming, JoinRequest, Left};
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
@@ -503,19 +525,19 @@ mod tests {
     #[test]
     fn the_headers_reasons_are_the_librarys() {
         for (reason, number) in [
-            (LeftReason::Left, MMN_LEFT_LEFT),
-            (LeftReason::Lost, MMN_LEFT_LOST),
-            (LeftReason::Disconnected, MMN_LEFT_DISCONNECTED),
-            (LeftReason::Replaced, MMN_LEFT_REPLACED),
-            (LeftReason::Kicked, MMN_LEFT_KICKED),
-            (LeftReason::Violation, MMN_LEFT_VIOLATION),
-            (LeftReason::GaveUp, MMN_LEFT_GAVE_UP),
+            (LeftReason::Left, 0),
+            (LeftReason::Lost, 1),
+            (LeftReason::Disconnected, 2),
+            (LeftReason::Replaced, 3),
+            (LeftReason::Kicked, 4),
+            (LeftReason::Violation, 5),
+            (LeftReason::GaveUp, 6),
         ] {
-            assert_eq!(reason as i32, number);
+            assert_eq!(left_reason(reason), number);
         }
-        assert_eq!(EndReason::Kicked as i32, MMN_END_KICKED);
-        assert_eq!(EndReason::HostLeft as i32, MMN_END_HOST_LEFT);
-        assert_eq!(EndReason::HostLost as i32, MMN_END_HOST_LOST);
-        assert_eq!(EndReason::Disconnected as i32, MMN_END_DISCONNECTED);
+        assert_eq!(end_reason(EndReason::Kicked), 0);
+        assert_eq!(end_reason(EndReason::HostLeft), 1);
+        assert_eq!(end_reason(EndReason::HostLost), 2);
+        assert_eq!(end_reason(EndReason::Disconnected), 3);
     }
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::guard::{Failure, command, guard};
+use super::failure::Failure;
+use super::guard::{command, guard};
 use crate::core::election::gossip::Windows;
 use crate::runtime;
 

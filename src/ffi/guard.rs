@@ -2,40 +2,15 @@
 //! the calling thread's last error.
 
 use std::ffi::c_char;
-use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::{errors, fork};
-use crate::error::{Code, Coded};
+use super::failure::{Failure, set_last};
+use super::fork;
+use crate::error::Code;
 use crate::logging;
 use crate::room::Room;
 use crate::runtime;
-
-/// Why a call failed, as its caller is told.
-#[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) code: Code,
-    pub(super) sentence: String,
-}
-
-impl Failure {
-    pub(super) fn invalid(sentence: String) -> Self {
-        Self {
-            code: Code::InvalidArgument,
-            sentence,
-        }
-    }
-}
-
-impl<E: Coded + Display> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self {
-            code: error.code(),
-            sentence: error.to_string(),
-        }
-    }
-}
 
 /// What a function answers when it has no answer.
 pub(super) trait Neutral {
@@ -79,7 +54,7 @@ pub(super) fn guard<T: Neutral>(function: &str, body: impl FnOnce() -> T) -> T {
             .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("unknown");
         tracing::error!("{function} panicked: {what}");
-        errors::set(Failure {
+        set_last(Failure {
             code: Code::InternalError,
             sentence: format!("{function} failed inside the library ({what}); please report it"),
         });
@@ -114,7 +89,7 @@ pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Fai
     guard(function, || {
         body().unwrap_or_else(|failure| {
             let code = failure.code.value();
-            errors::set(failure);
+            set_last(failure);
             code
         })
     })
@@ -124,7 +99,7 @@ pub(super) fn log_command(function: &str, body: impl FnOnce() -> Result<i32, Fai
 pub(super) fn query<T: Neutral>(function: &str, body: impl FnOnce() -> Result<T, Failure>) -> T {
     guard(function, || {
         body().unwrap_or_else(|failure| {
-            errors::set(failure);
+            set_last(failure);
             T::FAILED
         })
     })

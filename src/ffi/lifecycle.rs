@@ -4,7 +4,8 @@ use std::ffi::c_char;
 
 use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
 use super::config::NetworkConfigFFI;
-use super::guard::{Failure, command, guard};
+use super::failure::Failure;
+use super::guard::{command, guard};
 use crate::config::Config;
 use crate::dispatch;
 use crate::error::StartError;

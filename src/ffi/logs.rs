@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_void};
 
 use super::callbacks::DropCallback;
-use super::guard::{Failure, log_command};
+use super::failure::Failure;
+use super::guard::log_command;
 use super::user_data::UserData;
 use crate::error::Code;
 use crate::logging::{self, Verbosity};

@@ -23,6 +23,7 @@ pub mod values;
 pub mod version;
 
 mod arguments;
+mod failure;
 mod fork;
 mod guard;
 #[cfg(any(test, feature = "fuzzing"))]

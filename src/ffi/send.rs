@@ -5,7 +5,8 @@ use std::ffi::c_char;
 use bytes::Bytes;
 
 use super::arguments::{payload, peer_id as peer_id_argument};
-use super::guard::{Failure, command, query, room};
+use super::failure::Failure;
+use super::guard::{command, query, room};
 use super::values::MMN_MIN_MESSAGE_TYPE;
 use crate::error::SendError;
 use crate::room::{OutMessage, Room};

@@ -5,7 +5,8 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use super::arguments::peer_id as peer_id_argument;
-use super::guard::{Failure, command, room};
+use super::failure::Failure;
+use super::guard::{command, room};
 use crate::core::id::PeerId;
 use crate::error::SendError;
 use crate::room::{PeerMeter, Room};

@@ -19,12 +19,13 @@ use super::admission::{
     AdmissionError, RoomProof, accept_stranger, close_after_flush, dial_stranger, read_hello,
     read_hello_ack, write_hello, write_hello_ack,
 };
+use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
     DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
 };
 use super::limiter::{MAX_FAILURES_OF_ONE, Source};
-use super::link::{Admitted, close};
+use super::link::Admitted;
 use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Hello, HelloAck, Side};

@@ -45,10 +45,13 @@ pub(crate) enum ControlFrame {
     BroadcastAgain,
 }
 
+/// The lane of all messages, the only one so far.
+pub(super) const RELIABLE_ORDERED: u16 = 0;
+
 /// The first frame of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneHeader {
-    /// Which lane; 0 is the reliable ordered one.
+    /// Which lane: [`RELIABLE_ORDERED`].
     pub(crate) lane: u16,
 }
 

@@ -1,37 +1,30 @@
 //! The reliable ordered lane: one long-lived stream each way, with numbers above QUIC's own.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
+use super::events::LinkEvent;
 use super::frame::{
-    ControlFrame, FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole,
-    OWN_FLAG, put_value, take_frame,
+    FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole, OWN_FLAG,
+    RELIABLE_ORDERED, put_value, take_frame,
 };
-use super::link::{LinkEvent, LinkId, Queued, Surroundings};
+use super::intake::Intake;
 use super::outbox::{OutMessage, Outboxes};
 use super::packing::unpack;
-use super::relay::{Broadcast, UnknownLives};
+use super::relay::{self, Broadcast, RelayedReader};
 use crate::core::id::PeerId;
-use crate::dispatch::Incoming;
 
-/// The lane of this file.
-const RELIABLE_ORDERED: u16 = 0;
 /// Frames are gathered into one write of so many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 256 * 1024;
 /// Bytes read at once.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// Messages after which the sender is told that they were taken, so that it may send more.
-const ACK_EVERY_MESSAGES: u64 = 16;
-/// Bytes after which the sender is told.
-const ACK_EVERY_BYTES: usize = 64 * 1024;
 /// Time after which the sender is told of fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
@@ -52,16 +45,16 @@ pub(crate) enum Ending {
 }
 
 /// Writes what the host sends.
-pub(crate) struct Writer {
-    pub(crate) connection: Connection,
-    pub(crate) peer: PeerId,
-    pub(crate) outboxes: Arc<Outboxes>,
-    pub(crate) notice: Arc<Notify>,
-    pub(crate) ending: oneshot::Receiver<Ending>,
+pub(super) struct Writer {
+    pub(super) connection: Connection,
+    pub(super) peer: PeerId,
+    pub(super) outboxes: Arc<Outboxes>,
+    pub(super) notice: Arc<Notify>,
+    pub(super) ending: oneshot::Receiver<Ending>,
 }
 
 impl Writer {
-    pub(crate) async fn run(self) {
+    pub(super) async fn run(self) {
         let Self {
             connection,
             peer,
@@ -124,64 +117,11 @@ async fn write_messages(
     }
 }
 
-/// Tells the sender what was taken.
-pub(crate) struct Acks {
-    control: mpsc::Sender<Queued>,
-    told: u64,
-    bytes: usize,
-    /// The sender's broadcasts before this number are relayed, and it was not told so yet. Whenever it is set,
-    /// a message was taken as well.
-    pub(super) relayed: Option<u64>,
-}
-
-impl Acks {
-    /// Nothing has been told on this link: what was taken on an earlier one is told again, because that word
-    /// may have been lost with it.
-    pub(crate) fn new(control: mpsc::Sender<Queued>) -> Self {
-        Self {
-            control,
-            told: 0,
-            bytes: 0,
-            relayed: None,
-        }
-    }
-
-    fn is_due(&self, next: u64) -> bool {
-        next - self.told >= ACK_EVERY_MESSAGES || self.bytes >= ACK_EVERY_BYTES
-    }
-
-    pub(super) async fn tell(&mut self, next: u64) {
-        if next == self.told {
-            return;
-        }
-        self.told = next;
-        self.bytes = 0;
-        let lane = RELIABLE_ORDERED;
-        // Without a writer the link has ended.
-        let _ = self
-            .control
-            .send(ControlFrame::Ack { lane, next }.into())
-            .await;
-        if let Some(next) = self.relayed.take() {
-            let _ = self
-                .control
-                .send(ControlFrame::Relayed { next }.into())
-                .await;
-        }
-    }
-}
-
 /// Reads what the peer sends, and waits while the host takes none of it.
-pub(crate) struct Reader {
-    pub(crate) link: LinkId,
-    pub(crate) connection: Connection,
-    pub(crate) peer: PeerId,
-    /// The next message expected. Changed only in the moment in which a message is taken, so that a reader
-    /// that is stopped leaves an exact number to its successor.
-    pub(crate) next_seq: Arc<AtomicU64>,
-    pub(crate) acks: Acks,
-    pub(crate) surroundings: Surroundings,
-    pub(crate) unknown_lives: UnknownLives,
+pub(super) struct Reader {
+    connection: Connection,
+    intake: Intake,
+    relayed: RelayedReader,
 }
 
 /// Why a lane is read no further.
@@ -193,25 +133,26 @@ enum LaneEnd {
 }
 
 impl Reader {
-    pub(crate) async fn run(mut self) {
-        let LaneEnd::Violation(what) = self.read().await else {
-            self.tell(LinkEvent::LaneDone).await;
-            return;
-        };
-        self.tell(LinkEvent::Violation(what)).await;
-        self.tell(LinkEvent::LaneDone).await;
+    pub(super) fn new(connection: Connection, intake: Intake) -> Self {
+        Self {
+            connection,
+            intake,
+            relayed: RelayedReader::default(),
+        }
     }
 
-    pub(super) async fn tell(&self, event: LinkEvent) {
-        // Without a room there is nobody to tell.
-        let _ = self.surroundings.events.send((self.link, event)).await;
+    pub(super) async fn run(mut self) {
+        if let LaneEnd::Violation(what) = self.read().await {
+            self.intake.tell(LinkEvent::Violation(what)).await;
+        }
+        self.intake.tell(LinkEvent::LaneDone).await;
     }
 
     async fn read(&mut self) -> LaneEnd {
         let Ok(mut recv) = self.connection.accept_uni().await else {
             return LaneEnd::Done;
         };
-        let max_message_size = self.surroundings.max_message_size;
+        let max_message_size = self.intake.context.max_message_size;
         let max_frame = max_message_size.saturating_add(MAX_MESSAGE_HEADER_BYTES);
         let mut buffer = BytesMut::new();
         let mut header_read = false;
@@ -247,27 +188,26 @@ impl Reader {
         recv: &mut RecvStream,
         buffer: &mut BytesMut,
     ) -> Result<bool, ReadError> {
-        let next = self.next_seq.load(Ordering::Relaxed);
-        if self.acks.relayed.is_some() {
+        if self.intake.owes_relayed() {
             // At once: an origin that does not know may send it again when the leader changes.
-            self.acks.tell(next).await;
+            self.intake.ack().await;
         }
         let read = recv.read_chunk(READ_CHUNK_BYTES, true);
         tokio::pin!(read);
-        let chunk = if next == self.acks.told {
+        let chunk = if self.intake.is_acked() {
             read.await?
         } else {
             tokio::select! {
                 biased;
                 chunk = &mut read => chunk?,
                 () = tokio::time::sleep_until(Instant::now() + ACK_DELAY) => {
-                    self.acks.tell(next).await;
+                    self.intake.ack().await;
                     read.await?
                 }
             }
         };
         let Some(chunk) = chunk else {
-            self.acks.tell(next).await;
+            self.intake.ack().await;
             return Ok(false);
         };
         buffer.extend_from_slice(&chunk.bytes);
@@ -277,7 +217,7 @@ impl Reader {
     async fn take_message(&mut self, frame: &Bytes) -> Result<(), &'static str> {
         let (header, payload) = postcard::take_from_bytes::<MessageHeader>(frame)
             .map_err(|_| "a malformed message header")?;
-        let next = self.next_seq.load(Ordering::Relaxed);
+        let next = self.intake.next();
         if header.seq < next {
             return Ok(()); // sent again on a new link, but taken before
         }
@@ -289,12 +229,13 @@ impl Reader {
         }
         let wire_len = payload.len();
         let (message, packed) = self.unpacked(frame, payload, &header)?;
+        let intake = &mut self.intake;
         match header.role {
-            MessageRole::Peer => self.deliver(self.peer.clone(), message).await,
+            MessageRole::Peer => intake.deliver(intake.peer.clone(), message).await,
             MessageRole::Leader(record) => {
                 let event = |answer| LinkEvent::Stamped(record, answer);
-                if self.ask(event).await == Some(true) {
-                    self.deliver(self.peer.clone(), message).await;
+                if intake.ask(event).await == Some(true) {
+                    intake.deliver(intake.peer.clone(), message).await;
                 }
             }
             MessageRole::Relayed {
@@ -308,10 +249,11 @@ impl Reader {
                     life: incarnation,
                     number: origin_seq,
                 };
-                self.take_relayed(broadcast, record, message).await?;
+                let relayed = &mut self.relayed;
+                relayed.take(intake, broadcast, record, message).await?;
             }
             MessageRole::Forwarded { origin, record } => {
-                self.take_forwarded(origin, record, message).await;
+                relay::take_forwarded(intake, origin, record, message).await;
             }
             MessageRole::Central {
                 origin_seq,
@@ -319,14 +261,10 @@ impl Reader {
                 record,
             } => {
                 let range = relayed_before..=origin_seq;
-                self.take_central(range, record, message, packed).await?;
+                relay::take_central(intake, range, record, message, packed).await?;
             }
         }
-        self.next_seq.store(next + 1, Ordering::Relaxed);
-        self.acks.bytes += wire_len;
-        if self.acks.is_due(next + 1) {
-            self.acks.tell(next + 1).await;
-        }
+        intake.take(wire_len).await;
         Ok(())
     }
 
@@ -337,7 +275,7 @@ impl Reader {
         payload: &[u8],
         header: &MessageHeader,
     ) -> Result<(OutMessage, Option<Bytes>), &'static str> {
-        let max = self.surroundings.max_message_size;
+        let max = self.intake.context.max_message_size;
         if payload.len() > max {
             return Err("a message is longer than this host takes");
         }
@@ -358,26 +296,5 @@ impl Reader {
             flags: header.flags & !OWN_FLAG,
         };
         Ok((message, packed))
-    }
-
-    /// Gives the host a message, once there is room for it.
-    pub(super) async fn deliver(&self, from: PeerId, message: OutMessage) {
-        let message = Incoming {
-            from,
-            payload: message.payload,
-            msg_type: message.msg_type,
-            flags: message.flags,
-        };
-        self.surroundings.dispatch.push_message(message).await;
-    }
-
-    /// Asks the room; without an answer the link is being closed.
-    pub(super) async fn ask<T>(
-        &self,
-        event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
-    ) -> Option<T> {
-        let (answer, answered) = oneshot::channel();
-        self.tell(event(answer)).await;
-        answered.await.ok()
     }
 }

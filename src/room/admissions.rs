@@ -1,5 +1,5 @@
 //! Admissions ask: what do we say to a peer, and do we take it? The core decides, maybe after it has asked
-//! the leader or the host; here are the places that are kept meanwhile, and the links that come of it.
+//! the leader or the host; here are the open questions, and the places that are kept meanwhile.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,20 +9,13 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::driver::Driver;
-use super::sessions::Session;
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::node::{AdmissionRefusal, Command, Input, LeftReason, LinkEnd, LinkUp};
-use crate::core::wire::{Candidate, Hello, HelloAck, HostMode, PeerEntry, Verdict};
+use crate::core::membership::Membership;
+use crate::core::node::{AdmissionRefusal, Input};
+use crate::core::wire::{Candidate, Hello, HelloAck, PeerEntry, Verdict};
 use crate::error::Code;
-use crate::net::dial::{Ask, Attach, HostDial, Refused, Reservation};
-use crate::net::identity::close_code;
-use crate::net::link::{Link, LinkId, close};
+use crate::net::dial::{Refused, Reservation};
 use crate::net::socket;
-
-/// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
-/// come and go do not fill the memory of a host that looks away.
-const MAX_UNTOLD_DEPARTURES: usize = 256;
 
 /// Admissions that are under way.
 #[derive(Default)]
@@ -33,20 +26,18 @@ pub(super) struct Admissions {
     asked: u64,
 }
 
-/// Somebody whose Hello stands, while the room decides.
-struct Question {
-    hello: Hello,
-    key: Fingerprint,
-    from: SocketAddr,
-    invited: bool,
-    place: Reservation,
-    asker: Asker,
-    stage: Stage,
-    until: Instant,
+/// Somebody whose Hello stands.
+pub(super) struct Applicant {
+    pub(super) hello: Hello,
+    pub(super) key: Fingerprint,
+    pub(super) from: SocketAddr,
+    /// Whether this node takes it without asking the leader.
+    pub(super) invited: bool,
+    pub(super) asker: Asker,
 }
 
 /// Which end of a new link asks.
-enum Asker {
+pub(super) enum Asker {
     Dialler {
         /// Whether this host asked for the link.
         by_hand: bool,
@@ -63,9 +54,17 @@ impl Asker {
         }
     }
 
-    fn is_own_hand(&self) -> bool {
+    pub(super) fn is_own_hand(&self) -> bool {
         matches!(self, Self::Dialler { by_hand: true, .. })
     }
+}
+
+/// An applicant with a place, while the room decides.
+struct Question {
+    applicant: Applicant,
+    place: Reservation,
+    stage: Stage,
+    until: Instant,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +77,21 @@ enum Stage {
     Welcome,
 }
 
+/// What becomes of a question now.
+pub(super) enum Step {
+    /// The core is asked.
+    Ask(Input),
+    /// It is over.
+    Answer(Answer),
+}
+
+/// The end of a question.
+pub(super) struct Answer {
+    pub(super) key: Fingerprint,
+    asker: Asker,
+    result: Result<Reservation, Refused>,
+}
+
 impl Admissions {
     /// Peers whose admission goes on.
     pub(super) fn reserved(&self) -> impl Iterator<Item = &PeerId> {
@@ -87,177 +101,132 @@ impl Admissions {
             .map(|(peer, _)| peer)
     }
 
-    /// Whether somebody waits for the host to be told of a departure.
-    pub(super) fn wait_for_the_host(&self) -> bool {
-        self.questions
-            .values()
-            .any(|question| question.stage != Stage::Asked)
-    }
-
     /// Keeps a place for a peer that is being admitted.
-    fn reserve(&mut self, peer: &PeerId, key: Fingerprint) -> Reservation {
-        if let Some((_, place)) = self.reserved.get(peer)
-            && let Some(place) = place.upgrade()
-        {
-            return place;
+    ///
+    /// # Errors
+    /// Another key has the place, or the members and those who are being admitted fill the room.
+    pub(super) fn reserve(
+        &mut self,
+        peer: &PeerId,
+        key: Fingerprint,
+        members: &Membership,
+        max_connections: usize,
+    ) -> Result<Reservation, Code> {
+        self.reserved
+            .retain(|_, (_, place)| place.strong_count() > 0);
+        let kept = self.reserved.get(peer);
+        if kept.is_some_and(|(reserved_for, _)| *reserved_for != key) {
+            return Err(Code::DuplicatePeerId);
+        }
+        let is_new = |id: &PeerId| members.get(id).is_none();
+        if is_new(peer) {
+            let newcomers = self.reserved().filter(|id| *id != peer && is_new(id));
+            if members.len() + newcomers.count() >= max_connections {
+                return Err(Code::MaxConnectionsReached);
+            }
+        }
+        if let Some(place) = kept.and_then(|(_, place)| place.upgrade()) {
+            return Ok(place);
         }
         let place = Reservation::default();
         self.reserved
             .insert(peer.clone(), (key, Arc::downgrade(&place)));
-        place
-    }
-}
-
-impl Driver {
-    pub(super) fn asked(&mut self, ask: Ask) {
-        // Whoever asked may have given up; then the answer is dropped.
-        match ask {
-            Ask::Hello {
-                key,
-                by_hand,
-                answer,
-            } => {
-                let _ = answer.send(if self.is_severed(by_hand, None, key) {
-                    Err(Code::Rejected)
-                } else if self.sessions.is_linked(key) {
-                    Err(Code::AlreadyConnected)
-                } else if self.node.is_over() {
-                    Err(Code::Rejected)
-                } else {
-                    Ok(self.hello(key, by_hand.is_some()))
-                });
-            }
-            Ask::Check {
-                hello,
-                key,
-                from,
-                by_hand,
-                answer,
-            } => {
-                if self.is_severed(by_hand, Some(&hello.peer_id), key) {
-                    let _ = answer.send(Err(Code::Rejected.into()));
-                    return;
-                }
-                let by_hand = by_hand.is_some();
-                // A node that is alone has nobody whom the stranger could disturb.
-                let alone =
-                    self.node.membership().is_empty() && self.node.absent().next().is_none();
-                let invited = by_hand || alone;
-                let asker = Asker::Dialler { by_hand, answer };
-                self.consider(hello, key, from, invited, asker);
-            }
-            Ask::Admit {
-                hello,
-                key,
-                from,
-                answer,
-            } => self.consider(hello, key, from, false, Asker::Acceptor(answer)),
-            Ask::Known { key, answer } => {
-                let _ = answer.send(self.node.knows(self.now(), key));
-            }
-            Ask::Linked { addresses, answer } => {
-                let mut known = self
-                    .node
-                    .membership()
-                    .iter()
-                    .flat_map(|(_, member)| &member.addresses);
-                let _ = answer.send(known.any(|address| addresses.contains(address)));
-            }
-            Ask::Attach(attach, answer) => self.attach(*attach, answer),
-        }
+        Ok(place)
     }
 
-    /// Whether the host disconnected this peer after it began this dial of its own.
-    fn is_severed(&self, dial: Option<HostDial>, peer: Option<&PeerId>, key: Fingerprint) -> bool {
-        dial.is_some_and(|dial| self.host_dials.is_severed(dial, peer, key))
+    /// The peer is linked, and needs its place no more.
+    pub(super) fn release(&mut self, peer: &PeerId) {
+        self.reserved.remove(peer);
     }
 
-    fn consider(
+    /// Asks about somebody who has a place.
+    pub(super) fn begin(
         &mut self,
-        hello: Hello,
-        key: Fingerprint,
-        from: SocketAddr,
-        invited: bool,
-        asker: Asker,
-    ) {
-        let place = match self.place_for(&hello, key, asker.is_own_hand(), true) {
-            Ok(place) => place,
-            Err(refused) => return self.answer(key, asker, Err(refused)),
-        };
-        self.admissions.asked += 1;
-        let ticket = self.admissions.asked;
+        applicant: Applicant,
+        place: Reservation,
+        until: Instant,
+    ) -> u64 {
+        self.asked += 1;
         let question = Question {
+            applicant,
+            place,
+            stage: Stage::New,
+            until,
+        };
+        self.questions.insert(self.asked, question);
+        self.asked
+    }
+
+    /// Carries a question on, unless the host is still to be told of a departure: the id is free only then.
+    pub(super) fn proceed(
+        &mut self,
+        ticket: u64,
+        is_free: impl FnOnce(&PeerId) -> bool,
+    ) -> Option<Step> {
+        let question = self.questions.get_mut(&ticket)?;
+        let Applicant {
             hello,
             key,
             from,
             invited,
-            place,
             asker,
-            stage: Stage::New,
-            until: Instant::now() + self.shared.config.handshake_timeout,
-        };
-        self.admissions.questions.insert(ticket, question);
-        self.proceed(ticket);
-    }
-
-    /// Carries a question on, unless the host is still to be told of a departure.
-    fn proceed(&mut self, ticket: u64) {
-        let Some(question) = self.admissions.questions.get_mut(&ticket) else {
-            return;
-        };
-        let peer = question.hello.peer_id.clone();
-        let undelivered = self.shared.dispatch.has_undelivered_left(&peer);
-        if question.asker.is_gone() {
-            self.admissions.questions.remove(&ticket);
-        } else if undelivered || self.sessions.is_departing(&peer) {
-            // The id is free again only when the host knows that its last bearer is gone.
-            if Instant::now() >= question.until {
-                self.answer_question(ticket, Err(Code::DuplicatePeerId.into()));
+        } = &question.applicant;
+        if asker.is_gone() {
+            self.questions.remove(&ticket);
+            return None;
+        }
+        if !is_free(&hello.peer_id) {
+            if Instant::now() < question.until {
+                return None;
             }
-        } else if question.stage == Stage::Welcome {
-            self.answer_question(ticket, Ok(()));
-        } else if question.stage == Stage::New {
-            question.stage = Stage::Asked;
-            let candidate = Candidate {
-                entry: PeerEntry {
-                    id: peer,
-                    key: question.key,
-                    addresses: vec![listens_at(question.from, &question.hello)],
-                },
-                incarnation: question.hello.incarnation,
-                payload: question.hello.join_payload.clone(),
-            };
-            let invited = question.invited;
-            self.feed(Input::Join {
-                ticket,
-                candidate: Box::new(candidate),
-                invited,
-            });
+            let answer = self.end(ticket, Err(Code::DuplicatePeerId.into()));
+            return answer.map(Step::Answer);
+        }
+        match question.stage {
+            Stage::Asked => None,
+            Stage::Welcome => self.end(ticket, Ok(())).map(Step::Answer),
+            Stage::New => {
+                let candidate = Candidate {
+                    entry: PeerEntry {
+                        id: hello.peer_id.clone(),
+                        key: *key,
+                        addresses: vec![listens_at(*from, hello)],
+                    },
+                    incarnation: hello.incarnation,
+                    payload: hello.join_payload.clone(),
+                };
+                let invited = *invited;
+                question.stage = Stage::Asked;
+                Some(Step::Ask(Input::Join {
+                    ticket,
+                    candidate: Box::new(candidate),
+                    invited,
+                }))
+            }
         }
     }
 
-    /// Carries on those that waited for the host.
-    pub(super) fn proceed_all(&mut self) {
-        let waiting: Vec<_> = self
-            .admissions
-            .questions
+    /// Questions that wait until the host knows of a departure.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = u64> {
+        self.questions
             .iter()
             .filter(|(_, question)| question.stage != Stage::Asked)
             .map(|(ticket, _)| *ticket)
-            .collect();
-        for ticket in waiting {
-            self.proceed(ticket);
-        }
     }
 
-    /// The core has decided.
-    pub(super) fn join_answered(&mut self, ticket: u64, verdict: Verdict) {
+    /// The core has decided: a refusal is the end, and who is welcome can proceed.
+    pub(super) fn decided(&mut self, ticket: u64, verdict: Verdict) -> Option<Answer> {
         let refused = match verdict {
             Verdict::Accepted => {
-                if let Some(question) = self.admissions.questions.get_mut(&ticket) {
+                if let Some(question) = self.questions.get_mut(&ticket) {
+                    debug_assert_eq!(
+                        question.stage,
+                        Stage::Asked,
+                        "an answer that nobody asked for"
+                    );
                     question.stage = Stage::Welcome;
                 }
-                return self.proceed(ticket);
+                return None;
             }
             Verdict::DuplicatePeerId => Code::DuplicatePeerId.into(),
             Verdict::Full => Code::MaxConnectionsReached.into(),
@@ -268,28 +237,40 @@ impl Driver {
             },
             Verdict::Timeout | Verdict::NotLeader => Code::Timeout.into(),
         };
-        self.answer_question(ticket, Err(refused));
+        self.end(ticket, Err(refused))
     }
 
-    fn answer_question(&mut self, ticket: u64, answer: Result<(), Refused>) {
-        if let Some(question) = self.admissions.questions.remove(&ticket) {
-            let Question {
-                key, place, asker, ..
-            } = question;
-            self.answer(key, asker, answer.map(|()| place));
+    fn end(&mut self, ticket: u64, result: Result<(), Refused>) -> Option<Answer> {
+        let Question {
+            applicant, place, ..
+        } = self.questions.remove(&ticket)?;
+        Some(applicant.answer(result.map(|()| place)))
+    }
+}
+
+impl Applicant {
+    pub(super) fn answer(self, result: Result<Reservation, Refused>) -> Answer {
+        Answer {
+            key: self.key,
+            asker: self.asker,
+            result,
         }
     }
+}
 
-    fn answer(&self, key: Fingerprint, asker: Asker, answer: Result<Reservation, Refused>) {
-        if let Err(refused) = &answer {
+impl Answer {
+    /// Tells whoever asked; an acceptor passes our `hello` on.
+    pub(super) fn send(self, hello: impl FnOnce() -> Hello) {
+        if let Err(refused) = &self.result {
             tracing::info!(code = ?refused.code, "not admitted");
         }
-        match asker {
-            Asker::Dialler { answer: asker, .. } => {
-                let _ = asker.send(answer);
+        // Whoever asked may have given up; then the answer is dropped.
+        match self.asker {
+            Asker::Dialler { answer, .. } => {
+                let _ = answer.send(self.result);
             }
-            Asker::Acceptor(asker) => {
-                let (refused, place) = match answer {
+            Asker::Acceptor(answer) => {
+                let (refused, place) = match self.result {
                     Ok(place) => (Code::Ok.into(), Some(place)),
                     Err(refused) => (refused, None),
                 };
@@ -298,207 +279,16 @@ impl Driver {
                     kicked: refused.kicked,
                     reason: refused.reason,
                     bytes: refused.bytes.to_vec(),
-                    hello: self.hello(key, false),
+                    hello: hello(),
                 };
-                let _ = asker.send((ack, place));
+                let _ = answer.send((ack, place));
             }
         }
-    }
-
-    /// Keeps a place for a peer, unless something stands against it. `may_dispute` an id that is bound to
-    /// another key: the core finds out whether its bearer lives.
-    fn place_for(
-        &mut self,
-        hello: &Hello,
-        key: Fingerprint,
-        by_own_hand: bool,
-        may_dispute: bool,
-    ) -> Result<Reservation, Refused> {
-        let peer = &hello.peer_id;
-        let checked = self.node.check_hello(self.now(), hello, key, by_own_hand);
-        match checked {
-            Ok(()) => {}
-            Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
-            Err(refusal) => {
-                tracing::info!(%peer, %refusal, "not admitted");
-                return Err(refused_by(&refusal));
-            }
-        }
-        self.end_outlived_session(hello, key);
-        if self.untold_departures() >= MAX_UNTOLD_DEPARTURES {
-            return Err(Code::MaxConnectionsReached.into());
-        }
-        self.admissions
-            .reserved
-            .retain(|_, (_, place)| place.strong_count() > 0);
-        match self.admissions.reserved.get(peer) {
-            Some((reserved_for, _)) if *reserved_for != key => {
-                return Err(Code::DuplicatePeerId.into());
-            }
-            _ => {}
-        }
-        if self.node.membership().get(peer).is_none() {
-            let newcomers = self
-                .admissions
-                .reserved()
-                .filter(|id| *id != peer && self.node.membership().get(id).is_none())
-                .count();
-            if self.node.membership().len() + newcomers >= self.shared.config.max_connections {
-                return Err(Code::MaxConnectionsReached.into());
-            }
-        }
-        Ok(self.admissions.reserve(peer, key))
-    }
-
-    /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our
-    /// link, is believed: it holds the key.
-    fn end_outlived_session(&mut self, hello: &Hello, key: Fingerprint) {
-        let peer = &hello.peer_id;
-        let Some(session) = self.sessions.get(peer) else {
-            return;
-        };
-        if session.key != key {
-            return;
-        }
-        let over = if hello.incarnation > session.incarnation {
-            Some(LeftReason::Replaced)
-        } else if hello.generation > session.generation {
-            Some(LeftReason::Lost)
-        } else {
-            None
-        };
-        if let Some(why) = over {
-            let peer = peer.clone();
-            self.feed(Input::SessionOver { peer, why });
-        } else if hello.generation == session.generation
-            && hello.losses > session.losses
-            && session.current.is_some()
-        {
-            let losses = hello.losses;
-            self.feed(Input::LinkDown {
-                peer: peer.clone(),
-                why: LinkEnd::Silent, // it lives, but has not heard us for a while
-            });
-            if let Some(session) = self.sessions.get_mut(peer) {
-                session.losses = session.losses.max(losses);
-            }
-        }
-    }
-
-    fn attach(&mut self, attach: Attach, answer: oneshot::Sender<Result<(), Code>>) {
-        let Attach {
-            link,
-            theirs,
-            key,
-            our_side,
-            our_generation,
-            our_losses,
-            dialled,
-            by_hand,
-            reservation,
-        } = attach;
-        let peer = theirs.peer_id.clone();
-        let connection = link.connection.clone();
-        if self.is_severed(by_hand, Some(&peer), key) {
-            // The other end may have the link: it hears what the host said.
-            connection.close(close::DISCONNECTED, b"");
-            let _ = answer.send(Err(Code::Rejected));
-            return;
-        }
-        let by_hand = by_hand.is_some();
-        let generation = our_generation.max(theirs.generation);
-        let losses = our_losses.max(theirs.losses);
-        // The place is ours until here; what happened meanwhile may still stand against the link.
-        let admitted = if answer.is_closed() {
-            Err(Code::Timeout) // whoever asked has given up
-        } else {
-            self.place_for(&theirs, key, by_hand, false)
-                .map_err(|refused| refused.code)
-                .and_then(|place| {
-                    let (least_generation, least_losses) = self.sessions.numbers(key);
-                    let outlived = generation < least_generation
-                        || (generation == least_generation && losses < least_losses);
-                    let untold = self.shared.dispatch.has_undelivered_left(&peer);
-                    if outlived || untold || self.sessions.is_departing(&peer) {
-                        Err(Code::ConnectionFailed)
-                    } else {
-                        Ok(place)
-                    }
-                })
-        };
-        if let Err(code) = admitted {
-            // Before the streams are dropped: the other end may have the link, and would take the end of the
-            // control stream for an offence.
-            connection.close(close_code(code.value()), b"");
-            let _ = answer.send(Err(code));
-            return;
-        }
-        drop(reservation);
-        self.admissions.reserved.remove(&peer);
-
-        let id = self.sessions.next_link_id();
-        let link = Link::start(id, link, &self.surroundings);
-        self.sessions.own(id, &peer);
-        if self
-            .sessions
-            .get(&peer)
-            .is_some_and(|s| s.current.is_some())
-        {
-            self.attach_second(id, link, &peer, dialled);
-            let _ = answer.send(Ok(()));
-            return;
-        }
-        self.attach_first(id, link, &theirs, key, (generation, losses), dialled);
-        if by_hand || theirs.by_hand {
-            self.feed(Input::Command(Command::Unbar(peer.clone())));
-        }
-        if by_hand {
-            self.feed(Input::Command(Command::Pardon(key)));
-        }
-        let seen_at = listens_at(connection.remote_address(), &theirs);
-        self.feed(Input::LinkUp(Box::new(LinkUp {
-            peer: peer.clone(),
-            incarnation: theirs.incarnation,
-            key,
-            addresses: vec![seen_at],
-            eligible: theirs.eligible,
-            priority: theirs.priority,
-            is_host: theirs.policy.host_mode == HostMode::Host,
-            ours: our_side,
-            theirs: theirs.side,
-        })));
-        // Joined is in the host's queue; messages may follow.
-        self.start_lanes(&peer);
-        let _ = answer.send(Ok(()));
-    }
-
-    /// The only link of a session: a new one, or one that was lost and goes on.
-    fn attach_first(
-        &mut self,
-        id: LinkId,
-        link: Link,
-        theirs: &Hello,
-        key: Fingerprint,
-        (generation, losses): (u32, u32),
-        dialled: bool,
-    ) {
-        let peer = &theirs.peer_id;
-        if let Some(session) = self.sessions.get_mut(peer) {
-            session.losses = losses;
-            session.carry_on(id, link, dialled);
-            self.shared.outboxes.resume(peer);
-            return;
-        }
-        let session = Session::new(id, link, dialled, (generation, losses), theirs, key);
-        self.sessions.insert(peer, session);
-        let limit = usize::try_from(theirs.max_message_size).unwrap_or(usize::MAX);
-        let limit = limit.min(self.shared.config.max_message_size);
-        self.shared.outboxes.open(peer, limit);
     }
 }
 
 /// What the other end receives. A host whose settings are the reason receives the sentence.
-fn refused_by(refusal: &AdmissionRefusal) -> Refused {
+pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
         AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
         AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
@@ -526,6 +316,6 @@ fn explained(code: Code, refusal: &AdmissionRefusal) -> Refused {
 }
 
 /// Where a peer that was seen at `from` accepts links.
-fn listens_at(from: SocketAddr, hello: &Hello) -> SocketAddr {
+pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> SocketAddr {
     SocketAddr::new(socket::canonical(from).ip(), hello.listen_port)
 }

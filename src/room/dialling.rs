@@ -3,17 +3,16 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::driver::Driver;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::{Dial, is_dialable};
-use crate::core::node::Input;
-use crate::dispatch::{ConnectionResult, Event as HostEvent};
+use crate::core::node::{Input, Node};
+use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Gate, HostDial, Refused};
 use crate::net::socket::{self, Bound};
@@ -25,12 +24,15 @@ const DIAL_STAGGER: Duration = Duration::from_millis(100);
 /// Disconnected peers that running dials are kept from, at most; the oldest give way.
 const MAX_SEVERED: usize = 1024;
 
-/// The host's own dials that are running, and whom it disconnected since they began.
+/// Runs dials, each in a task of its own, and knows which are the host's and whom it disconnected since they began.
 ///
 /// Whom a dial reaches is known only when it is there: until then it could undo a later DisconnectPeer.
-#[derive(Default)]
-pub(super) struct HostDials {
+pub(super) struct Dialling {
+    gate: Arc<Gate>,
+    bound: Bound,
+    done: mpsc::UnboundedSender<DialDone>,
     begun: HostDial,
+    /// Those of the host.
     running: BTreeSet<HostDial>,
     /// Oldest first.
     severed: VecDeque<Severed>,
@@ -44,22 +46,56 @@ struct Severed {
     by: HostDial,
 }
 
-impl HostDials {
-    fn begin(&mut self) -> HostDial {
-        self.begun += 1;
-        self.running.insert(self.begun);
-        self.begun
+impl Dialling {
+    /// How each dial ended goes to `done`.
+    pub(super) fn new(
+        gate: Arc<Gate>,
+        bound: Bound,
+        done: mpsc::UnboundedSender<DialDone>,
+    ) -> Self {
+        Self {
+            gate,
+            bound,
+            done,
+            begun: 0,
+            running: BTreeSet::new(),
+            severed: VecDeque::new(),
+        }
     }
 
-    fn ended(&mut self, dial: HostDial) {
+    /// The core wants to be linked to a member.
+    pub(super) fn dial(&self, dial: Dial) {
+        let gate = Arc::clone(&self.gate);
+        let done = self.done.clone();
+        tokio::spawn(async move {
+            let peer = dial.peer.clone();
+            let result = dial_member(&gate, dial).await;
+            // Without a driver nobody waits for it.
+            let _ = done.send(DialDone::Core(peer, result));
+        });
+    }
+
+    /// The host wants to be linked to whoever is at an address.
+    pub(super) fn connect(&mut self, text: String, target: Target) {
+        self.begun += 1;
+        let number = self.begun;
+        self.running.insert(number);
+        let gate = Arc::clone(&self.gate);
+        let done = self.done.clone();
+        let bound = self.bound;
+        tokio::spawn(async move {
+            let result = dial_target(&gate, &target, bound, number).await;
+            let _ = done.send(DialDone::Host(number, text, result));
+        });
+    }
+
+    /// A dial of the host has ended. Gives whether others of its dials go on.
+    pub(super) fn host_dial_ended(&mut self, dial: HostDial) -> bool {
         self.running.remove(&dial);
         let oldest = self.running.first().copied();
         self.severed
             .retain(|severed| oldest.is_some_and(|oldest| oldest <= severed.by));
-    }
-
-    fn are_running(&self) -> bool {
-        !self.running.is_empty()
+        oldest.is_some()
     }
 
     /// The host disconnects a peer: no dial that is running reaches it.
@@ -75,15 +111,18 @@ impl HostDials {
         self.severed.push_back(Severed { peer, key, by });
     }
 
-    /// Whether the host disconnected the peer of that key, and of that name where it is known, after `dial` began.
+    /// Whether the host disconnected the peer of that key, and of that name where it is known, after it began this
+    /// dial of its own.
     pub(super) fn is_severed(
         &self,
-        dial: HostDial,
+        dial: Option<HostDial>,
         peer: Option<&PeerId>,
         key: Fingerprint,
     ) -> bool {
-        self.severed.iter().any(|severed| {
-            dial <= severed.by && (Some(&severed.peer) == peer || severed.key == Some(key))
+        dial.is_some_and(|dial| {
+            self.severed.iter().any(|severed| {
+                dial <= severed.by && (Some(&severed.peer) == peer || severed.key == Some(key))
+            })
         })
     }
 }
@@ -96,78 +135,48 @@ pub(super) enum DialDone {
     Host(HostDial, String, Result<PeerId, Refused>),
 }
 
-impl Driver {
-    /// The core wants to be linked to a member.
-    pub(super) fn dial(&self, dial: Dial) {
-        let gate = Arc::clone(&self.gate);
-        let done = self.dial_done.clone();
-        tokio::spawn(async move {
-            let peer = dial.peer.clone();
-            let result = dial_member(&gate, dial).await;
-            // Without a driver nobody waits for it.
-            let _ = done.send(DialDone::Core(peer, result));
-        });
-    }
-
-    /// The host wants to be linked to whoever is at an address; it is told how that ends.
-    pub(super) fn connect(&mut self, text: String, target: Target) {
-        let number = self.host_dials.begin();
-        self.feed(Input::HostDialing(true));
-        let gate = Arc::clone(&self.gate);
-        let done = self.dial_done.clone();
-        let bound = self.bound;
-        tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound, number).await;
-            let _ = done.send(DialDone::Host(number, text, result));
-        });
-    }
-
-    pub(super) fn dialled(&mut self, done: DialDone) {
-        match done {
-            DialDone::Core(peer, Err(refused)) => {
-                tracing::debug!(%peer, code = ?refused.code, "a dial failed");
-                // One member's word counts only where nobody else could say otherwise: a leader tells those it has a link to.
-                let alone = self.node.membership().is_empty();
-                if refused.kicked && alone && self.node.absent().any(|lost| *lost == peer) {
-                    self.feed(Input::KickedOut);
-                    return;
-                }
-                // Its own dial was faster, and that link is lost again by now.
-                let once_more = refused.code == Code::AlreadyConnected
-                    && self.node.absent().any(|lost| *lost == peer);
-                let hopeless = is_hopeless(refused.code) && !once_more;
-                self.feed(Input::DialFailed { peer, hopeless });
+/// What the core hears of the end of a dial that it asked for.
+pub(super) fn core_dial_ended(
+    node: &Node,
+    peer: PeerId,
+    result: Result<PeerId, Refused>,
+) -> Option<Input> {
+    let is_lost = || node.absent().any(|lost| *lost == peer);
+    let hopeless = match result {
+        Err(refused) => {
+            tracing::debug!(%peer, code = ?refused.code, "a dial failed");
+            // One member's word counts only where nobody else could say otherwise: a leader tells those it has a link to.
+            let alone = node.membership().is_empty();
+            if refused.kicked && alone && is_lost() {
+                return Some(Input::KickedOut);
             }
-            DialDone::Core(peer, Ok(_)) => {
-                if self.node.membership().get(&peer).is_none() {
-                    // Whoever holds the key goes by another name than the introduction said; or it is gone again.
-                    self.feed(Input::DialFailed {
-                        peer,
-                        hopeless: false,
-                    });
-                }
-            }
-            DialDone::Host(number, target, result) => {
-                self.host_dials.ended(number);
-                let dialing = self.host_dials.are_running();
-                self.feed(Input::HostDialing(dialing));
-                let (peer, refused) = match result {
-                    Ok(peer) => (Some(peer), Code::Ok.into()),
-                    Err(refused) => (None, refused),
-                };
-                self.shared
-                    .dispatch
-                    .push(HostEvent::ConnectionResult(ConnectionResult {
-                        target,
-                        success: matches!(refused.code, Code::Ok | Code::AlreadyConnected),
-                        code: refused.code.value(),
-                        peer,
-                        reason: refused.reason,
-                        bytes: refused.bytes,
-                    }));
-                self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
-            }
+            // Its own dial was faster, and that link is lost again by now.
+            let once_more = refused.code == Code::AlreadyConnected && is_lost();
+            is_hopeless(refused.code) && !once_more
         }
+        Ok(_) if node.membership().get(&peer).is_some() => return None,
+        // Whoever holds the key goes by another name than the introduction said; or it is gone again.
+        Ok(_) => false,
+    };
+    Some(Input::DialFailed { peer, hopeless })
+}
+
+/// What the host is told of the end of a dial of its own.
+pub(super) fn connection_result(
+    target: String,
+    result: Result<PeerId, Refused>,
+) -> ConnectionResult {
+    let (peer, refused) = match result {
+        Ok(peer) => (Some(peer), Code::Ok.into()),
+        Err(refused) => (None, refused),
+    };
+    ConnectionResult {
+        target,
+        success: matches!(refused.code, Code::Ok | Code::AlreadyConnected),
+        code: refused.code.value(),
+        peer,
+        reason: refused.reason,
+        bytes: refused.bytes,
     }
 }
 

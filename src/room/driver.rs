@@ -1,50 +1,38 @@
-//! The network thread: feeds the core with events and time, and carries out what it says.
+//! The network thread: feeds the core with events and time, and carries out what it says. Sessions, admissions, dials
+//! and broadcasts each have an owner, and only the driver knows them all.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc as blocking;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use quinn::{Endpoint, EndpointConfig};
-use ring::rand::{SecureRandom, SystemRandom};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::admissions::Admissions;
-use super::dialling::{DialDone, HostDials};
+use super::admissions::{Admissions, Answer, Applicant, Asker, Step, listens_at, refused_by};
+use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
+use super::live_node::LiveNode;
 use super::relay::Broadcasts;
-use super::sessions::Sessions;
-use super::state_file::{StateWriter, new_incarnation, take_member};
-use super::trace::Trace;
-use super::{HostCommand, Shared, internal};
-use crate::config::{DiscoveryMode, ManualOverrideRecovery};
-use crate::core::election::AssignOutcome;
-use crate::core::election::bound::WallClock;
+use super::sessions::{Count, Role, Sessions};
+use super::shared::{HostCommand, Shared};
+use super::state_file::StateWriter;
+use super::timers::{Timer, TimerTable};
+use super::view::{host_event, snapshot};
 use crate::core::election::gossip::Windows;
-use crate::core::election::guards::Guards;
-use crate::core::election::raft::Recovery;
 use crate::core::election::record::Saved;
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::introductions::Reconnect;
-use crate::core::node::{Command, CommandError, EndReason, Event, Input, Node, NodeConfig, Output};
-use crate::core::time::Time;
-use crate::core::wire::{Hello, RoomPolicy};
-use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
-use crate::error::{Code, StartError};
-use crate::fork::{self, ClosedInChildren};
-use crate::net::admission::RoomProof;
-use crate::net::dial::{Ask, DialLocks, Gate};
-use crate::net::discovery::{Discovery, DiscoveryConfig};
-use crate::net::identity::{Identity, server_config, transport_config};
-use crate::net::link::{EVENT_QUEUE, LinkEvent, LinkId, Surroundings, close};
-use crate::net::socket::{self, Bound};
-use crate::net::tries::{Direction, Tries};
-use crate::snapshot::{PeerStatus, PeerView, Snapshot};
-
-#[cfg(test)]
-use super::hostile::cut::CuttableRuntime as UdpRuntime;
-#[cfg(not(test))]
-use quinn::TokioRuntime as UdpRuntime;
+use crate::core::node::{
+    AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
+};
+use crate::core::wire::{Hello, HostMode, Verdict};
+use crate::dispatch::Event as HostEvent;
+use crate::error::Code;
+use crate::net::close;
+use crate::net::dial::{Ask, Attach, Gate, Refused, Reservation};
+use crate::net::discovery::Discovery;
+use crate::net::events::{LinkEvent, LinkId, RelayEvent};
+use crate::net::frame::ControlFrame;
+use crate::net::identity::close_code;
 
 /// How long accepted messages are flushed when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
@@ -54,242 +42,52 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 const MIN_FAREWELL: Duration = Duration::from_millis(250);
 /// How long closed connections may take to go out.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
-/// A loop that is so late was stopped or starved: it reads what has arrived before it judges silence.
-const LATE: Duration = Duration::from_millis(100);
-/// What it takes to read what has arrived.
-const CATCH_UP: Duration = Duration::from_millis(20);
-/// A wall clock that is so far from where the core carried it was set, or the machine slept.
-const CLOCK_SET: Duration = Duration::from_millis(100);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
-/// Questions of admissions that wait.
-const ASK_QUEUE: usize = 64;
-/// Addresses found by discovery of which the host is still to be told.
-const FOUND_QUEUE: usize = 64;
-
-/// The body of the network thread. Tells through `started` what is bound, or why nothing is.
-pub(super) fn run(
-    shared: Arc<Shared>,
-    commands: mpsc::UnboundedReceiver<HostCommand>,
-    started: &blocking::SyncSender<Result<Bound, StartError>>,
-) {
-    fork::enter_own_thread();
-    // Dropped after the runtime, and so after the socket.
-    let mut socket = None;
-    let runtime = match tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            // The opener waits for this one word.
-            let _ = started.send(Err(internal(&error)));
-            return;
-        }
-    };
-    runtime.block_on(async {
-        match Driver::start(shared, commands, &mut socket) {
-            Ok((driver, bound)) => {
-                let _ = started.send(Ok(bound));
-                driver.run().await;
-            }
-            Err(error) => {
-                let _ = started.send(Err(error));
-            }
-        }
-    });
-    // It ends its tasks and waits for a resolver that is still running.
-    drop(runtime);
-    drop(socket);
-}
+/// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
+/// come and go do not fill the memory of a host that looks away.
+const MAX_UNTOLD_DEPARTURES: usize = 256;
 
 /// The state of the network thread.
 pub(super) struct Driver {
     pub(super) shared: Arc<Shared>,
-    pub(super) node: Node,
+    pub(super) node: LiveNode,
     pub(super) sessions: Sessions,
     pub(super) admissions: Admissions,
-    pub(super) surroundings: Surroundings,
-    pub(super) policy: RoomPolicy,
+    pub(super) dialling: Dialling,
     pub(super) broadcasts: Broadcasts,
+    pub(super) timers: TimerTable,
+    pub(super) queues: Queues,
+    /// Where [`Queues::disconnects`] come from.
+    pub(super) flushed: mpsc::UnboundedSender<PeerId>,
     pub(super) gate: Arc<Gate>,
-    pub(super) bound: Bound,
-    origin: Instant,
-    pub(super) random: SystemRandom,
-    /// The wall clock as the core knows it.
-    wall_clock: WallClock,
-    /// The core is not ticked before: what has arrived is read first.
-    tick_after: Option<Instant>,
-    commands: mpsc::UnboundedReceiver<HostCommand>,
-    windows: watch::Receiver<Windows>,
-    asks: mpsc::Receiver<Ask>,
-    link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
-    dials: mpsc::UnboundedReceiver<DialDone>,
-    pub(super) dial_done: mpsc::UnboundedSender<DialDone>,
-    /// Peers to disconnect that have taken what was queued for them.
-    disconnects: mpsc::UnboundedReceiver<PeerId>,
-    flushed: mpsc::UnboundedSender<PeerId>,
-    discovery: Option<Discovery>,
-    discovered: mpsc::Receiver<SocketAddr>,
+    pub(super) listen_port: u16,
+    pub(super) discovery: Option<Discovery>,
     /// Where a static quorum keeps its state.
-    state: Option<StateWriter>,
-    /// Which states are safe on disk.
-    persisted: mpsc::UnboundedReceiver<u64>,
-    pub(super) host_dials: HostDials,
-    trace: Trace,
+    pub(super) state: Option<StateWriter>,
     /// What this application says when it enters a room.
-    join_payload: Vec<u8>,
-    leave_asked: bool,
-    departed: bool,
+    pub(super) join_payload: Vec<u8>,
+    pub(super) leave_asked: bool,
+    pub(super) departed: bool,
+}
+
+/// What the tasks of the room and the host's threads tell the driver.
+pub(super) struct Queues {
+    pub(super) commands: mpsc::UnboundedReceiver<HostCommand>,
+    pub(super) windows: watch::Receiver<Windows>,
+    pub(super) asks: mpsc::Receiver<Ask>,
+    pub(super) link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
+    pub(super) dials: mpsc::UnboundedReceiver<DialDone>,
+    /// Peers to disconnect that have taken what was queued for them.
+    pub(super) disconnects: mpsc::UnboundedReceiver<PeerId>,
+    pub(super) discovered: mpsc::Receiver<SocketAddr>,
+    /// Which states are safe on disk.
+    pub(super) persisted: mpsc::UnboundedReceiver<u64>,
 }
 
 impl Driver {
-    fn start(
-        shared: Arc<Shared>,
-        commands: mpsc::UnboundedReceiver<HostCommand>,
-        socket: &mut Option<ClosedInChildren>,
-    ) -> Result<(Self, Bound), StartError> {
-        let config = &shared.config;
-        let (identity, state_file, mut saved) = take_member(&shared)?;
-        let transport = Arc::new(transport_config());
-        let server =
-            server_config(&identity, Arc::clone(&transport)).map_err(|error| internal(&error))?;
-        let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
-            let ip = config.bind_address;
-            let ip = ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
-            StartError::Bind {
-                address: SocketAddr::new(ip, config.bind_port),
-                source,
-            }
-        })?;
-        *socket = Some(fork::closed_in_children(&udp));
-        let bound = Bound {
-            address: config.bind_address,
-            port: udp
-                .local_addr()
-                .map_err(|source| StartError::Socket { source })?
-                .port(),
-        };
-        let endpoint = Endpoint::new(
-            EndpointConfig::default(),
-            Some(server),
-            udp,
-            Arc::new(UdpRuntime),
-        )
-        .map_err(|source| StartError::Socket { source })?;
-
-        let policy = RoomPolicy {
-            strategy: config.strategy,
-            quorum: config.quorum.policy(),
-            merge: config.merge_policy,
-            authority: config.authority,
-            host_mode: config.host_mode,
-        };
-        let random = SystemRandom::new();
-        let draw = || -> Result<u64, StartError> {
-            let mut bytes = [0; 8];
-            let filled = random.fill(&mut bytes);
-            filled.map_err(|_| internal(&"the system's random generator failed"))?;
-            Ok(u64::from_le_bytes(bytes))
-        };
-        let mut incarnation = new_incarnation(draw()?);
-        if let Some(file) = &state_file {
-            let state = Saved::of_next_incarnation(saved.take(), incarnation);
-            incarnation = state.incarnation;
-            file.keep(&state)?;
-            saved = Some(state);
-        }
-        let wall_clock = since_1970();
-        let node = Node::new(
-            shared.peer_id.clone(),
-            incarnation,
-            node_config(&shared, policy, &identity, bound, wall_clock, saved),
-            draw()?,
-            Time::ZERO,
-        );
-        let origin = Instant::now();
-        let trace = match &config.trace_path {
-            Some(path) => {
-                let opened = Trace::open(path, Time::ZERO, &node);
-                opened.map_err(|source| StartError::TracePath {
-                    path: path.clone(),
-                    source,
-                })?
-            }
-            None => Trace::default(),
-        };
-        let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
-        let (events, link_events) = mpsc::channel(EVENT_QUEUE);
-        let (dial_done, dials) = mpsc::unbounded_channel();
-        let (flushed, disconnects) = mpsc::unbounded_channel();
-        let gate = Arc::new(Gate {
-            endpoint,
-            proof: RoomProof {
-                session: shared.session_id.clone(),
-                secret: config.secret.clone(),
-                own_key: identity.fingerprint(),
-            },
-            identity,
-            transport,
-            asks: asks_in,
-            handshake_timeout: shared.config.handshake_timeout,
-            dials: DialLocks::default(),
-            tries_in: Tries::new(Direction::In),
-            tries_out: Tries::new(Direction::Out),
-        });
-        tokio::spawn(Arc::clone(&gate).accept_all());
-        let (found, discovered) = mpsc::channel(FOUND_QUEUE);
-        let discovery = start_discovery(&shared, bound, &gate, found);
-        let surroundings = Surroundings {
-            outboxes: Arc::clone(&shared.outboxes),
-            dispatch: Arc::clone(&shared.dispatch),
-            relaying: Arc::clone(&shared.centralized.relaying),
-            events,
-            max_message_size: shared.config.max_message_size,
-            write_timeout: shared.config.write_timeout,
-        };
-        let (state, persisted) = match state_file.map(StateWriter::start) {
-            Some((writer, persisted)) => (Some(writer), persisted),
-            None => (None, mpsc::unbounded_channel().1),
-        };
-        let mut driver = Self {
-            windows: shared.windows.subscribe(),
-            shared,
-            node,
-            sessions: Sessions::default(),
-            admissions: Admissions::default(),
-            surroundings,
-            policy,
-            broadcasts: Broadcasts::default(),
-            gate,
-            bound,
-            origin,
-            random,
-            wall_clock: WallClock::new(Time::ZERO, wall_clock),
-            tick_after: None,
-            commands,
-            asks,
-            link_events,
-            dials,
-            dial_done,
-            disconnects,
-            flushed,
-            discovery,
-            discovered,
-            state,
-            persisted,
-            host_dials: HostDials::default(),
-            trace,
-            join_payload: Vec::new(),
-            leave_asked: false,
-            departed: false,
-        };
-        // Queries are answered as soon as the room is open, and a fixed host leads already.
-        driver.carry_out();
-        Ok((driver, bound))
-    }
-
-    async fn run(mut self) {
+    /// Drives the room until the host leaves it.
+    pub(super) async fn run(mut self) {
         while !self.leave_asked {
             self.step().await;
         }
@@ -298,89 +96,88 @@ impl Driver {
 
     /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
     async fn step(&mut self) {
-        self.answer_waiting();
-        let deadline = self.deadline();
+        self.broadcasts.answer_waiting(&self.node.core);
+        self.set_timers();
+        let deadline = self.timers.next();
+        let queues = &mut self.queues;
         tokio::select! {
-            Some((id, event)) = self.link_events.recv() => self.link_event(id, event),
-            Some(ask) = self.asks.recv() => self.asked(ask),
-            Some(command) = self.commands.recv() => self.commanded(command),
-            Ok(()) = self.windows.changed() => {
-                let windows = *self.windows.borrow_and_update();
+            Some((id, event)) = queues.link_events.recv() => self.link_event(id, event),
+            Some(ask) = queues.asks.recv() => self.asked(ask),
+            Some(command) = queues.commands.recv() => self.commanded(command),
+            Ok(()) = queues.windows.changed() => {
+                let windows = *self.queues.windows.borrow_and_update();
                 self.feed(Input::Command(Command::SetWindows(windows)));
             }
-            Some(done) = self.dials.recv() => self.dialled(done),
-            Some(peer) = self.disconnects.recv() => {
+            Some(done) = queues.dials.recv() => self.dialled(done),
+            Some(peer) = queues.disconnects.recv() => {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
-            Some(number) = self.persisted.recv() => self.feed(Input::Persisted { number }),
-            Some(address) = self.discovered.recv() => self.found(address),
-            () = sleep_until(deadline) => self.timer(deadline),
+            Some(number) = queues.persisted.recv() => self.feed(Input::Persisted { number }),
+            Some(address) = queues.discovered.recv() => self.found(address),
+            () = sleep_until(deadline) => self.woke(deadline),
         }
     }
 
-    /// When the core, or a peer that is leaving, needs attention.
-    fn deadline(&self) -> Instant {
-        let far = || Instant::now() + Duration::from_secs(3600);
-        let core = self.node.next_deadline().map_or_else(far, |at| {
-            let at = self.origin + Duration::from_micros(at.as_micros());
-            self.tick_after.map_or(at, |after| at.max(after))
-        });
-        let departing = self.sessions.next_deadline();
-        let for_the_host = self
-            .admissions
-            .wait_for_the_host()
-            .then(|| Instant::now() + HOST_POLL);
-        [departing, for_the_host, self.waiting_deadline()]
-            .into_iter()
-            .flatten()
-            .fold(core, Instant::min)
+    /// Every timer has the deadline of what it stands for.
+    fn set_timers(&mut self) {
+        for timer in Timer::ALL {
+            let deadline = match timer {
+                Timer::Core => self.node.next_deadline(),
+                Timer::Departure => self.sessions.next_deadline(),
+                Timer::HostPoll if self.admissions.waiting().next().is_none() => None,
+                // What comes in meanwhile does not put it off.
+                Timer::HostPoll => {
+                    let set = self.timers.get(timer);
+                    set.or_else(|| Some(Instant::now() + HOST_POLL))
+                }
+                Timer::Origin => self.broadcasts.next_deadline(),
+            };
+            self.timers.set(timer, deadline);
+        }
     }
 
-    fn timer(&mut self, deadline: Instant) {
+    fn woke(&mut self, deadline: Instant) {
         let now = Instant::now();
-        if now > deadline + LATE && self.tick_after.is_none() {
-            self.tick_after = Some(now + CATCH_UP);
-            self.trace.stalled(self.now(), now - deadline);
-            return;
+        if let Some(late) = self.timers.woke(now, deadline) {
+            return self.node.stalled(late);
         }
-        self.tick_after = None;
+        while let Some(timer) = self.timers.pop_expired(now) {
+            match timer {
+                Timer::Core => self.tick(),
+                Timer::Departure => self.sessions.finish_departures(now),
+                Timer::HostPoll => {
+                    let waiting: Vec<_> = self.admissions.waiting().collect();
+                    for ticket in waiting {
+                        self.proceed(ticket);
+                    }
+                }
+                Timer::Origin => self.broadcasts.answer_waiting(&self.node.core),
+            }
+        }
+    }
+
+    fn tick(&mut self) {
         for peer in self.sessions.heard_since_probe() {
             self.feed(Input::Heard { peer });
         }
-        self.read_wall_clock();
-        self.feed(Input::Tick);
-        self.finish_departures(now);
-        self.proceed_all();
-    }
-
-    fn read_wall_clock(&mut self) {
-        let (now, shows) = (self.now(), since_1970());
-        if shows.abs_diff(self.wall_clock.at(now)) > CLOCK_SET {
-            self.wall_clock = WallClock::new(now, shows);
+        if let Some(shows) = self.node.wall_clock_set() {
             self.feed(Input::WallClock(shows));
         }
+        self.feed(Input::Tick);
     }
+}
 
-    /// The time as the core counts it.
-    pub(super) fn now(&self) -> Time {
-        let micros = self.origin.elapsed().as_micros();
-        Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
-    }
-
+/// The core.
+impl Driver {
     /// Gives the core an input that cannot be refused, and carries out what follows.
-    pub(super) fn feed(&mut self, input: Input) {
+    fn feed(&mut self, input: Input) {
         if let Err(error) = self.command(input) {
             tracing::error!(%error, "the core refused an event");
         }
     }
 
     fn command(&mut self, input: Input) -> Result<(), CommandError> {
-        let now = self.now();
-        self.trace.input(now, &input);
-        let result = self.node.handle(now, input);
-        if let Err(error) = &result {
-            self.trace.refused(now, error);
-        }
+        let result = self.node.handle(input);
         self.carry_out();
         result
     }
@@ -390,10 +187,8 @@ impl Driver {
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
         let mut answers = Vec::new();
-        let now = self.now();
-        self.trace.state(now, &self.node);
-        while let Some(output) = self.node.poll_output() {
-            self.trace.output(now, &output);
+        let now = self.node.begin_outputs();
+        while let Some(output) = self.node.poll_output(now) {
             match output {
                 Output::Transmit {
                     to,
@@ -401,7 +196,7 @@ impl Driver {
                     urgent,
                 } => self.sessions.transmit(&to, envelope, urgent),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
-                Output::Dial(dial) => self.dial(dial),
+                Output::Dial(dial) => self.dialling.dial(dial),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
@@ -419,8 +214,9 @@ impl Driver {
                 Output::Departed => self.departed = true,
             }
         }
-        self.trace.pass_on();
-        self.follow_leader();
+        for peer in self.broadcasts.follow_leader(&self.node.core) {
+            self.sessions.say(&peer, ControlFrame::BroadcastAgain);
+        }
         self.publish();
         for event in events {
             self.tell(event);
@@ -438,135 +234,33 @@ impl Driver {
         }
     }
 
-    fn tell(&mut self, event: Event) {
-        let event = match event {
-            Event::Joined(peer) => {
-                tracing::info!(%peer, "joined");
-                HostEvent::Joined(peer)
-            }
-            Event::Reconnecting(peer) => {
-                tracing::info!(%peer, "lost, and being dialled");
-                self.session_lost(&peer);
-                HostEvent::Reconnecting(peer)
-            }
-            Event::Returned(peer) => {
-                tracing::info!(%peer, "returned");
-                HostEvent::Returned(peer)
-            }
-            Event::Left {
-                peer,
-                why,
-                code,
-                bytes,
-            } => {
-                tracing::info!(%peer, ?why, "left");
-                self.session_ended(peer, why, code, bytes);
-                return;
-            }
-            Event::LeaderChanged { leader, reason } => {
-                let name = leader.as_ref().map_or("", PeerId::as_str);
-                tracing::info!(leader = name, ?reason, "leader");
-                let stamp = &self.node.record().stamp;
-                HostEvent::LeaderChanged(LeaderChange {
-                    old: None, // the queue knows what the host was told
-                    new: leader,
-                    term: stamp.term,
-                    epoch: stamp.epoch.override_seq,
-                    reason,
-                })
-            }
-            Event::SetLeaderResult { target, outcome } => {
-                tracing::info!(%target, ?outcome, "SetLeader ended");
-                let code = match outcome {
-                    AssignOutcome::Done => Code::Ok,
-                    AssignOutcome::Timeout => Code::Timeout,
-                    AssignOutcome::Superseded => Code::Superseded,
-                    AssignOutcome::Rejected => Code::Rejected,
-                };
-                let code = code.value();
-                HostEvent::SetLeaderResult { target, code }
-            }
-            Event::JoinRequest { request, candidate } => HostEvent::JoinRequest(JoinRequest {
-                request,
-                peer: candidate.entry.id,
-                address: candidate
-                    .entry
-                    .addresses
-                    .first()
-                    .map_or_else(String::new, ToString::to_string),
-                payload: candidate.payload.into(),
-            }),
-            Event::RoomEnded { why, code, bytes } => {
-                tracing::info!(?why, "the room is over");
-                HostEvent::RoomEnded {
-                    reason: match why {
-                        EndReason::Kicked => dispatch::EndReason::Kicked,
-                        EndReason::HostLeft => dispatch::EndReason::HostLeft,
-                        EndReason::HostLost => dispatch::EndReason::HostLost,
-                        EndReason::Disconnected => dispatch::EndReason::Disconnected,
-                    },
-                    code,
-                    bytes: bytes.into(),
-                }
-            }
-        };
-        self.shared.dispatch.push(event);
-    }
-
     fn publish(&self) {
-        let mut peers: Vec<_> = self
-            .node
-            .membership()
-            .iter()
-            .map(|(id, member)| PeerView {
-                id: id.clone(),
-                status: PeerStatus::Connected,
-                rtt: member.rtt.smoothed(),
-                jitter: member.rtt.variation(),
-            })
-            .collect();
-        let connected = peers.len();
-        let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
-        let peer_list = ids.join("\n");
-        let lost = self.node.absent().map(|id| (id, PeerStatus::Reconnecting));
-        let entering = self.node.dialing().chain(self.admissions.reserved());
-        let entering = entering.map(|id| (id, PeerStatus::Handshaking));
-        for (id, status) in lost.chain(entering) {
-            if !peers.iter().any(|peer| peer.id == *id) {
-                peers.push(PeerView {
-                    id: id.clone(),
-                    status,
-                    rtt: None,
-                    jitter: None,
-                });
-            }
-        }
-        peers.sort_by(|a, b| a.id.cmp(&b.id));
         let published = self.shared.published.load();
-        let leader_stamp = match (self.node.leader_stamp(), &published.leader_stamp) {
-            (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
-            (now, _) => now.cloned().map(Arc::new),
-        };
-        let record = self.node.record();
-        let snapshot = Snapshot {
-            peers,
-            connected,
-            peer_list,
-            leader: self.node.leader().cloned(),
-            is_leader: self.node.is_leader(),
-            term: record.stamp.term,
-            epoch: record.stamp.epoch.override_seq,
-            strategy: self.policy.strategy,
-            leader_stamp,
-        };
+        let snapshot = snapshot(&self.node.core, self.admissions.reserved(), &published);
         if **published != snapshot {
             self.shared.published.store(Arc::new(snapshot));
         }
     }
 
+    fn tell(&mut self, event: Event) {
+        let event = host_event(&self.node.core, event);
+        match event {
+            HostEvent::Left(left) => return self.sessions.end(left, self.node.core.is_over()),
+            HostEvent::Reconnecting(ref peer) => self.sessions.lost(peer),
+            _ => {}
+        }
+        self.shared.dispatch.push(event);
+    }
+}
+
+/// The host.
+impl Driver {
     fn commanded(&mut self, command: HostCommand) {
         match command {
-            HostCommand::Connect { text, target } => self.connect(text, target),
+            HostCommand::Connect { text, target } => {
+                self.feed(Input::HostDialing(true));
+                self.dialling.connect(text, target);
+            }
             HostCommand::Core(command, answer) => {
                 let result = self.command(Input::Command(command));
                 // A host thread that is gone needs no answer.
@@ -589,8 +283,7 @@ impl Driver {
 
     /// Ends a session after the peer has taken what is queued for it, or a second.
     fn disconnect(&mut self, peer: PeerId) -> Result<(), CommandError> {
-        let key = self.sessions.get(&peer).map(|session| session.key);
-        self.host_dials.sever(&peer, key);
+        self.dialling.sever(&peer, self.sessions.key_of(&peer));
         let outboxes = Arc::clone(&self.shared.outboxes);
         if !outboxes.finish(&peer) {
             return self.command(Input::Command(Command::Disconnect(peer)));
@@ -604,58 +297,408 @@ impl Driver {
         Ok(())
     }
 
+    fn dialled(&mut self, done: DialDone) {
+        match done {
+            DialDone::Core(peer, result) => {
+                if let Some(input) = core_dial_ended(&self.node.core, peer, result) {
+                    self.feed(input);
+                }
+            }
+            DialDone::Host(number, target, result) => {
+                let dialing = self.dialling.host_dial_ended(number);
+                self.feed(Input::HostDialing(dialing));
+                let result = HostEvent::ConnectionResult(connection_result(target, result));
+                self.shared.dispatch.push(result);
+                self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    }
+
     /// Discovery has found a member, and the host wants to know.
     fn found(&self, address: SocketAddr) {
         tracing::info!(%address, "discovered");
         let address = address.to_string();
         self.shared.dispatch.push(HostEvent::Discovered { address });
     }
+}
+
+/// Admissions.
+impl Driver {
+    fn asked(&mut self, ask: Ask) {
+        // Whoever asked may have given up; then the answer is dropped.
+        match ask {
+            Ask::Hello {
+                key,
+                by_hand,
+                answer,
+            } => {
+                let _ = answer.send(if self.dialling.is_severed(by_hand, None, key) {
+                    Err(Code::Rejected)
+                } else if self.sessions.is_linked(key) {
+                    Err(Code::AlreadyConnected)
+                } else if self.node.core.is_over() {
+                    Err(Code::Rejected)
+                } else {
+                    Ok(self.hello(key, by_hand.is_some()))
+                });
+            }
+            Ask::Check {
+                hello,
+                key,
+                from,
+                by_hand,
+                answer,
+            } => {
+                let peer = Some(&hello.peer_id);
+                if self.dialling.is_severed(by_hand, peer, key) {
+                    let _ = answer.send(Err(Code::Rejected.into()));
+                    return;
+                }
+                let by_hand = by_hand.is_some();
+                let core = &self.node.core;
+                // A node that is alone has nobody whom the stranger could disturb.
+                let alone = core.membership().is_empty() && core.absent().next().is_none();
+                self.consider(Applicant {
+                    hello,
+                    key,
+                    from,
+                    invited: by_hand || alone,
+                    asker: Asker::Dialler { by_hand, answer },
+                });
+            }
+            Ask::Admit {
+                hello,
+                key,
+                from,
+                answer,
+            } => self.consider(Applicant {
+                hello,
+                key,
+                from,
+                invited: false,
+                asker: Asker::Acceptor(answer),
+            }),
+            Ask::Known { key, answer } => {
+                let _ = answer.send(self.node.core.knows(self.node.now(), key));
+            }
+            Ask::Linked { addresses, answer } => {
+                let members = self.node.core.membership().iter();
+                let mut known = members.flat_map(|(_, member)| &member.addresses);
+                let _ = answer.send(known.any(|address| addresses.contains(address)));
+            }
+            Ask::Attach(attach, answer) => self.attach(*attach, answer),
+        }
+    }
+
+    fn consider(&mut self, applicant: Applicant) {
+        let by_own_hand = applicant.asker.is_own_hand();
+        match self.place_for(&applicant.hello, applicant.key, by_own_hand, true) {
+            Ok(place) => {
+                let until = Instant::now() + self.shared.config.handshake_timeout;
+                let ticket = self.admissions.begin(applicant, place, until);
+                self.proceed(ticket);
+            }
+            Err(refused) => self.answer(applicant.answer(Err(refused))),
+        }
+    }
+
+    /// Carries a question on, unless the host is still to be told of a departure.
+    fn proceed(&mut self, ticket: u64) {
+        let is_free = |peer: &PeerId| self.sessions.is_free(peer);
+        match self.admissions.proceed(ticket, is_free) {
+            Some(Step::Ask(input)) => self.feed(input),
+            Some(Step::Answer(answer)) => self.answer(answer),
+            None => {}
+        }
+    }
+
+    /// The core has decided.
+    fn join_answered(&mut self, ticket: u64, verdict: Verdict) {
+        match self.admissions.decided(ticket, verdict) {
+            Some(refusal) => self.answer(refusal),
+            None => self.proceed(ticket),
+        }
+    }
+
+    fn answer(&self, answer: Answer) {
+        let key = answer.key;
+        answer.send(|| self.hello(key, false));
+    }
 
     /// What this node says of itself to the holder of a key.
-    pub(super) fn hello(&self, key: Fingerprint, by_hand: bool) -> Hello {
-        let (generation, losses) = self.sessions.numbers(key);
-        let (eligible, priority) = self.node.standing_of_myself();
+    fn hello(&self, key: Fingerprint, by_hand: bool) -> Hello {
+        let Count { generation, losses } = self.sessions.count(key);
+        let core = &self.node.core;
+        let (eligible, priority) = core.standing_of_myself();
+        let max_message_size = self.shared.config.max_message_size;
         Hello {
             features: 0,
             peer_id: self.shared.peer_id.clone(),
-            incarnation: self.node.incarnation(),
+            incarnation: core.incarnation(),
             generation,
             losses,
             by_hand,
-            policy: self.policy,
-            listen_port: self.bound.port,
-            max_message_size: self
-                .shared
-                .config
-                .max_message_size
-                .try_into()
-                .unwrap_or(u32::MAX),
+            policy: core.policy(),
+            listen_port: self.listen_port,
+            max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
             eligible,
             priority,
-            side: self.node.side(self.now()),
+            side: core.side(self.node.now()),
             join_payload: self.join_payload.clone(),
         }
     }
 
+    /// Keeps a place for a peer, unless something stands against it. `may_dispute` an id that is bound to
+    /// another key: the core finds out whether its bearer lives.
+    fn place_for(
+        &mut self,
+        hello: &Hello,
+        key: Fingerprint,
+        by_own_hand: bool,
+        may_dispute: bool,
+    ) -> Result<Reservation, Refused> {
+        let peer = &hello.peer_id;
+        let now = self.node.now();
+        match self.node.core.check_hello(now, hello, key, by_own_hand) {
+            Ok(()) => {}
+            Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
+            Err(refusal) => {
+                tracing::info!(%peer, %refusal, "not admitted");
+                return Err(refused_by(&refusal));
+            }
+        }
+        self.end_outlived_session(hello, key);
+        if self.sessions.untold_departures() >= MAX_UNTOLD_DEPARTURES {
+            return Err(Code::MaxConnectionsReached.into());
+        }
+        let members = self.node.core.membership();
+        let max_connections = self.shared.config.max_connections;
+        let place = self.admissions.reserve(peer, key, members, max_connections);
+        place.map_err(Refused::from)
+    }
+
+    /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our
+    /// link, is believed: it holds the key.
+    fn end_outlived_session(&mut self, hello: &Hello, key: Fingerprint) {
+        let peer = &hello.peer_id;
+        if let Some(why) = self.sessions.ended_at_other(hello, key) {
+            let peer = peer.clone();
+            self.feed(Input::SessionOver { peer, why });
+        } else if self.sessions.lost_at_other(hello, key) {
+            self.feed(Input::LinkDown {
+                peer: peer.clone(),
+                why: LinkEnd::Silent, // it lives, but has not heard us for a while
+            });
+            self.sessions.note_losses(peer, hello.losses);
+        }
+    }
+
+    fn attach(&mut self, attach: Attach, answer: oneshot::Sender<Result<(), Code>>) {
+        let Attach {
+            link,
+            theirs,
+            key,
+            our_side,
+            our_generation,
+            our_losses,
+            dialled,
+            by_hand,
+            reservation,
+        } = attach;
+        let peer = theirs.peer_id.clone();
+        let connection = link.connection.clone();
+        if self.dialling.is_severed(by_hand, Some(&peer), key) {
+            // The other end may have the link: it hears what the host said.
+            connection.close(close::DISCONNECTED, b"");
+            let _ = answer.send(Err(Code::Rejected));
+            return;
+        }
+        let by_hand = by_hand.is_some();
+        let count = Count {
+            generation: our_generation.max(theirs.generation),
+            losses: our_losses.max(theirs.losses),
+        };
+        // The place is ours until here; what happened meanwhile may still stand against the link.
+        let admitted = if answer.is_closed() {
+            Err(Code::Timeout) // whoever asked has given up
+        } else {
+            match self.place_for(&theirs, key, by_hand, false) {
+                Err(refused) => Err(refused.code),
+                Ok(_) if count < self.sessions.count(key) || !self.sessions.is_free(&peer) => {
+                    Err(Code::ConnectionFailed)
+                }
+                Ok(_) => Ok(()),
+            }
+        };
+        if let Err(code) = admitted {
+            // Before the streams are dropped: the other end may have the link, and would take the end of the
+            // control stream for an offence.
+            connection.close(close_code(code.value()), b"");
+            let _ = answer.send(Err(code));
+            return;
+        }
+        drop(reservation);
+        self.admissions.release(&peer);
+
+        if self.sessions.attach(link, &theirs, key, count, dialled) {
+            if by_hand || theirs.by_hand {
+                self.feed(Input::Command(Command::Unbar(peer.clone())));
+            }
+            if by_hand {
+                self.feed(Input::Command(Command::Pardon(key)));
+            }
+            let seen_at = listens_at(connection.remote_address(), &theirs);
+            self.feed(Input::LinkUp(Box::new(LinkUp {
+                peer: peer.clone(),
+                incarnation: theirs.incarnation,
+                key,
+                addresses: vec![seen_at],
+                eligible: theirs.eligible,
+                priority: theirs.priority,
+                is_host: theirs.policy.host_mode == HostMode::Host,
+                ours: our_side,
+                theirs: theirs.side,
+            })));
+            // Joined is in the host's queue; messages may follow.
+            self.sessions.start_lanes(&peer);
+        }
+        let _ = answer.send(Ok(()));
+    }
+}
+
+/// Links.
+impl Driver {
+    fn link_event(&mut self, id: LinkId, event: LinkEvent) {
+        let Some((peer, role)) = self.sessions.owner(id) else {
+            return;
+        };
+        if role == Role::Departing {
+            return self.departing_event(id, &peer, event);
+        }
+        match event {
+            LinkEvent::Control(envelope) => {
+                if role == Role::Current {
+                    self.sessions.close_retired(&peer);
+                }
+                self.feed(Input::Message {
+                    from: peer,
+                    envelope,
+                });
+            }
+            LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
+            LinkEvent::Acked(next) => {
+                if !self.shared.outboxes.acked(&peer, next) {
+                    self.broken(peer, "an ack of a message that was never sent");
+                }
+            }
+            LinkEvent::Stamped(record, answer) => {
+                let now = self.node.now();
+                let core = &mut self.node.core;
+                let accepted = core.accept_leader_message(now, &peer, &record);
+                self.carry_out();
+                // The reader may be gone by now.
+                let _ = answer.send(accepted);
+            }
+            LinkEvent::Relay(event) => self.relay_event(peer, event),
+            LinkEvent::LaneDone => {}
+            LinkEvent::Violation(what) => self.broken(peer, what),
+            LinkEvent::Closed(error) => {
+                if let Some(why) = self.sessions.link_closed(id, &peer, role, &error) {
+                    self.feed(Input::LinkDown { peer, why });
+                }
+            }
+        }
+    }
+
+    fn broken(&mut self, peer: PeerId, what: &'static str) {
+        let why = LinkEnd::Violation(what);
+        self.sessions.set_close_reason(&peer, why);
+        self.feed(Input::LinkDown { peer, why });
+    }
+
+    /// A link tells something about messages in another's name.
+    fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
+        let now = self.node.now();
+        match event {
+            RelayEvent::InAnothersName(message) => {
+                let core = &mut self.node.core;
+                // Nobody speaks for this node to itself.
+                let accepted = message.origin != self.shared.peer_id
+                    && core.accept_relay(now, &peer, &message.record);
+                self.carry_out();
+                let until = Instant::now() + self.shared.config.handshake_timeout;
+                let core = &self.node.core;
+                self.broadcasts.hear(core, message, accepted, until);
+            }
+            RelayEvent::ToRelay(record, answer) => {
+                let relays = self.node.core.may_relay(now, &peer, &record);
+                self.carry_out();
+                let core = &self.node.core;
+                // Whoever asked may be gone; then the answer is dropped.
+                let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
+            }
+            RelayEvent::Relayed(next) => {
+                if !self.shared.outboxes.relayed(&peer, next) {
+                    self.broken(
+                        peer,
+                        "a broadcast that was never sent is said to be relayed",
+                    );
+                }
+            }
+            RelayEvent::Again => self.shared.outboxes.carry_again(&peer),
+        }
+    }
+
+    /// The same, of a peer that has said farewell: what is known of its leadership decides.
+    fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
+        let core = &self.node.core;
+        match event {
+            LinkEvent::Stamped(record, answer) => {
+                // It spoke as leader before it left; what is known since decides.
+                let named = core.record().leader.as_ref();
+                let accepted =
+                    record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
+                let _ = answer.send(accepted);
+            }
+            LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
+                let accepted = core.is_leader_under(peer, &message.record);
+                self.broadcasts.hear_departing(core, message, accepted);
+            }
+            LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
+            LinkEvent::Relay(RelayEvent::Relayed(next)) => {
+                // It cannot be punished any more; what it did not relay goes to the next leader.
+                let _ = self.shared.outboxes.relayed(peer, next);
+            }
+            LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
+                self.sessions.departed(id);
+            }
+            LinkEvent::Control(_)
+            | LinkEvent::Datagram(_)
+            | LinkEvent::Acked(_)
+            | LinkEvent::Relay(RelayEvent::Again) => {}
+        }
+    }
+}
+
+/// The end.
+impl Driver {
     /// Leaves the room: flush, farewell, close, all within [`LEAVE_LIMIT`].
     async fn leave(mut self) {
         let limit = Instant::now() + LEAVE_LIMIT;
         self.gate.endpoint.set_server_config(None);
         // Whoever asks from here on, or has asked, is told at once that the room is closed: leaving takes time.
-        self.commands.close();
-        while self.commands.recv().await.is_some() {}
+        self.queues.commands.close();
+        while self.queues.commands.recv().await.is_some() {}
         // Discovery must not wait for a reader of what it finds.
-        self.discovered.close();
+        self.queues.discovered.close();
         let mut discovery = None;
         if let Some(running) = self.discovery.take() {
             discovery = running.say_goodbye().await;
         }
         let flushed = self.flush(Instant::now() + FLUSH_LIMIT).await;
         self.sessions.end_lanes(flushed);
-        let slowest = self
-            .node
-            .membership()
-            .iter()
+        let members = self.node.core.membership().iter();
+        let slowest = members
             .filter_map(|(_, member)| member.rtt.smoothed())
             .max()
             .unwrap_or_default();
@@ -675,8 +718,7 @@ impl Driver {
         if let Some(discovery) = discovery {
             discovery.wait();
         }
-        let now = self.now();
-        self.trace.finish(now);
+        self.node.finish();
     }
 
     /// Waits until the peers have taken everything that was accepted; tells whether they did.
@@ -693,78 +735,4 @@ impl Driver {
             }
         }
     }
-}
-
-/// What the wall clock shows. One before 1970 shows 1970.
-fn since_1970() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-}
-
-fn node_config(
-    shared: &Shared,
-    policy: RoomPolicy,
-    identity: &Identity,
-    bound: Bound,
-    wall_clock: Duration,
-    saved: Option<Saved>,
-) -> NodeConfig {
-    let config = &shared.config;
-    NodeConfig {
-        heartbeat_interval: config.heartbeat_interval,
-        heartbeat_timeout: config.heartbeat_timeout(),
-        election_timeout_min: config.election_timeout_min,
-        election_timeout_max: config.election_timeout_max,
-        max_connections: config.max_connections,
-        max_peers: config.max_peers,
-        auto_reconnect: config.auto_reconnect_enabled,
-        reconnect: Reconnect {
-            initial: config.reconnect_initial,
-            max: config.reconnect_max,
-            max_retries: config.reconnect_max_retries,
-        },
-        member_hold: config.member_hold,
-        handshake_timeout: config.handshake_timeout,
-        ask_host: false,
-        auto_election: config.auto_election_enabled,
-        windows: config.windows,
-        recovery: match config.manual_override_recovery {
-            ManualOverrideRecovery::Hold => Recovery::Hold,
-            ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
-        },
-        eligible: config.eligible,
-        priority: config.priority,
-        wall_clock,
-        quorum: config.quorum.clone(),
-        saved,
-        guards: Guards::ALL,
-        policy,
-        key: identity.fingerprint(),
-        addresses: bound.addresses(),
-    }
-}
-
-/// Discovery as the configuration has it. A room works without it.
-fn start_discovery(
-    shared: &Shared,
-    bound: Bound,
-    gate: &Arc<Gate>,
-    found: mpsc::Sender<SocketAddr>,
-) -> Option<Discovery> {
-    let mdns_port = shared.config.mdns_port?;
-    if shared.config.discovery == DiscoveryMode::Off {
-        return None;
-    }
-    let config = DiscoveryConfig {
-        session: &shared.session_id,
-        bound,
-        mdns_port,
-        mode: shared.config.discovery,
-        found,
-        announced: Arc::clone(&shared.announced),
-    };
-    Discovery::start(config, Arc::clone(gate))
-        .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
-        .ok()
 }

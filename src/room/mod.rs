@@ -4,15 +4,21 @@
 //! messages into the bounded queues, and hand over commands.
 
 mod admissions;
+mod centralized;
 mod dialling;
 mod driver;
 #[cfg(test)]
 mod hostile;
+mod live_node;
 mod moderation;
+mod opening;
 mod relay;
 mod sessions;
+mod shared;
 mod state_file;
+mod timers;
 mod trace;
+mod view;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,6 +44,8 @@ use crate::net::socket::Bound;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
+use shared::{HostCommand, Shared};
+
 pub use crate::net::outbox::{OutMessage, PeerMeter};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
@@ -50,43 +58,6 @@ pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
     network: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What the host's threads share with the network thread.
-struct Shared {
-    peer_id: PeerId,
-    session_id: SessionId,
-    config: Config,
-    published: ArcSwap<Snapshot>,
-    outboxes: Arc<Outboxes>,
-    dispatch: Arc<Dispatch>,
-    centralized: relay::Centralized,
-    /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
-    commands: mpsc::UnboundedSender<HostCommand>,
-    connects_running: AtomicUsize,
-    auto_reconnect: AtomicBool,
-    /// The windows of the gossip strategy. However often they are changed, the newest alone wait for the network
-    /// thread.
-    windows: watch::Sender<Windows>,
-    /// Whether discovery has announced this node.
-    announced: Arc<AtomicBool>,
-}
-
-/// What a host thread asks of the network thread.
-enum HostCommand {
-    /// Dial, and tell how it ended.
-    Connect { text: String, target: Target },
-    /// End the session with a peer, after it has taken what is queued for it.
-    Disconnect(PeerId, blocking::SyncSender<Result<(), CommandError>>),
-    /// A command to the core, with the way back of its answer.
-    Core(Command, blocking::SyncSender<Result<(), CommandError>>),
-    /// What this application says from now on when it enters a room.
-    SetJoinPayload(Vec<u8>),
-    /// Leave the room and end.
-    Leave,
-    /// Count what the network thread holds.
-    #[cfg(test)]
-    Count(blocking::SyncSender<sessions::Census>),
 }
 
 impl Room {
@@ -110,8 +81,7 @@ impl Room {
             bytes: config.queue_bytes,
             hold: FIRST_RECEIVE_HOLD,
         };
-        Dispatch::start(limits, peer_id.clone(), config.dispatch_mode)
-            .map_err(|error| internal(&error))
+        Dispatch::start(limits, peer_id.clone(), config.dispatch_mode).map_err(StartError::internal)
     }
 
     /// Opens a room on a queue of [`Room::dispatch_for`], which may have its handlers already.
@@ -131,7 +101,7 @@ impl Room {
             auto_reconnect: AtomicBool::new(config.auto_reconnect_enabled),
             windows: watch::Sender::new(config.windows),
             outboxes: Arc::new(outboxes),
-            centralized: relay::Centralized::new(config.centralized_auto_forward),
+            centralized: Arc::new(relay::Centralized::new(config.centralized_auto_forward)),
             peer_id,
             session_id,
             config,
@@ -146,9 +116,9 @@ impl Room {
             .name("mmn-network".into())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || driver::run(shared, command_queue, &started)
+                move || opening::run(shared, command_queue, &started)
             })
-            .map_err(|error| internal(&error))?;
+            .map_err(StartError::internal)?;
         match start.recv() {
             Ok(Ok(bound)) => Ok(Self {
                 shared,
@@ -161,7 +131,7 @@ impl Room {
             }
             Err(_) => {
                 join(network);
-                Err(internal(&"the network thread ended at once"))
+                Err(StartError::internal("the network thread ended at once"))
             }
         }
     }
@@ -423,11 +393,5 @@ impl Drop for Room {
 fn join(network: JoinHandle<()>) {
     if network.join().is_err() {
         tracing::error!("the network thread panicked");
-    }
-}
-
-fn internal(error: &dyn std::fmt::Display) -> StartError {
-    StartError::Internal {
-        what: error.to_string(),
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{HostCommand, Room};
+use super::Room;
+use super::shared::HostCommand;
 use crate::core::election::ElectionError;
 use crate::core::id::PeerId;
 use crate::core::node::{Command, CommandError};

@@ -1,21 +1,17 @@
-//! Centralized rooms: broadcasts that go through the leader, and messages in another's name.
+//! Broadcasts that go through the leader, and messages in another's name: what the network thread knows of them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ring::rand::SecureRandom;
+use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::driver::Driver;
-use super::{OutMessage, Room};
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::node::LifeOfOrigin;
-use crate::error::SendError;
-use crate::net::frame::ControlFrame;
-use crate::net::outbox::{Lead, Voice};
-use crate::net::relay::{Hearing, Leading, RelayEvent, Relaying};
+use crate::core::node::{LifeOfOrigin, Node};
+use crate::net::events::{Hearing, InAnothersName, Leading, Relaying};
+use crate::net::outbox::{Lead, Outboxes};
 
 /// Origins that are asked again when this node leads, at most.
 const MAX_REFUSED: usize = 1024;
@@ -23,8 +19,8 @@ const MAX_REFUSED: usize = 1024;
 /// What the host's threads share with the network thread about centralized mode.
 #[derive(Debug)]
 pub(super) struct Centralized {
-    on: AtomicBool,
-    auto_forward: AtomicBool,
+    pub(super) on: AtomicBool,
+    pub(super) auto_forward: AtomicBool,
     pub(super) relaying: Arc<Relaying>,
 }
 
@@ -39,8 +35,10 @@ impl Centralized {
 }
 
 /// What the network thread remembers of broadcasts.
-#[derive(Debug, Default)]
 pub(super) struct Broadcasts {
+    centralized: Arc<Centralized>,
+    outboxes: Arc<Outboxes>,
+    random: SystemRandom,
     /// As the queues were told last.
     lead: Lead,
     /// Whose broadcasts were dropped because this node did not lead.
@@ -59,104 +57,47 @@ struct Waiting {
 }
 
 impl Broadcasts {
-    fn refuse(&mut self, peer: PeerId) {
-        if self.refused.len() >= MAX_REFUSED && !self.refused.contains(&peer) {
-            self.refused.pop_first();
-        }
-        self.refused.insert(peer);
-    }
-}
-
-impl Room {
-    /// Whether this node's broadcasts go through the leader.
-    pub fn set_centralized(&self, on: bool) {
-        self.shared.centralized.on.store(on, Ordering::Relaxed);
-    }
-
-    /// As [`Room::set_centralized`] says.
-    pub fn is_centralized(&self) -> bool {
-        self.shared.centralized.on.load(Ordering::Relaxed)
-    }
-
-    /// Whether this node, as leader, sends others' broadcasts on to all but their origin.
-    pub fn set_auto_forward(&self, on: bool) {
-        let forward = &self.shared.centralized.auto_forward;
-        forward.store(on, Ordering::Relaxed);
-    }
-
-    /// As [`Room::set_auto_forward`] says.
-    pub fn is_auto_forward(&self) -> bool {
-        let forward = &self.shared.centralized.auto_forward;
-        forward.load(Ordering::Relaxed)
-    }
-
-    /// How many messages in another's name were dropped, because their sender did not lead.
-    pub fn dropped_relays(&self) -> u64 {
-        self.shared.centralized.relaying.dropped()
-    }
-
-    /// Queues `message` in the name of `from` for `to`, or for every connected peer but `from`, or for none.
-    ///
-    /// # Errors
-    /// [`SendError`]; nothing was queued then.
-    pub fn forward(
-        &self,
-        from: &PeerId,
-        to: Option<&PeerId>,
-        message: OutMessage,
-    ) -> Result<(), SendError> {
-        let shared = &self.shared;
-        let record = self.snapshot().leader_stamp.clone();
-        let record = record.ok_or(SendError::NotLeader)?;
-        if *from != shared.peer_id && !shared.outboxes.is_linked(from) {
-            return Err(SendError::PeerNotFound { id: from.clone() });
-        }
-        let voice = Voice::Forwarded {
-            origin: from.clone(),
-            record,
-        };
-        match to {
-            None => shared.outboxes.broadcast_to_others(&message, &voice, from),
-            Some(to) if *to == shared.peer_id => self.deliver_here(from, message),
-            Some(to) if to == from => Err(SendError::ForwardedToOrigin { id: to.clone() }),
-            Some(to) => shared.outboxes.send(to, message, voice),
+    pub(super) fn new(centralized: Arc<Centralized>, outboxes: Arc<Outboxes>) -> Self {
+        Self {
+            centralized,
+            outboxes,
+            random: SystemRandom::new(),
+            lead: Lead::default(),
+            refused: BTreeSet::new(),
+            waiting: Vec::new(),
         }
     }
-}
 
-impl Driver {
-    /// Tells the queues who leads, when that has changed. Before the snapshot is published, so that a host that
-    /// sees a leader can broadcast.
-    pub(super) fn follow_leader(&mut self) {
-        let leader = self.node.leader();
-        let record = self.node.record();
-        let unchanged = match &self.broadcasts.lead {
+    /// Tells the queues who leads, when that has changed. Gives those who are asked for their broadcasts again. Before
+    /// the snapshot is published, so that a host that sees a leader can broadcast.
+    pub(super) fn follow_leader(&mut self, node: &Node) -> BTreeSet<PeerId> {
+        let leader = node.leader();
+        let record = node.record();
+        let unchanged = match &self.lead {
             Lead::Nobody => leader.is_none(),
-            Lead::Myself { record, .. } => self.node.leader_stamp() == Some(record),
+            Lead::Myself { record, .. } => node.leader_stamp() == Some(record),
             Lead::Peer(peer, goes_by) => leader == Some(peer) && **goes_by == *record,
         };
         if unchanged {
-            return;
+            return BTreeSet::new();
         }
-        let lead = match (self.node.leader_stamp(), leader) {
+        self.lead = match (node.leader_stamp(), leader) {
             (Some(record), _) => Lead::Myself {
-                me: self.shared.peer_id.clone(),
-                life: self.node.incarnation(),
+                me: node.id().clone(),
+                life: node.incarnation(),
                 record: Arc::new(record.clone()),
             },
-            (None, Some(peer)) if *peer != self.shared.peer_id => {
+            (None, Some(peer)) if peer != node.id() => {
                 Lead::Peer(peer.clone(), Arc::new(record.clone()))
             }
             (None, _) => Lead::Nobody,
         };
         let leap = self.draw_leap();
-        self.shared.outboxes.follow(lead.clone(), leap);
-        if let Lead::Myself { .. } = lead {
-            for peer in std::mem::take(&mut self.broadcasts.refused) {
-                self.sessions.say(&peer, ControlFrame::BroadcastAgain);
-            }
+        self.outboxes.follow(self.lead.clone(), leap);
+        match self.lead {
+            Lead::Myself { .. } => std::mem::take(&mut self.refused),
+            _ => BTreeSet::new(),
         }
-        self.broadcasts.lead = lead;
     }
 
     /// How far the numbers of broadcasts leap ahead under another leader: too far for a guess, and little enough for
@@ -171,146 +112,113 @@ impl Driver {
         u64::from_le_bytes(bytes) >> 24
     }
 
-    /// A link tells something about messages in another's name.
-    pub(super) fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
-        let now = self.now();
-        // Whoever asked may be gone; then the answer is dropped.
-        match event {
-            RelayEvent::InAnothersName {
+    /// Answers whether a message in another's name may be delivered, at once or by `until`. `accepted` where its relay
+    /// may speak for others.
+    pub(super) fn hear(
+        &mut self,
+        node: &Node,
+        message: InAnothersName,
+        accepted: bool,
+        until: Instant,
+    ) {
+        let InAnothersName {
+            origin,
+            life,
+            may_wait,
+            answer,
+            ..
+        } = message;
+        let hearing = hearing(node, &origin, life, accepted);
+        match (hearing, life) {
+            (Hearing::NotYet, Some(life)) if may_wait => self.waiting.push(Waiting {
                 origin,
                 life,
-                may_wait,
-                record,
+                until,
                 answer,
-            } => {
-                // Nobody speaks for this node to itself.
-                let accepted =
-                    origin != self.shared.peer_id && self.node.accept_relay(now, &peer, &record);
-                self.carry_out();
-                let hearing = if accepted {
-                    self.hearing(&origin, life)
-                } else {
-                    Hearing::No
-                };
-                match (hearing, life) {
-                    (Hearing::NotYet, Some(life)) if may_wait => {
-                        let until = Instant::now() + self.shared.config.handshake_timeout;
-                        self.broadcasts.waiting.push(Waiting {
-                            origin,
-                            life,
-                            until,
-                            answer,
-                        });
-                    }
-                    _ => self.answer_hearing(hearing, answer),
-                }
-            }
-            RelayEvent::ToRelay(record, answer) => {
-                let relays = self.node.may_relay(now, &peer, &record);
-                self.carry_out();
-                let leading = if relays {
-                    self.leading_for(&peer)
-                } else {
-                    None
-                };
-                if leading.is_none() {
-                    self.broadcasts.refuse(peer);
-                }
-                let _ = answer.send(leading);
-            }
-            RelayEvent::Relayed(next) => {
-                if !self.shared.outboxes.relayed(&peer, next) {
-                    self.broken(
-                        peer,
-                        "a broadcast that was never sent is said to be relayed",
-                    );
-                }
-            }
-            RelayEvent::Again => self.shared.outboxes.carry_again(&peer),
+            }),
+            _ => self.answer(hearing, answer),
         }
     }
 
-    /// The same, of a peer that has said farewell: what is known of its leadership decides.
-    pub(super) fn departing_relay_event(&mut self, peer: &PeerId, event: RelayEvent) {
-        match event {
-            RelayEvent::InAnothersName {
-                origin,
-                life,
-                record,
-                answer,
-                ..
-            } => {
-                let accepted =
-                    origin != self.shared.peer_id && self.node.is_leader_under(peer, &record);
-                let hearing = match self.hearing(&origin, life) {
-                    Hearing::Yes { is_bound } if accepted => Hearing::Yes { is_bound },
-                    // It is being read to its end; nobody waits any more.
-                    _ => Hearing::No,
-                };
-                self.answer_hearing(hearing, answer);
-            }
-            RelayEvent::ToRelay(_, answer) => drop(answer.send(None)),
-            RelayEvent::Relayed(next) => {
-                // It cannot be punished any more; what it did not relay goes to the next leader.
-                let _ = self.shared.outboxes.relayed(peer, next);
-            }
-            RelayEvent::Again => {}
-        }
-    }
-
-    fn leading_for(&self, origin: &PeerId) -> Option<Leading> {
-        let Lead::Myself { record, .. } = &self.broadcasts.lead else {
-            return None;
+    /// The same, of a relay that has said farewell: it is being read to its end, and nobody waits any more.
+    pub(super) fn hear_departing(&self, node: &Node, message: InAnothersName, accepted: bool) {
+        let hearing = match hearing(node, &message.origin, message.life, accepted) {
+            Hearing::NotYet => Hearing::No,
+            hearing => hearing,
         };
-        Some(Leading {
-            life: self.node.membership().get(origin)?.incarnation,
-            record: Arc::clone(record),
-            forward: self.shared.centralized.auto_forward.load(Ordering::Relaxed),
-        })
+        self.answer(hearing, message.answer);
     }
 
-    /// What becomes of a message in the name of `origin`, whose relay may speak for it.
-    fn hearing(&self, origin: &PeerId, life: Option<Incarnation>) -> Hearing {
-        let Some(life) = life else {
-            return Hearing::Yes { is_bound: false };
+    /// As what this node relays a broadcast of `origin`, if `relays`: else that is asked again when this node leads.
+    pub(super) fn leading_for(
+        &mut self,
+        node: &Node,
+        origin: PeerId,
+        relays: bool,
+    ) -> Option<Leading> {
+        let leading = match (&self.lead, node.membership().get(&origin)) {
+            (Lead::Myself { record, .. }, Some(member)) if relays => Some(Leading {
+                life: member.incarnation,
+                record: Arc::clone(record),
+                forward: self.centralized.auto_forward.load(Ordering::Relaxed),
+            }),
+            _ => None,
         };
-        match self.node.life_of_origin(origin, life) {
-            LifeOfOrigin::Present => Hearing::Yes { is_bound: true },
-            LifeOfOrigin::NoMember => Hearing::Yes { is_bound: false },
-            LifeOfOrigin::Past => Hearing::No,
-            LifeOfOrigin::Unknown => Hearing::NotYet,
+        if leading.is_none() {
+            if self.refused.len() >= MAX_REFUSED && !self.refused.contains(&origin) {
+                self.refused.pop_first();
+            }
+            self.refused.insert(origin);
         }
+        leading
     }
 
-    fn answer_hearing(&self, hearing: Hearing, answer: oneshot::Sender<Hearing>) {
+    fn answer(&self, hearing: Hearing, answer: oneshot::Sender<Hearing>) {
         if hearing == Hearing::No {
-            self.shared.centralized.relaying.count_dropped();
+            self.centralized.relaying.count_dropped();
         }
         // Whoever asked may be gone.
         let _ = answer.send(hearing);
     }
 
     /// When a message has waited long enough for the life of its origin.
-    pub(super) fn waiting_deadline(&self) -> Option<Instant> {
-        self.broadcasts.waiting.iter().map(|one| one.until).min()
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.waiting.iter().map(|one| one.until).min()
     }
 
     /// Answers what waited for a link of its origin.
-    pub(super) fn answer_waiting(&mut self) {
-        if self.broadcasts.waiting.is_empty() {
+    pub(super) fn answer_waiting(&mut self, node: &Node) {
+        if self.waiting.is_empty() {
             return;
         }
         let now = Instant::now();
-        for one in std::mem::take(&mut self.broadcasts.waiting) {
-            let hearing = self.hearing(&one.origin, Some(one.life));
+        for one in std::mem::take(&mut self.waiting) {
+            let hearing = hearing(node, &one.origin, Some(one.life), true);
             if one.answer.is_closed() {
                 continue;
             }
             if hearing == Hearing::NotYet && now < one.until {
-                self.broadcasts.waiting.push(one);
+                self.waiting.push(one);
             } else {
-                self.answer_hearing(hearing, one.answer);
+                self.answer(hearing, one.answer);
             }
         }
+    }
+}
+
+/// What becomes of a message in the name of `origin`, whose relay may speak for it if `accepted`.
+fn hearing(node: &Node, origin: &PeerId, life: Option<Incarnation>, accepted: bool) -> Hearing {
+    // Nobody speaks for this node to itself.
+    if !accepted || origin == node.id() {
+        return Hearing::No;
+    }
+    let Some(life) = life else {
+        return Hearing::Yes { is_bound: false };
+    };
+    match node.life_of_origin(origin, life) {
+        LifeOfOrigin::Present => Hearing::Yes { is_bound: true },
+        LifeOfOrigin::NoMember => Hearing::Yes { is_bound: false },
+        LifeOfOrigin::Past => Hearing::No,
+        LifeOfOrigin::Unknown => Hearing::NotYet,
     }
 }

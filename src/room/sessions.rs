@@ -9,18 +9,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use bytes::Bytes;
 use quinn::{ConnectionError, VarInt};
 use tokio::time::Instant;
 
-use super::driver::Driver;
+#[cfg(test)]
+use super::shared::Census;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
-use crate::core::node::{Input, LeftReason, LinkEnd};
+use crate::core::node::{LeftReason, LinkEnd};
 use crate::core::wire::{Envelope, Hello, Probe};
-use crate::dispatch::{self, Event as HostEvent};
+use crate::dispatch::{Event as HostEvent, Left};
+use crate::net::close;
+use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
-use crate::net::link::{Link, LinkEvent, LinkId, STALLED, close};
+use crate::net::link::{Admitted, Link};
 
 /// How long a peer's last messages are read after its farewell.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -34,8 +36,9 @@ const MAX_RETIRED_LINKS: usize = 2;
 const MAX_COUNTED_KEYS: usize = 1024;
 
 /// All sessions and links.
-#[derive(Default)]
 pub(super) struct Sessions {
+    me: PeerId,
+    context: LinkContext,
     sessions: BTreeMap<PeerId, Session>,
     departing: BTreeMap<LinkId, Departing>,
     /// Which peer a link belongs to.
@@ -50,17 +53,14 @@ pub(super) struct Sessions {
 }
 
 /// What lasts from Joined to Left.
-pub(super) struct Session {
+struct Session {
     /// The link that carries it; none while the peer is lost.
-    pub(super) current: Option<Current>,
+    current: Option<Current>,
     /// Links that lost to the present one.
     retired: BTreeMap<LinkId, Link>,
-    /// How many sessions with this peer ended before.
-    pub(super) generation: u32,
-    /// How many links were lost within this session, at either end.
-    pub(super) losses: u32,
-    pub(super) incarnation: Incarnation,
-    pub(super) key: Fingerprint,
+    count: Count,
+    incarnation: Incarnation,
+    key: Fingerprint,
     /// The next message expected from the peer.
     next_seq: Arc<AtomicU64>,
     close_code: VarInt,
@@ -68,62 +68,55 @@ pub(super) struct Session {
 }
 
 /// The link that carries a session.
-pub(super) struct Current {
+struct Current {
     id: LinkId,
     link: Link,
     /// Whether we dialled it.
     dialled: bool,
 }
 
-impl Session {
-    pub(super) fn new(
-        id: LinkId,
-        link: Link,
-        dialled: bool,
-        (generation, losses): (u32, u32),
-        theirs: &Hello,
-        key: Fingerprint,
-    ) -> Self {
-        Self {
-            current: Some(Current { id, link, dialled }),
-            retired: BTreeMap::new(),
-            generation,
-            losses,
-            incarnation: theirs.incarnation,
-            key,
-            next_seq: Arc::default(),
-            close_code: close::DONE,
-            close_reason: "",
-        }
-    }
-
-    /// A new link carries the session that had lost its last.
-    pub(super) fn carry_on(&mut self, id: LinkId, link: Link, dialled: bool) {
-        self.current = Some(Current { id, link, dialled });
-        (self.close_code, self.close_reason) = (close::DONE, "");
-    }
-}
-
 /// A peer that said farewell, while its last messages are read.
 struct Departing {
-    left: dispatch::Left,
+    left: Left,
     link: Link,
     until: Instant,
 }
 
-/// How much of everything there is, for tests.
-#[cfg(test)]
+/// What a link is to its peer's session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Census {
-    pub(super) connections: usize,
-    pub(super) sessions: usize,
-    pub(super) links: usize,
-    pub(super) departing: usize,
-    pub(super) reserved: usize,
+pub(super) enum Role {
+    /// It carries the session.
+    Current,
+    /// It lost to the one that carries it.
+    Retired,
+    /// The session is over, and the peer's last messages are read.
+    Departing,
 }
 
-#[cfg(test)]
+/// How many sessions with a peer have ended, and how many links were lost in the present one, at either end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Count {
+    pub(super) generation: u32,
+    pub(super) losses: u32,
+}
+
 impl Sessions {
+    /// The links share `context`.
+    pub(super) fn new(me: PeerId, context: LinkContext) -> Self {
+        Self {
+            me,
+            context,
+            sessions: BTreeMap::new(),
+            departing: BTreeMap::new(),
+            owners: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            untold: VecDeque::new(),
+            lingering: Arc::new(()),
+            links: 0,
+        }
+    }
+
+    #[cfg(test)]
     pub(super) fn census(&self, connections: usize, reserved: usize) -> Census {
         Census {
             connections,
@@ -133,9 +126,8 @@ impl Sessions {
             reserved,
         }
     }
-}
 
-impl Sessions {
+    /// When the next departure is over at the latest.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.departing
             .values()
@@ -143,26 +135,9 @@ impl Sessions {
             .min()
     }
 
-    pub(super) fn get(&self, peer: &PeerId) -> Option<&Session> {
-        self.sessions.get(peer)
-    }
-
-    pub(super) fn get_mut(&mut self, peer: &PeerId) -> Option<&mut Session> {
-        self.sessions.get_mut(peer)
-    }
-
-    pub(super) fn insert(&mut self, peer: &PeerId, session: Session) {
-        self.sessions.insert(peer.clone(), session);
-    }
-
-    pub(super) fn next_link_id(&mut self) -> LinkId {
-        self.links += 1;
-        LinkId(self.links)
-    }
-
-    /// From now on this link's events are this peer's.
-    pub(super) fn own(&mut self, id: LinkId, peer: &PeerId) {
-        self.owners.insert(id, peer.clone());
+    /// The key of a peer with which there is a session.
+    pub(super) fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
+        self.sessions.get(peer).map(|session| session.key)
     }
 
     /// Whether a link to the holder of `key` is up.
@@ -171,12 +146,35 @@ impl Sessions {
         self.sessions.values().any(linked)
     }
 
-    /// How many sessions with the holder of `key` have ended, and how many links were lost in the present one.
-    pub(super) fn numbers(&self, key: Fingerprint) -> (u32, u32) {
+    /// What this node counts of its sessions with the holder of `key`.
+    pub(super) fn count(&self, key: Fingerprint) -> Count {
         match self.sessions.values().find(|session| session.key == key) {
-            Some(session) => (session.generation, session.losses),
-            None => (self.ended(key), 0),
+            Some(session) => session.count,
+            None => Count {
+                generation: self.ended.get(&key).copied().unwrap_or(0),
+                losses: 0,
+            },
         }
+    }
+
+    /// Whether a session with `peer` may begin: the host knows that the last bearer of the id is gone.
+    pub(super) fn is_free(&self, peer: &PeerId) -> bool {
+        !self.context.dispatch.has_undelivered_left(peer)
+            && self
+                .departing
+                .values()
+                .all(|departing| departing.left.peer != *peer)
+    }
+
+    /// How many departures the host is still to be told of. It is told in order.
+    pub(super) fn untold_departures(&mut self) -> usize {
+        while let Some(oldest) = self.untold.front() {
+            if self.context.dispatch.has_undelivered_left(oldest) {
+                break;
+            }
+            self.untold.pop_front();
+        }
+        self.untold.len()
     }
 
     /// Peers from which anything arrived since they were probed.
@@ -205,7 +203,7 @@ impl Sessions {
         if !link.send_control(ControlFrame::Core(envelope), urgent) {
             // It takes nothing, not even heartbeats: the close ends the session.
             tracing::warn!(peer = %to, "the peer takes no control messages");
-            link.close(close::LOST, STALLED);
+            link.close(close::LOST, close::STALLED);
         }
     }
 
@@ -218,18 +216,15 @@ impl Sessions {
         if let Some(Current { link, .. }) = current
             && !link.send_control(frame, false)
         {
-            link.close(close::LOST, STALLED);
+            link.close(close::LOST, close::STALLED);
         }
     }
 
     pub(super) fn send_probe(&mut self, to: &PeerId, probe: Probe) {
-        if let Some(current) = self.current_mut(to) {
+        let session = self.sessions.get_mut(to);
+        if let Some(current) = session.and_then(|session| session.current.as_mut()) {
             current.link.send_probe(probe);
         }
-    }
-
-    fn current_mut(&mut self, peer: &PeerId) -> Option<&mut Current> {
-        self.sessions.get_mut(peer)?.current.as_mut()
     }
 
     /// What the other end will be told when the session ends, which is about to happen.
@@ -260,9 +255,239 @@ impl Sessions {
             }
         }
     }
+}
 
-    fn ended(&self, key: Fingerprint) -> u32 {
-        self.ended.get(&key).copied().unwrap_or(0)
+/// Links come.
+impl Sessions {
+    /// Why this node's session with whoever says `hello` and holds `key` is over at the other end. It is believed: it
+    /// holds the key.
+    pub(super) fn ended_at_other(&self, hello: &Hello, key: Fingerprint) -> Option<LeftReason> {
+        let session = self.session_of(hello, key)?;
+        if hello.incarnation > session.incarnation {
+            Some(LeftReason::Replaced)
+        } else if hello.generation > session.count.generation {
+            Some(LeftReason::Lost)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the other end of a session has lost the link that this node believes in.
+    pub(super) fn lost_at_other(&self, hello: &Hello, key: Fingerprint) -> bool {
+        self.session_of(hello, key).is_some_and(|session| {
+            hello.generation == session.count.generation
+                && hello.losses > session.count.losses
+                && session.current.is_some()
+        })
+    }
+
+    fn session_of(&self, hello: &Hello, key: Fingerprint) -> Option<&Session> {
+        let session = self.sessions.get(&hello.peer_id);
+        session.filter(|session| session.key == key)
+    }
+
+    /// The other end counts so many lost links in the present session.
+    pub(super) fn note_losses(&mut self, peer: &PeerId, losses: u32) {
+        if let Some(session) = self.sessions.get_mut(peer) {
+            session.count.losses = session.count.losses.max(losses);
+        }
+    }
+
+    /// Both ends take a link. Tells whether it carries the session: a new one, or one that had lost its last link.
+    /// [`Sessions::start_lanes`] follows then. Otherwise both ends dialled, and this is a second link.
+    pub(super) fn attach(
+        &mut self,
+        link: Admitted,
+        theirs: &Hello,
+        key: Fingerprint,
+        count: Count,
+        dialled: bool,
+    ) -> bool {
+        let peer = &theirs.peer_id;
+        self.links += 1;
+        let id = LinkId(self.links);
+        let link = Link::start(id, link, &self.context);
+        self.owners.insert(id, peer.clone());
+        let current = Current { id, link, dialled };
+        match self.sessions.get_mut(peer) {
+            Some(session) if session.current.is_some() => {
+                self.attach_second(peer, current);
+                return false;
+            }
+            Some(session) => {
+                session.count.losses = count.losses;
+                session.current = Some(current);
+                (session.close_code, session.close_reason) = (close::DONE, "");
+                self.context.outboxes.resume(peer);
+            }
+            None => {
+                let session = Session {
+                    current: Some(current),
+                    retired: BTreeMap::new(),
+                    count,
+                    incarnation: theirs.incarnation,
+                    key,
+                    next_seq: Arc::default(),
+                    close_code: close::DONE,
+                    close_reason: "",
+                };
+                self.sessions.insert(peer.clone(), session);
+                let limit = usize::try_from(theirs.max_message_size).unwrap_or(usize::MAX);
+                let limit = limit.min(self.context.max_message_size);
+                self.context.outboxes.open(peer, limit);
+            }
+        }
+        true
+    }
+
+    /// The present link of a session carries its messages from now on.
+    pub(super) fn start_lanes(&mut self, peer: &PeerId) {
+        if let Some(session) = self.sessions.get_mut(peer)
+            && let Some(Current { id, link, .. }) = &mut session.current
+        {
+            link.start_lanes(*id, peer, &session.next_seq, &self.context);
+        }
+    }
+
+    /// A second link in one session: both ends dialled. Both keep the one that the smaller id dialled.
+    fn attach_second(&mut self, peer: &PeerId, mut new: Current) {
+        let Some(session) = self.sessions.get_mut(peer) else {
+            return;
+        };
+        let Some(current) = &mut session.current else {
+            return;
+        };
+        // Twice from the same end: it lost the first.
+        let wins = current.dialled == new.dialled || new.dialled == (self.me < *peer);
+        if wins {
+            current.link.stop_lanes();
+            new.link
+                .start_lanes(new.id, peer, &session.next_seq, &self.context);
+            std::mem::swap(current, &mut new);
+        }
+        session.retired.insert(new.id, new.link);
+        while session.retired.len() > MAX_RETIRED_LINKS {
+            let Some((id, oldest)) = session.retired.pop_first() else {
+                break;
+            };
+            oldest.close(close::SUPERSEDED, "too many links");
+            self.owners.remove(&id);
+        }
+    }
+}
+
+/// Links go.
+impl Sessions {
+    /// Whose link it is, and what it is to the session.
+    pub(super) fn owner(&self, id: LinkId) -> Option<(PeerId, Role)> {
+        let peer = self.owners.get(&id)?.clone();
+        let session = self.sessions.get(&peer);
+        let current = session.and_then(|session| session.current.as_ref());
+        let role = if self.departing.contains_key(&id) {
+            Role::Departing
+        } else if current.is_some_and(|current| current.id == id) {
+            Role::Current
+        } else {
+            let retired = session.map(|session| &session.retired);
+            debug_assert!(
+                retired.is_some_and(|links| links.contains_key(&id)),
+                "a link without a session has an owner"
+            );
+            Role::Retired
+        };
+        Some((peer, role))
+    }
+
+    /// The peer speaks on the kept link, so it has it too: the others may go.
+    pub(super) fn close_retired(&mut self, peer: &PeerId) {
+        if let Some(session) = self.sessions.get_mut(peer) {
+            for (id, link) in std::mem::take(&mut session.retired) {
+                link.close(close::SUPERSEDED, "another link is kept");
+                self.owners.remove(&id);
+            }
+        }
+    }
+
+    /// The connection of a link has ended. Tells why, if the link carried a session.
+    pub(super) fn link_closed(
+        &mut self,
+        id: LinkId,
+        peer: &PeerId,
+        role: Role,
+        error: &ConnectionError,
+    ) -> Option<LinkEnd> {
+        self.owners.remove(&id);
+        let session = self.sessions.get_mut(peer)?;
+        if role != Role::Current {
+            session.retired.remove(&id);
+            return None;
+        }
+        tracing::debug!(%peer, %error, "a link ended");
+        Some(link_end(error))
+    }
+
+    /// The core counts a peer as lost. Its session goes on without a link.
+    pub(super) fn lost(&mut self, peer: &PeerId) {
+        let Some(session) = self.sessions.get_mut(peer) else {
+            return;
+        };
+        session.count.losses = session.count.losses.saturating_add(1);
+        self.context.outboxes.pause(peer);
+        let current = session
+            .current
+            .take()
+            .map(|current| (current.id, current.link));
+        let retired = std::mem::take(&mut session.retired);
+        for (id, link) in current.into_iter().chain(retired) {
+            // Dropping the link stops its reader: what it has not taken comes again on the next.
+            link.close(session.close_code, session.close_reason);
+            self.owners.remove(&id);
+        }
+    }
+
+    /// The core has ended a session. Left is told to the host after the peer's last message.
+    pub(super) fn end(&mut self, mut left: Left, room_is_over: bool) {
+        let peer = &left.peer;
+        let undelivered = self.context.outboxes.close(peer);
+        if undelivered > 0 {
+            tracing::info!(%peer, undelivered, "messages are not known to be delivered");
+        }
+        left.undelivered = undelivered as u64;
+        let Some(session) = self.sessions.remove(peer) else {
+            return self.tell_left(left);
+        };
+        self.count_ended(session.key, session.count.generation.saturating_add(1));
+        for (id, link) in session.retired {
+            link.close(session.close_code, session.close_reason);
+            self.owners.remove(&id);
+        }
+        let Some(Current { id, link, .. }) = session.current else {
+            return self.tell_left(left);
+        };
+        match left.reason {
+            LeftReason::Left => {
+                let until = Instant::now() + DEPARTURE_LIMIT;
+                self.departing.insert(id, Departing { left, link, until });
+                if self.departing.len() > MAX_DEPARTING
+                    && let Some(oldest) = self.departing.keys().next().copied()
+                {
+                    self.departed(oldest);
+                }
+            }
+            LeftReason::Kicked if !room_is_over => {
+                self.owners.remove(&id);
+                self.tell_left(left);
+                // Its own to close, once it has been told.
+                self.linger(link);
+            }
+            _ => {
+                self.owners.remove(&id);
+                link.close(session.close_code, session.close_reason);
+                // Dropping the link stops its reader: nothing of this peer follows.
+                drop(link);
+                self.tell_left(left);
+            }
+        }
     }
 
     fn count_ended(&mut self, key: Fingerprint, ended: u32) {
@@ -272,10 +497,32 @@ impl Sessions {
         self.ended.insert(key, ended);
     }
 
-    pub(super) fn is_departing(&self, peer: &PeerId) -> bool {
-        self.departing
-            .values()
-            .any(|departing| departing.left.peer == *peer)
+    fn tell_left(&mut self, left: Left) {
+        self.untold.push_back(left.peer.clone());
+        self.context.dispatch.push(HostEvent::Left(left));
+    }
+
+    /// Departures whose last messages took too long.
+    pub(super) fn finish_departures(&mut self, now: Instant) {
+        let over: Vec<_> = self
+            .departing
+            .iter()
+            .filter(|(_, departing)| now >= departing.until)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in over {
+            self.departed(id);
+        }
+    }
+
+    /// The last message of a departing peer is read.
+    pub(super) fn departed(&mut self, id: LinkId) {
+        if let Some(departing) = self.departing.remove(&id) {
+            self.owners.remove(&id);
+            self.tell_left(departing.left);
+            // The connection is the leaver's to close; it may still wait for our answer.
+            self.linger(departing.link);
+        }
     }
 
     /// Keeps a link alive until the other end closes it, so that our last answer gets there.
@@ -293,274 +540,6 @@ impl Sessions {
             link.close(close::DONE, "");
             drop(place);
         });
-    }
-}
-
-/// Links come.
-impl Driver {
-    /// How many departures the host is still to be told of. It is told in order.
-    pub(super) fn untold_departures(&mut self) -> usize {
-        while let Some(oldest) = self.sessions.untold.front() {
-            if self.shared.dispatch.has_undelivered_left(oldest) {
-                break;
-            }
-            self.sessions.untold.pop_front();
-        }
-        self.sessions.untold.len()
-    }
-
-    /// The present link of a session carries its messages from now on.
-    pub(super) fn start_lanes(&mut self, peer: &PeerId) {
-        if let Some(session) = self.sessions.sessions.get_mut(peer)
-            && let Some(Current { id, link, .. }) = &mut session.current
-        {
-            link.start_lanes(*id, peer, &session.next_seq, &self.surroundings);
-        }
-    }
-
-    /// A second link in one session: both ends dialled. Both keep the one that the smaller id dialled.
-    pub(super) fn attach_second(
-        &mut self,
-        id: LinkId,
-        mut link: Link,
-        peer: &PeerId,
-        dialled: bool,
-    ) {
-        let me = self.shared.peer_id.clone();
-        let Some(session) = self.sessions.sessions.get_mut(peer) else {
-            return;
-        };
-        let Some(current) = &mut session.current else {
-            return;
-        };
-        // Twice from the same end: it lost the first.
-        let wins = current.dialled == dialled || dialled == (me < *peer);
-        if wins {
-            current.link.stop_lanes();
-            link.start_lanes(id, peer, &session.next_seq, &self.surroundings);
-            let loser = std::mem::replace(current, Current { id, link, dialled });
-            session.retired.insert(loser.id, loser.link);
-        } else {
-            session.retired.insert(id, link);
-        }
-        while session.retired.len() > MAX_RETIRED_LINKS {
-            let Some((id, oldest)) = session.retired.pop_first() else {
-                break;
-            };
-            oldest.close(close::SUPERSEDED, "too many links");
-            self.sessions.owners.remove(&id);
-        }
-    }
-}
-
-/// Links tell.
-impl Driver {
-    pub(super) fn link_event(&mut self, id: LinkId, event: LinkEvent) {
-        let Some(peer) = self.sessions.owners.get(&id).cloned() else {
-            return;
-        };
-        if self.sessions.departing.contains_key(&id) {
-            self.departing_event(id, &peer, event);
-            return;
-        }
-        let is_current = self
-            .sessions
-            .sessions
-            .get(&peer)
-            .and_then(|session| session.current.as_ref())
-            .is_some_and(|current| current.id == id);
-        match event {
-            LinkEvent::Control(envelope) => {
-                if is_current {
-                    self.close_retired(&peer);
-                }
-                self.feed(Input::Message {
-                    from: peer,
-                    envelope,
-                });
-            }
-            LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
-            LinkEvent::Acked(next) => {
-                if !self.shared.outboxes.acked(&peer, next) {
-                    self.broken(peer, "an ack of a message that was never sent");
-                }
-            }
-            LinkEvent::Stamped(record, answer) => {
-                let now = self.now();
-                let accepted = self.node.accept_leader_message(now, &peer, &record);
-                self.carry_out();
-                // The reader may be gone by now.
-                let _ = answer.send(accepted);
-            }
-            LinkEvent::Relay(event) => self.relay_event(peer, event),
-            LinkEvent::LaneDone => {}
-            LinkEvent::Violation(what) => self.broken(peer, what),
-            LinkEvent::Closed(error) => self.link_closed(id, peer, is_current, &error),
-        }
-    }
-
-    pub(super) fn broken(&mut self, peer: PeerId, what: &'static str) {
-        let why = LinkEnd::Violation(what);
-        self.sessions.set_close_reason(&peer, why);
-        self.feed(Input::LinkDown { peer, why });
-    }
-
-    /// The peer speaks on the kept link, so it has it too: the others may go.
-    fn close_retired(&mut self, peer: &PeerId) {
-        if let Some(session) = self.sessions.sessions.get_mut(peer) {
-            for (id, link) in std::mem::take(&mut session.retired) {
-                link.close(close::SUPERSEDED, "another link is kept");
-                self.sessions.owners.remove(&id);
-            }
-        }
-    }
-
-    fn link_closed(&mut self, id: LinkId, peer: PeerId, is_current: bool, error: &ConnectionError) {
-        self.sessions.owners.remove(&id);
-        let Some(session) = self.sessions.sessions.get_mut(&peer) else {
-            return;
-        };
-        if !is_current {
-            session.retired.remove(&id);
-            return;
-        }
-        let why = link_end(error);
-        tracing::debug!(%peer, %error, "a link ended");
-        self.feed(Input::LinkDown { peer, why });
-    }
-
-    /// The core counts a peer as lost. Its session goes on without a link.
-    pub(super) fn session_lost(&mut self, peer: &PeerId) {
-        let Some(session) = self.sessions.sessions.get_mut(peer) else {
-            return;
-        };
-        session.losses = session.losses.saturating_add(1);
-        self.shared.outboxes.pause(peer);
-        let current = session
-            .current
-            .take()
-            .map(|current| (current.id, current.link));
-        let retired = std::mem::take(&mut session.retired);
-        for (id, link) in current.into_iter().chain(retired) {
-            // Dropping the link stops its reader: what it has not taken comes again on the next.
-            link.close(session.close_code, session.close_reason);
-            self.sessions.owners.remove(&id);
-        }
-    }
-
-    /// The core has ended a session. Left is told to the host after the peer's last message.
-    pub(super) fn session_ended(
-        &mut self,
-        peer: PeerId,
-        why: LeftReason,
-        code: i32,
-        bytes: Vec<u8>,
-    ) {
-        let undelivered = self.shared.outboxes.close(&peer);
-        if undelivered > 0 {
-            tracing::info!(%peer, undelivered, "messages are not known to be delivered");
-        }
-        let session = self.sessions.sessions.remove(&peer);
-        let left = dispatch::Left {
-            peer,
-            reason: match why {
-                LeftReason::Left => dispatch::LeftReason::Left,
-                LeftReason::Lost => dispatch::LeftReason::Lost,
-                LeftReason::Disconnected => dispatch::LeftReason::Disconnected,
-                LeftReason::Replaced => dispatch::LeftReason::Replaced,
-                LeftReason::Kicked => dispatch::LeftReason::Kicked,
-                LeftReason::Violation => dispatch::LeftReason::Violation,
-                LeftReason::GaveUp => dispatch::LeftReason::GaveUp,
-            },
-            code,
-            bytes: Bytes::from(bytes),
-            undelivered: undelivered as u64,
-        };
-        let Some(session) = session else {
-            return self.tell_left(left);
-        };
-        self.sessions
-            .count_ended(session.key, session.generation.saturating_add(1));
-        for (id, link) in session.retired {
-            link.close(session.close_code, session.close_reason);
-            self.sessions.owners.remove(&id);
-        }
-        let Some(Current { id, link, .. }) = session.current else {
-            return self.tell_left(left);
-        };
-        match why {
-            LeftReason::Left => {
-                let departing = Departing {
-                    left,
-                    link,
-                    until: Instant::now() + DEPARTURE_LIMIT,
-                };
-                self.sessions.departing.insert(id, departing);
-                if self.sessions.departing.len() > MAX_DEPARTING
-                    && let Some(oldest) = self.sessions.departing.keys().next().copied()
-                {
-                    self.departed(oldest);
-                }
-            }
-            LeftReason::Kicked if !self.node.is_over() => {
-                self.sessions.owners.remove(&id);
-                self.tell_left(left);
-                // Its own to close, once it has been told.
-                self.sessions.linger(link);
-            }
-            _ => {
-                self.sessions.owners.remove(&id);
-                link.close(session.close_code, session.close_reason);
-                // Dropping the link stops its reader: nothing of this peer follows.
-                drop(link);
-                self.tell_left(left);
-            }
-        }
-    }
-
-    fn tell_left(&mut self, left: dispatch::Left) {
-        self.sessions.untold.push_back(left.peer.clone());
-        self.shared.dispatch.push(HostEvent::Left(left));
-    }
-
-    fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
-        match event {
-            LinkEvent::Stamped(record, answer) => {
-                // It spoke as leader before it left; what is known since decides.
-                let named = self.node.record().leader.as_ref();
-                let accepted =
-                    record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
-                let _ = answer.send(accepted);
-            }
-            LinkEvent::Relay(event) => self.departing_relay_event(peer, event),
-            LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
-                self.departed(id);
-            }
-            LinkEvent::Control(_) | LinkEvent::Datagram(_) | LinkEvent::Acked(_) => {}
-        }
-    }
-
-    /// Departures whose last messages took too long.
-    pub(super) fn finish_departures(&mut self, now: Instant) {
-        let over: Vec<_> = self
-            .sessions
-            .departing
-            .iter()
-            .filter(|(_, departing)| now >= departing.until)
-            .map(|(id, _)| *id)
-            .collect();
-        for id in over {
-            self.departed(id);
-        }
-    }
-
-    fn departed(&mut self, id: LinkId) {
-        if let Some(departing) = self.sessions.departing.remove(&id) {
-            self.sessions.owners.remove(&id);
-            self.tell_left(departing.left);
-            // The connection is the leaver's to close; it may still wait for our answer.
-            self.sessions.linger(departing.link);
-        }
     }
 }
 

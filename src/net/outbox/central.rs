@@ -268,5 +268,6 @@ impl super::Outbox {
             }
             keep
         });
+        self.check();
     }
 }

@@ -323,6 +323,7 @@ impl Outboxes {
             let next = outbox.first_seq + outbox.taken as u64;
             outbox.sent_until = outbox.sent_until.max(next);
             outbox.writer_waits = batch.is_empty();
+            outbox.check();
         }
         let threshold = self.compression_threshold.load(Ordering::Relaxed);
         for (seq, entry) in &batch {
@@ -358,6 +359,7 @@ impl Outboxes {
         }
         outbox.first_seq = next;
         outbox.taken = outbox.taken.saturating_sub(count);
+        outbox.check();
         if outbox.entries.is_empty() {
             self.drained.notify_waiters();
         }
@@ -495,12 +497,29 @@ impl Outbox {
         self.paused || self.entries.is_empty()
     }
 
+    /// What holds between any two calls.
+    fn check(&self) {
+        let taken_until = self.first_seq + self.taken as u64;
+        let queued_until = self.first_seq + self.entries.len() as u64;
+        debug_assert!(taken_until <= self.sent_until, "taken, but not sent");
+        debug_assert!(self.sent_until <= queued_until, "sent, but not queued");
+        debug_assert!(
+            !self.entries.is_empty() || self.bytes == 0,
+            "bytes of no message"
+        );
+        debug_assert!(
+            !self.writer_waits || self.taken == self.entries.len(),
+            "the writer waits for what is there"
+        );
+    }
+
     fn push(&mut self, entry: Entry) {
         self.bytes += entry.message.len();
         self.entries.push_back(entry);
         if std::mem::take(&mut self.writer_waits) {
             self.writer.notify_one();
         }
+        self.check();
     }
 }
 

@@ -1,9 +1,12 @@
 //! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once,
 //! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
 
+mod crowds;
 pub(super) mod cut;
+mod floods;
 mod links;
 mod members;
+mod offences;
 mod relays;
 mod set_back;
 mod strangers;
@@ -20,8 +23,8 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::sessions::Census;
-use super::{HostCommand, OutMessage, Room};
+use super::shared::{Census, HostCommand};
+use super::{OutMessage, Room};
 use crate::config::{Config, DiscoveryMode};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId, SessionId};

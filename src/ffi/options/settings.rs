@@ -1,0 +1,274 @@
+//! From the struct of the ABI to the settings of a room: each rule of a field is checked here or in [`Config`].
+
+use std::ffi::c_char;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::NetworkOptions;
+use crate::config::{
+    Config, ConfigError, DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES,
+    Secret,
+};
+use crate::core::quorum::{Quorum, Roster, RosterError};
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
+use crate::ffi::arguments::{bytes as bytes_argument, text};
+use crate::ffi::config::bytes;
+use crate::ffi::failure::Failure;
+use crate::ffi::values::*;
+use crate::quoted::Quoted;
+
+/// What the pointers of the options lead to.
+pub(super) struct Pointed {
+    pub(super) bind_address: Option<IpAddr>,
+    pub(super) secret: Option<Secret>,
+    pub(super) identity_key: Option<Secret>,
+    pub(super) state_directory: Option<PathBuf>,
+    pub(super) trace_path: Option<PathBuf>,
+    pub(super) quorum_roster: Option<String>,
+}
+
+impl Pointed {
+    /// # Safety
+    /// Each pointer is NULL, or leads to a NUL-terminated string or to as many bytes as its length says.
+    pub(super) unsafe fn read(options: &NetworkOptions) -> Result<Self, Failure> {
+        let bind_address = if options.bind_address.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise, passed on.
+            let text = unsafe { text("bind_address", options.bind_address) }?;
+            let address = text.parse::<IpAddr>().map_err(|_| {
+                Failure::invalid(format!(
+                    "bind_address {} is not an IPv4 or IPv6 address; give one without port and brackets, or NULL for every address",
+                    Quoted(text)
+                ))
+            })?;
+            Some(address.to_canonical())
+        };
+        // SAFETY: the caller's promise, passed on.
+        let secret = unsafe {
+            bytes_argument(
+                "secret",
+                options.secret,
+                options.secret_length,
+                MAX_SECRET_BYTES,
+            )
+        }?;
+        // SAFETY: the same.
+        let identity_key = unsafe {
+            bytes_argument(
+                "identity_key",
+                options.identity_key,
+                options.identity_key_length,
+                MAX_IDENTITY_KEY_BYTES,
+            )
+        }?;
+        Ok(Self {
+            bind_address,
+            secret: Secret::new(secret),
+            identity_key: Secret::new(identity_key),
+            // SAFETY: the same.
+            state_directory: unsafe { path("state_directory", options.state_directory) }?,
+            // SAFETY: the same.
+            trace_path: unsafe { path("trace_path", options.trace_path) }?,
+            quorum_roster: match options.quorum_roster.is_null() {
+                true => None,
+                // SAFETY: the same.
+                false => Some(unsafe { text("quorum_roster", options.quorum_roster) }?.to_owned()),
+            },
+        })
+    }
+}
+
+/// The path at `pointer`; NULL is none.
+///
+/// # Safety
+/// `pointer` is NULL or ends with a NUL.
+unsafe fn path(argument: &str, pointer: *const c_char) -> Result<Option<PathBuf>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise, passed on.
+    let text = unsafe { text(argument, pointer) }?;
+    if text.is_empty() {
+        return Err(Failure::invalid(format!(
+            "{argument} is empty; give a path, or NULL for none"
+        )));
+    }
+    Ok(Some(PathBuf::from(text)))
+}
+
+/// Fails with the first broken rule: those of the classic struct, then the others in the order of their fields.
+pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigError> {
+    let classic = Config::try_from(&options.config)?;
+    for (field, value) in [
+        ("member_hold_ms", options.member_hold_ms),
+        ("queue_bytes", options.queue_bytes),
+    ] {
+        if value == 0 {
+            return Err(ConfigError::Zero { field });
+        }
+    }
+    if ![MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP].contains(&options.strategy) {
+        return Err(ConfigError::UnknownStrategy {
+            strategy: options.strategy,
+        });
+    }
+    let discovery = choice(
+        "discovery_mode",
+        options.discovery_mode,
+        &[
+            (MMN_DISCOVERY_OFF, DiscoveryMode::Off),
+            (MMN_DISCOVERY_REPORT, DiscoveryMode::Report),
+            (MMN_DISCOVERY_CONNECT, DiscoveryMode::Connect),
+        ],
+        "0 (off), 1 (report) and 2 (connect)",
+    )?;
+    if discovery != DiscoveryMode::Off && classic.mdns_port.is_none() {
+        return Err(ConfigError::DiscoveryWithoutPort {
+            discovery_mode: options.discovery_mode,
+        });
+    }
+    let dispatch_mode = choice(
+        "dispatch_mode",
+        options.dispatch_mode,
+        &[
+            (MMN_DISPATCH_THREAD, DispatchMode::Thread),
+            (MMN_DISPATCH_POLL, DispatchMode::Poll),
+        ],
+        "0 (thread) and 1 (poll)",
+    )?;
+    let merge_policy = choice(
+        "merge_policy",
+        options.merge_policy,
+        &[
+            (MMN_MERGE_LARGEST_SIDE, MergePolicy::LargestSide),
+            (MMN_MERGE_HIGHEST_TERM, MergePolicy::HighestTerm),
+        ],
+        "0 (largest side) and 1 (highest term)",
+    )?;
+    let authority = choice(
+        "set_leader_authority",
+        options.set_leader_authority,
+        &[
+            (MMN_AUTHORITY_ANYONE, Authority::Anyone),
+            (MMN_AUTHORITY_LEADER_ONLY, Authority::LeaderOnly),
+        ],
+        "0 (anyone) and 1 (leader only)",
+    )?;
+    let host_mode = choice(
+        "host_mode",
+        options.host_mode,
+        &[
+            (MMN_HOST_MODE_OFF, HostMode::Off),
+            (MMN_HOST_MODE_HOST, HostMode::Host),
+            (MMN_HOST_MODE_GUEST, HostMode::Guest),
+        ],
+        "0 (off), 1 (host) and 2 (guest)",
+    )?;
+    let quorum = quorum(
+        options.quorum_policy,
+        options.quorum_voters,
+        pointed.quorum_roster.as_deref(),
+    )?;
+    let strategy = strategy(options.strategy, options.strategy_flags)?;
+    for (field, value) in [
+        ("reserved", options.reserved),
+        ("reserved2", options.reserved2),
+    ] {
+        if value != 0 {
+            return Err(ConfigError::NotAllowed {
+                field,
+                value,
+                allowed: "0 alone",
+            });
+        }
+    }
+    Config {
+        discovery,
+        bind_address: pointed.bind_address,
+        bind_port: options.bind_port,
+        secret: pointed.secret,
+        identity_key: pointed.identity_key,
+        dispatch_mode,
+        strategy,
+        merge_policy,
+        quorum,
+        state_directory: pointed.state_directory,
+        trace_path: pointed.trace_path,
+        authority,
+        host_mode,
+        max_peers: options.max_peers,
+        member_hold: Duration::from_millis(options.member_hold_ms.into()),
+        queue_bytes: bytes(options.queue_bytes),
+        eligible: options.eligible != 0,
+        priority: options.priority,
+        ..classic
+    }
+    .validated()
+}
+
+/// What the number in a field means, where it is one of those that mean something.
+fn choice<T: Copy>(
+    field: &'static str,
+    value: u8,
+    meanings: &[(u8, T)],
+    allowed: &'static str,
+) -> Result<T, ConfigError> {
+    let found = meanings.iter().find(|(number, _)| *number == value);
+    found
+        .map(|(_, meaning)| *meaning)
+        .ok_or(ConfigError::NotAllowed {
+            field,
+            value: value.into(),
+            allowed,
+        })
+}
+
+/// Who counts for a majority: by a policy, a number of voters (0 where the list says it) and a list.
+fn quorum(policy: u32, voters: u32, roster: Option<&str>) -> Result<Quorum, ConfigError> {
+    match (policy, voters, roster) {
+        (MMN_QUORUM_DYNAMIC, 0, None) => Ok(Quorum::Dynamic),
+        (MMN_QUORUM_DYNAMIC, 0, Some(_)) => Err(ConfigError::RosterWithoutStatic),
+        (MMN_QUORUM_DYNAMIC, voters, _) => Err(ConfigError::VotersWithoutStatic { voters }),
+        (MMN_QUORUM_STATIC, _, None) => Err(ConfigError::StaticWithoutRoster),
+        (MMN_QUORUM_STATIC, voters, Some(text)) => {
+            let roster = roster_of(text)?;
+            match (bytes(voters), roster.len()) {
+                (given, named) if given == 0 || given == named => Ok(Quorum::Static(roster)),
+                (_, named) => Err(ConfigError::QuorumVoters { voters, named }),
+            }
+        }
+        (value, _, _) => Err(ConfigError::NotAllowed {
+            field: "quorum_policy",
+            value,
+            allowed: "0 (dynamic) and 1 (static)",
+        }),
+    }
+}
+
+fn roster_of(text: &str) -> Result<Roster, ConfigError> {
+    Roster::parse(text).map_err(|source| {
+        let line = match &source {
+            RosterError::Id { line, .. } => text.lines().nth(line - 1).map(str::to_owned),
+            _ => None,
+        };
+        ConfigError::Roster { source, line }
+    })
+}
+
+/// The strategy of a number that is one, with its flags.
+fn strategy(strategy: u32, flags: u32) -> Result<Strategy, ConfigError> {
+    match (strategy, flags) {
+        (MMN_STRATEGY_GOSSIP, 0 | MMN_GOSSIP_STRICT_LOWEST) => Ok(Strategy::Gossip {
+            strict_lowest: flags == MMN_GOSSIP_STRICT_LOWEST,
+        }),
+        (MMN_STRATEGY_GOSSIP, value) => Err(ConfigError::NotAllowed {
+            field: "strategy_flags",
+            value,
+            allowed: "0 and 1 (strict lowest)",
+        }),
+        (_, 0) => Ok(Strategy::Raft),
+        (_, flags) => Err(ConfigError::FlagsWithoutGossip { flags }),
+    }
+}

@@ -1,0 +1,408 @@
+//! Options as hosts give them.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::*;
+use crate::config::{Config, ConfigError, DiscoveryMode, DispatchMode, Secret};
+use crate::core::quorum::Quorum;
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
+use crate::error::{Code, Coded};
+
+fn nothing() -> Pointed {
+    Pointed {
+        bind_address: None,
+        secret: None,
+        identity_key: None,
+        state_directory: None,
+        trace_path: None,
+        quorum_roster: None,
+    }
+}
+
+fn roster(text: &str) -> Pointed {
+    Pointed {
+        quorum_roster: Some(text.to_owned()),
+        ..nothing()
+    }
+}
+
+/// The same in a room with a static quorum of these voters.
+fn static_broken(text: &str, change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+    let mut options = NetworkOptions {
+        quorum_policy: MMN_QUORUM_STATIC,
+        ..NetworkOptions::default()
+    };
+    change(&mut options);
+    config(&options, roster(text)).expect_err("a broken rule")
+}
+
+fn broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+    let mut options = NetworkOptions::default();
+    change(&mut options);
+    config(&options, nothing()).expect_err("a broken rule")
+}
+
+/// The same in a room that elects by gossip.
+fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
+    broken(|options| {
+        options.strategy = MMN_STRATEGY_GOSSIP;
+        change(options);
+    })
+}
+
+#[test]
+fn the_struct_has_no_hidden_padding() {
+    let pointers = 3 * size_of::<usize>();
+    let second = 2 * size_of::<usize>() + 8;
+    let third = 48 + pointers + 32 + second;
+    assert_eq!(size_of::<NetworkOptions>(), third + 16 + size_of::<usize>());
+    assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
+    assert_eq!(THIRD_VERSION_BYTES, third);
+    assert_eq!(FOURTH_VERSION_BYTES, third + 8);
+    assert_eq!(FIFTH_VERSION_BYTES, third + 16);
+    macro_rules! at {
+        ($($field:ident: $offset:expr),* $(,)?) => {
+            $(assert_eq!(
+                std::mem::offset_of!(NetworkOptions, $field),
+                $offset,
+                stringify!($field)
+            );)*
+        };
+    }
+    let rest = 48 + pointers;
+    at!(
+        struct_size: 0,
+        config: 4,
+        bind_address: 48,
+        secret: 48 + size_of::<usize>(),
+        identity_key: 48 + 2 * size_of::<usize>(),
+        secret_length: rest,
+        identity_key_length: rest + 4,
+        member_hold_ms: rest + 8,
+        queue_bytes: rest + 12,
+        strategy: rest + 16,
+        priority: rest + 20,
+        bind_port: rest + 24,
+        discovery_mode: rest + 26,
+        dispatch_mode: rest + 27,
+        merge_policy: rest + 28,
+        set_leader_authority: rest + 29,
+        host_mode: rest + 30,
+        eligible: rest + 31,
+        state_directory: rest + 32,
+        trace_path: rest + 32 + size_of::<usize>(),
+        quorum_policy: rest + 32 + pointers - size_of::<usize>(),
+        quorum_voters: rest + 36 + pointers - size_of::<usize>(),
+        strategy_flags: third,
+        reserved: third + 4,
+        max_peers: third + 8,
+        reserved2: third + 12,
+        quorum_roster: third + 16,
+    );
+}
+
+#[test]
+fn the_defaults_are_those_of_a_room_without_options_but_without_discovery() {
+    let expected = Config {
+        discovery: DiscoveryMode::Off,
+        ..Config::default()
+    };
+    assert_eq!(config(&NetworkOptions::default(), nothing()), Ok(expected));
+}
+
+#[test]
+fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
+    let sentences = [
+        (
+            broken(|options| options.config.max_connections = 0),
+            "max_connections is 0; it must be at least 1",
+        ),
+        (
+            broken(|options| options.member_hold_ms = 0),
+            "member_hold_ms is 0; it must be at least 1",
+        ),
+        (
+            broken(|options| options.queue_bytes = 0),
+            "queue_bytes is 0; it must be at least 1",
+        ),
+        (
+            broken(|options| options.discovery_mode = 3),
+            "discovery_mode is 3; allowed are 0 (off), 1 (report) and 2 (connect)",
+        ),
+        (
+            broken(|options| options.dispatch_mode = 2),
+            "dispatch_mode is 2; allowed are 0 (thread) and 1 (poll)",
+        ),
+        (
+            broken(|options| options.merge_policy = 255),
+            "merge_policy is 255; allowed are 0 (largest side) and 1 (highest term)",
+        ),
+        (
+            broken(|options| options.set_leader_authority = 2),
+            "set_leader_authority is 2; allowed are 0 (anyone) and 1 (leader only)",
+        ),
+        (
+            broken(|options| {
+                options.host_mode = MMN_HOST_MODE_HOST;
+                options.eligible = 0;
+            }),
+            "eligible is 0 while host_mode is 1 (host), and nobody else leads such a room; give eligible 1, or another host_mode",
+        ),
+        (
+            broken(|options| options.reserved2 = 1),
+            "reserved2 is 1; allowed are 0 alone",
+        ),
+        (
+            broken(|options| options.host_mode = 3),
+            "host_mode is 3; allowed are 0 (off), 1 (host) and 2 (guest)",
+        ),
+        (
+            broken(|options| options.quorum_policy = 2),
+            "quorum_policy is 2; allowed are 0 (dynamic) and 1 (static)",
+        ),
+        (
+            broken(|options| options.quorum_voters = 3),
+            "quorum_voters is 3 while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1",
+        ),
+        (
+            config(&NetworkOptions::default(), roster("a")).expect_err("a list for nobody"),
+            "quorum_roster is set while quorum_policy is 0 (dynamic), which counts the members that are connected; give NULL, or quorum_policy 1",
+        ),
+        (
+            broken(|options| options.quorum_policy = MMN_QUORUM_STATIC),
+            "quorum_roster is NULL while quorum_policy is 1 (static); give the ids of all voters of the room, one a line, 1 to 64",
+        ),
+        (
+            static_broken("a\nb\nc", |options| options.quorum_voters = 2),
+            "quorum_voters is 2 while quorum_roster names 3; give 0, which is the number of its voters, or 3",
+        ),
+        (
+            static_broken("\n", |_| {}),
+            "quorum_roster cannot be used: it names no voter; give 1 to 64, one a line",
+        ),
+        (
+            static_broken("a\nb\na", |_| {}),
+            "quorum_roster cannot be used: it names \"a\" twice",
+        ),
+        (
+            static_broken("a\n\nb\u{7}", |_| {}),
+            "quorum_roster cannot be used: line 3 is no peer id: it contains the control character U+0007; remove it (the line is \"b\\u{7}\")",
+        ),
+        (
+            static_broken("a\nb\nc", |options| options.quorum_voters = 3),
+            "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process",
+        ),
+        (
+            static_broken("a", |options| options.host_mode = MMN_HOST_MODE_GUEST),
+            "quorum_policy is 1 (static) while host_mode is 2; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
+        ),
+        (
+            broken(|options| options.strategy_flags = MMN_GOSSIP_STRICT_LOWEST),
+            "strategy_flags is 1 while strategy is 0 (raft), which has none; give 0, or strategy 1",
+        ),
+        (
+            broken(|options| options.reserved = 7),
+            "reserved is 7; allowed are 0 alone",
+        ),
+        (
+            gossip_broken(|options| options.strategy_flags = 2),
+            "strategy_flags is 2; allowed are 0 and 1 (strict lowest)",
+        ),
+        (
+            gossip_broken(|options| options.strategy_flags = u32::MAX),
+            "strategy_flags is 4294967295; allowed are 0 and 1 (strict lowest)",
+        ),
+        (
+            gossip_broken(|options| options.priority = -5),
+            "priority is -5 while strategy is 1 (gossip), which knows none; give 0, or strategy 0",
+        ),
+        (
+            static_broken("a", |options| options.strategy = MMN_STRATEGY_GOSSIP),
+            "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0",
+        ),
+    ];
+    for (error, sentence) in sentences {
+        assert_eq!(error.to_string(), sentence);
+        assert_eq!(error.code(), Code::InvalidArgument, "{sentence}");
+    }
+    let error = broken(|options| options.strategy = 2);
+    assert_eq!(error.code(), Code::NotSupported);
+    assert_eq!(
+        error.to_string(),
+        "strategy is 2; this build has 0 (raft) and 1 (gossip)"
+    );
+}
+
+#[test]
+fn discovery_needs_a_port_only_where_it_is_on() {
+    let mut options = NetworkOptions::default();
+    options.config.mdns_port = 0;
+    assert!(config(&options, nothing()).is_ok());
+    options.discovery_mode = MMN_DISCOVERY_REPORT;
+    let error = config(&options, nothing()).expect_err("no port");
+    assert!(error.to_string().contains("while discovery_mode is 1"));
+}
+
+#[test]
+fn a_state_directory_goes_with_a_static_quorum_alone() {
+    let pointed = Pointed {
+        state_directory: Some("here".into()),
+        ..nothing()
+    };
+    let error = config(&NetworkOptions::default(), pointed).expect_err("nothing to keep");
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert_eq!(
+        error.to_string(),
+        "state_directory is set while quorum_policy is 0 (dynamic), which keeps nothing; give NULL, or quorum_policy 1"
+    );
+}
+
+#[test]
+fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_rest() {
+    let first = FIRST_VERSION_BYTES as u32;
+    let third = THIRD_VERSION_BYTES as u32;
+    let fourth = FOURTH_VERSION_BYTES as u32;
+    let fifth = FIFTH_VERSION_BYTES as u32;
+    for size in [fifth, fifth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            max_peers: 77,
+            quorum_roster: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read(&options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            max_peers: 77,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [fourth, fourth + 1, fifth - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            strategy_flags: 77,
+            max_peers: 77,
+            reserved2: 77,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read(&options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            strategy_flags: 77,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [third, third + 1, fourth - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            quorum_voters: 77,
+            strategy_flags: 77,
+            reserved: 77,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read(&options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            quorum_voters: 77,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [first, first + 1, third - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            priority: 5,
+            quorum_policy: 77,
+            quorum_voters: 77,
+            state_directory: ptr::dangling(),
+            trace_path: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read(&options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            priority: 5,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+}
+
+#[test]
+fn every_field_arrives() {
+    let options = NetworkOptions {
+        member_hold_ms: 1500,
+        queue_bytes: 77,
+        priority: -4,
+        max_peers: 6,
+        bind_port: 4433,
+        discovery_mode: MMN_DISCOVERY_CONNECT,
+        dispatch_mode: MMN_DISPATCH_POLL,
+        merge_policy: MMN_MERGE_HIGHEST_TERM,
+        set_leader_authority: MMN_AUTHORITY_LEADER_ONLY,
+        eligible: 0,
+        quorum_policy: MMN_QUORUM_STATIC,
+        quorum_voters: 3,
+        ..NetworkOptions::default()
+    };
+    let pointed = Pointed {
+        bind_address: Some(IpAddr::from([127, 0, 0, 1])),
+        secret: Secret::new(b"s"),
+        identity_key: Secret::new(b"k"),
+        state_directory: Some("state".into()),
+        trace_path: Some("trace".into()),
+        quorum_roster: Some("c\na\nb\n".into()),
+    };
+    let expected = Config {
+        member_hold: Duration::from_millis(1500),
+        queue_bytes: 77,
+        priority: -4,
+        max_peers: 6,
+        bind_port: 4433,
+        bind_address: Some(IpAddr::from([127, 0, 0, 1])),
+        secret: Secret::new(b"s"),
+        identity_key: Secret::new(b"k"),
+        discovery: DiscoveryMode::Connect,
+        dispatch_mode: DispatchMode::Poll,
+        merge_policy: MergePolicy::HighestTerm,
+        authority: Authority::LeaderOnly,
+        quorum: Quorum::of(&["a", "b", "c"]),
+        state_directory: Some("state".into()),
+        trace_path: Some("trace".into()),
+        eligible: false,
+        ..Config::default()
+    };
+    assert_eq!(config(&options, pointed), Ok(expected));
+    // Gossip goes with no priority and no static quorum.
+    for (flags, strict_lowest) in [(0, false), (MMN_GOSSIP_STRICT_LOWEST, true)] {
+        let options = NetworkOptions {
+            strategy: MMN_STRATEGY_GOSSIP,
+            strategy_flags: flags,
+            ..NetworkOptions::default()
+        };
+        let expected = Config {
+            discovery: DiscoveryMode::Off,
+            strategy: Strategy::Gossip { strict_lowest },
+            ..Config::default()
+        };
+        assert_eq!(config(&options, nothing()), Ok(expected));
+    }
+    // A fixed host goes with no static quorum.
+    let options = NetworkOptions {
+        host_mode: MMN_HOST_MODE_GUEST,
+        ..NetworkOptions::default()
+    };
+    let expected = Config {
+        discovery: DiscoveryMode::Off,
+        host_mode: HostMode::Guest,
+        ..Config::default()
+    };
+    assert_eq!(config(&options, nothing()), Ok(expected));
+}

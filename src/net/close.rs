@@ -1,0 +1,17 @@
+//! Application close codes below those that carry an ABI code.
+
+use quinn::VarInt;
+
+/// The sender has left, or has nothing against the receiver.
+pub(crate) const DONE: VarInt = VarInt::from_u32(0);
+/// The sender heard nothing for the heartbeat timeout.
+pub(crate) const LOST: VarInt = VarInt::from_u32(1);
+/// The sender's host disconnected the receiver.
+pub(crate) const DISCONNECTED: VarInt = VarInt::from_u32(2);
+/// Another link between the same two peers is kept.
+pub(crate) const SUPERSEDED: VarInt = VarInt::from_u32(3);
+/// The receiver broke the protocol.
+pub(crate) const VIOLATION: VarInt = VarInt::from_u32(4);
+
+/// Why a link is given up whose peer reads no control messages.
+pub(crate) const STALLED: &str = "the control stream is stalled";

@@ -1,0 +1,146 @@
+//! The control stream of a link and its datagrams.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use quinn::{Connection, RecvStream, SendStream};
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+
+use super::close;
+use super::events::{LinkEvent, LinkId, RelayEvent};
+use super::frame::{ControlFrame, FrameError, RELIABLE_ORDERED, put_value, read_frame};
+use crate::core::wire::MAX_CONTROL_FRAME_BYTES;
+
+/// Control frames that wait to be written; a peer that takes none of them loses its link.
+pub(super) const CONTROL_QUEUE_FRAMES: usize = 1024;
+/// The control stream goes before all lanes.
+const CONTROL_PRIORITY: i32 = 100;
+/// Frames written at once, at most.
+const CONTROL_BATCH: usize = 64;
+/// Empty datagrams that follow an urgent control frame, each in a packet of its own. QUIC takes a packet for lost when one
+/// that was sent later is acknowledged (RFC 9002 section 6.1), and asks only after a probe timeout, of two round trips and
+/// more, where nothing was. With these it sends the frame again after one round trip.
+const TRAILERS: u32 = 4;
+/// Their distance, so that the transport does not put them into one packet.
+const TRAILER_GAP: Duration = Duration::from_millis(2);
+
+/// A control frame that waits to be written.
+#[derive(Debug)]
+pub(super) struct Queued {
+    pub(super) frame: ControlFrame,
+    pub(super) urgent: bool,
+}
+
+impl From<ControlFrame> for Queued {
+    fn from(frame: ControlFrame) -> Self {
+        Self {
+            frame,
+            urgent: false,
+        }
+    }
+}
+
+pub(super) async fn write_control(
+    connection: Connection,
+    mut send: SendStream,
+    mut frames: mpsc::Receiver<Queued>,
+    patience: Duration,
+) {
+    // It fails only on a stream that is closed.
+    let _ = send.set_priority(CONTROL_PRIORITY);
+    let mut batch = Vec::with_capacity(CONTROL_BATCH);
+    let mut buffer = BytesMut::new();
+    let mut trailers = 0;
+    loop {
+        tokio::select! {
+            biased;
+            received = frames.recv_many(&mut batch, CONTROL_BATCH) => if received == 0 {
+                return;
+            },
+            () = sleep(TRAILER_GAP), if trailers > 0 => {
+                trailers -= 1;
+                // One that cannot be sent is as good as lost.
+                let _ = connection.send_datagram(Bytes::new());
+            }
+        }
+        for Queued { frame, urgent } in batch.drain(..) {
+            if urgent {
+                trailers = TRAILERS;
+            }
+            if let Err(error) = put_value(&mut buffer, &frame) {
+                tracing::error!(%error, "a control frame could not be encoded");
+            }
+        }
+        while !buffer.is_empty() {
+            match timeout(patience, send.write(&buffer)).await {
+                Ok(Ok(written)) => buffer.advance(written),
+                Ok(Err(_)) => return, // the task that watches the connection tells why
+                Err(_) => {
+                    let from = connection.remote_address();
+                    tracing::warn!(%from, "a peer reads no control messages");
+                    connection.close(close::LOST, close::STALLED.as_bytes());
+                    return;
+                }
+            }
+        }
+    }
+}
+
+pub(super) async fn read_control(
+    id: LinkId,
+    mut recv: RecvStream,
+    events: mpsc::Sender<(LinkId, LinkEvent)>,
+) {
+    loop {
+        let event = match read_frame(&mut recv, MAX_CONTROL_FRAME_BYTES).await {
+            Ok(frame) => match postcard::take_from_bytes(&frame) {
+                Ok((ControlFrame::Core(envelope), [])) => LinkEvent::Control(envelope),
+                Ok((
+                    ControlFrame::Ack {
+                        lane: RELIABLE_ORDERED,
+                        next,
+                    },
+                    [],
+                )) => LinkEvent::Acked(next),
+                Ok((ControlFrame::Ack { .. }, [])) => {
+                    LinkEvent::Violation("an ack of a lane that was never opened")
+                }
+                Ok((ControlFrame::Relayed { next }, [])) => {
+                    LinkEvent::Relay(RelayEvent::Relayed(next))
+                }
+                Ok((ControlFrame::BroadcastAgain, [])) => LinkEvent::Relay(RelayEvent::Again),
+                Ok((ControlFrame::Ready, [])) => LinkEvent::Violation("ready was said twice"),
+                _ => LinkEvent::Violation("a malformed control frame"),
+            },
+            Err(FrameError::TooLong { .. }) => {
+                LinkEvent::Violation("a control frame is longer than allowed")
+            }
+            Err(FrameError::Connection(_)) => return,
+            Err(_) => LinkEvent::Violation("the control stream ended before the link"),
+        };
+        let last = matches!(event, LinkEvent::Violation(_));
+        if events.send((id, event)).await.is_err() || last {
+            return;
+        }
+    }
+}
+
+pub(super) async fn read_datagrams(
+    id: LinkId,
+    connection: Connection,
+    events: mpsc::Sender<(LinkId, LinkEvent)>,
+) {
+    while let Ok(datagram) = connection.read_datagram().await {
+        if datagram.is_empty() {
+            continue; // a trailer: it was to be acknowledged, no more
+        }
+        let event = match postcard::take_from_bytes(&datagram) {
+            Ok((probe, [])) => LinkEvent::Datagram(probe),
+            _ => LinkEvent::Violation("a malformed datagram"),
+        };
+        if events.send((id, event)).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What links tell and ask the room, and what they share with it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quinn::ConnectionError;
+use tokio::sync::{mpsc, oneshot};
+
+use super::outbox::Outboxes;
+use crate::core::election::record::Record;
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::relay::{Heard, Relays};
+use crate::core::wire::{Envelope, Probe};
+use crate::dispatch::Dispatch;
+
+/// What the link's tasks may tell the room before they wait for it.
+pub(crate) const EVENT_QUEUE: usize = 1024;
+
+/// Names a link for as long as the process lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LinkId(pub(crate) u64);
+
+/// What a link tells the room.
+#[derive(Debug)]
+pub(crate) enum LinkEvent {
+    /// A control message arrived.
+    Control(Envelope),
+    /// A probe arrived.
+    Datagram(Probe),
+    /// The peer has taken every message before this number.
+    Acked(u64),
+    /// A message that is stamped with a leadership record waits for the answer whether it may be delivered.
+    Stamped(Record, oneshot::Sender<bool>),
+    /// Something about messages in another's name.
+    Relay(RelayEvent),
+    /// The peer's lane is read to its end.
+    LaneDone,
+    /// The peer sent what no member sends.
+    Violation(&'static str),
+    /// The connection has ended.
+    Closed(ConnectionError),
+}
+
+/// What a link tells the room about messages in another's name.
+#[derive(Debug)]
+pub(crate) enum RelayEvent {
+    /// A message in another's name waits for the answer whether it may be delivered.
+    InAnothersName(InAnothersName),
+    /// A broadcast of the peer, which goes by the record, waits to be relayed.
+    ToRelay(Record, oneshot::Sender<Option<Leading>>),
+    /// The peer has relayed every broadcast of this node before this number.
+    Relayed(u64),
+    /// The peer leads and asks for what it could not relay before.
+    Again,
+}
+
+/// What the relay says of a message in another's name.
+#[derive(Debug)]
+pub(crate) struct InAnothersName {
+    pub(crate) origin: PeerId,
+    /// Which life of the origin sent it, where the relay says that.
+    pub(crate) life: Option<Incarnation>,
+    /// Whether the answer may wait until that life is known, for the time of a handshake at most.
+    pub(crate) may_wait: bool,
+    /// The record under which it was relayed.
+    pub(crate) record: Record,
+    pub(crate) answer: oneshot::Sender<Hearing>,
+}
+
+/// What becomes of a message in another's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// It is delivered.
+    Yes {
+        /// Whether it is of the present life of a member.
+        is_bound: bool,
+    },
+    /// It is dropped, and was counted.
+    No,
+    /// It is of a life of a member that the member's own link has not shown yet.
+    NotYet,
+}
+
+/// As what this node relays a broadcast.
+#[derive(Debug, Clone)]
+pub(crate) struct Leading {
+    /// Which life of its origin is linked.
+    pub(crate) life: Incarnation,
+    /// The record under which this node leads.
+    pub(crate) record: Arc<Record>,
+    /// Whether it goes on to the other members.
+    pub(crate) forward: bool,
+}
+
+/// What the tasks of a link share with the room.
+#[derive(Clone)]
+pub(crate) struct LinkContext {
+    pub(crate) outboxes: Arc<Outboxes>,
+    pub(crate) dispatch: Arc<Dispatch>,
+    pub(crate) relaying: Arc<Relaying>,
+    pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
+    /// Longest message that this host takes, in bytes.
+    pub(crate) max_message_size: usize,
+    /// How long a peer may take nothing from its control stream.
+    pub(crate) write_timeout: Duration,
+}
+
+/// What the readers of all lanes know about relayed broadcasts.
+#[derive(Debug, Default)]
+pub(crate) struct Relaying {
+    /// Held while a broadcast is given to the host, so that two copies of it do not both find it new.
+    pub(super) heard: tokio::sync::Mutex<Heard>,
+    relays: Mutex<Relays>,
+    dropped: AtomicU64,
+}
+
+impl Relaying {
+    /// A message in another's name was dropped: its sender does not lead.
+    pub(crate) fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many messages in another's name were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn relays(&self) -> MutexGuard<'_, Relays> {
+        // Nothing in there panics halfway through a change.
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

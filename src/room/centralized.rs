@@ -1,0 +1,65 @@
+//! Centralized rooms, for hosts: broadcasts that go through the leader, and messages in another's name.
+
+use std::sync::atomic::Ordering;
+
+use super::{OutMessage, Room};
+use crate::core::id::PeerId;
+use crate::error::SendError;
+use crate::net::outbox::Voice;
+
+impl Room {
+    /// Whether this node's broadcasts go through the leader.
+    pub fn set_centralized(&self, on: bool) {
+        self.shared.centralized.on.store(on, Ordering::Relaxed);
+    }
+
+    /// As [`Room::set_centralized`] says.
+    pub fn is_centralized(&self) -> bool {
+        self.shared.centralized.on.load(Ordering::Relaxed)
+    }
+
+    /// Whether this node, as leader, sends others' broadcasts on to all but their origin.
+    pub fn set_auto_forward(&self, on: bool) {
+        let forward = &self.shared.centralized.auto_forward;
+        forward.store(on, Ordering::Relaxed);
+    }
+
+    /// As [`Room::set_auto_forward`] says.
+    pub fn is_auto_forward(&self) -> bool {
+        let forward = &self.shared.centralized.auto_forward;
+        forward.load(Ordering::Relaxed)
+    }
+
+    /// How many messages in another's name were dropped, because their sender did not lead.
+    pub fn dropped_relays(&self) -> u64 {
+        self.shared.centralized.relaying.dropped()
+    }
+
+    /// Queues `message` in the name of `from` for `to`, or for every connected peer but `from`, or for none.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn forward(
+        &self,
+        from: &PeerId,
+        to: Option<&PeerId>,
+        message: OutMessage,
+    ) -> Result<(), SendError> {
+        let shared = &self.shared;
+        let record = self.snapshot().leader_stamp.clone();
+        let record = record.ok_or(SendError::NotLeader)?;
+        if *from != shared.peer_id && !shared.outboxes.is_linked(from) {
+            return Err(SendError::PeerNotFound { id: from.clone() });
+        }
+        let voice = Voice::Forwarded {
+            origin: from.clone(),
+            record,
+        };
+        match to {
+            None => shared.outboxes.broadcast_to_others(&message, &voice, from),
+            Some(to) if *to == shared.peer_id => self.deliver_here(from, message),
+            Some(to) if to == from => Err(SendError::ForwardedToOrigin { id: to.clone() }),
+            Some(to) => shared.outboxes.send(to, message, voice),
+        }
+    }
+}

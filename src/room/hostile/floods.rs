@@ -1,0 +1,183 @@
+//! Members that send too much, or read nothing, cost the others a bounded amount.
+
+use std::time::Instant;
+
+use super::*;
+use crate::core::id::Fingerprint;
+use crate::core::wire::{Decrees, ElectionMessage, Heartbeat, MAX_KICKED, Pulse};
+use crate::net::close;
+use crate::net::identity::{client_config, transport_config};
+
+#[tokio::test]
+async fn streams_that_nobody_reads_hold_a_bounded_number_of_bytes() {
+    let pair = Pair::settled("unread").await;
+    let mut member = Attacker::new("m", "unread").join(&pair.a).await;
+    member.send(0, b"on the lane").await;
+    let told = Told::Message("m".into(), b"on the lane".to_vec());
+    pair.a.wait_for(told, 1).await;
+    let chunk = vec![0; 64 << 10];
+    let mut others = Vec::new();
+    for _ in 0..3 {
+        let mut lane = in_time(member.connection.open_uni()).await.expect("a lane");
+        let mut written = 0;
+        let patience = Duration::from_millis(300);
+        while let Ok(Ok(len)) = tokio::time::timeout(patience, lane.write(&chunk)).await {
+            written += len;
+            assert!(
+                written <= 4 << 20,
+                "a stream that nobody reads takes more and more"
+            );
+        }
+        others.push(lane);
+    }
+    let fifth = tokio::time::timeout(Duration::from_millis(300), member.connection.open_uni());
+    assert!(fifth.await.is_err(), "four lanes are open");
+    member.send(1, b"still read").await;
+    let told = Told::Message("m".into(), b"still read".to_vec());
+    pair.a.wait_for(told, 1).await;
+    pair.undisturbed("unread lanes").await;
+}
+
+/// Joins with a control stream that takes `window` bytes until they are read.
+async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member {
+    let mut transport = transport_config();
+    transport.stream_receive_window(VarInt::from_u32(window));
+    let config = client_config(&attacker.process.identity, None, Arc::new(transport));
+    let config = config.expect("a configuration");
+    let dialled = attacker.process.dial_with(config, to.address()).await;
+    let connection = dialled.expect("connected");
+    let admitted = in_time(dial_pake(&connection, &attacker.proof)).await;
+    let (mut send, mut recv) = admitted.expect("the room is known");
+    write_hello(&mut send, &attacker.hello())
+        .await
+        .expect("written");
+    let ack = in_time(read_hello_ack(&mut recv)).await.expect("an answer");
+    assert_eq!(ack.code, 0);
+    let mut member = Member {
+        connection,
+        control: send,
+        recv,
+        incarnation: attacker.incarnation(),
+        lane: None,
+    };
+    member.say(&ControlFrame::Ready).await;
+    to.wait_for(joined(&attacker.name), 1).await;
+    member
+}
+
+/// Asks for answers until the other end closes the link.
+async fn demand_answers(member: &mut Member, candidate: &str, pace: Duration) {
+    for round in 0..100_000 {
+        if member.connection.close_reason().is_some() {
+            return;
+        }
+        let request = ElectionMessage::PreVoteRequest {
+            round,
+            candidate: id(candidate),
+            term: 1,
+        };
+        member.tell_core(Message::Election(request)).await;
+        if !pace.is_zero() {
+            sleep(pace).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_member_that_reads_no_control_messages_is_given_up_after_the_write_timeout() {
+    let config = Config {
+        write_timeout: Duration::from_millis(500),
+        ..quick()
+    };
+    let pair = Pair::settled_with("stalled", config).await;
+    let attacker = Attacker::new("m", "stalled");
+    let mut member = join_with_window(&attacker, &pair.a, 2048).await;
+    let start = Instant::now();
+    demand_answers(&mut member, "m", Duration::from_millis(20)).await;
+    assert_eq!(member.closed().await, close::LOST);
+    // So slowly its queue would not be full before 20 s.
+    assert!(start.elapsed() < Duration::from_secs(15));
+    pair.a.wait_for(left("m"), 1).await;
+    pair.undisturbed("a stalled member").await;
+}
+
+#[tokio::test]
+async fn the_answers_that_a_member_does_not_read_are_bounded_in_number() {
+    let config = Config {
+        write_timeout: Duration::from_secs(60),
+        ..quick()
+    };
+    let pair = Pair::settled_with("queue", config).await;
+    let attacker = Attacker::new("m", "queue");
+    let mut member = join_with_window(&attacker, &pair.a, 2048).await;
+    demand_answers(&mut member, "m", Duration::ZERO).await;
+    assert_eq!(member.closed().await, close::LOST);
+    pair.a.wait_for(left("m"), 1).await;
+    pair.undisturbed("a full queue").await;
+}
+
+#[tokio::test]
+async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
+    let pair = Pair::settled("flood").await;
+    let mut member = Attacker::new("m", "flood").join(&pair.a).await;
+    let mut recv = std::mem::replace(&mut member.recv, {
+        let other = Attacker::new("n", "flood").join(&pair.a).await;
+        other.recv
+    });
+    let reader = tokio::spawn(async move { while read_frame(&mut recv, 1 << 20).await.is_ok() {} });
+    let flood = async {
+        for seq in 0..20_000 {
+            let heartbeat = Heartbeat {
+                memory: None,
+                seq,
+                echo: None,
+                pulse: Pulse::Follows {
+                    record: Record::default(),
+                    live: false,
+                },
+            };
+            member.tell_core(Message::Heartbeat(heartbeat)).await;
+        }
+    };
+    let work = async {
+        for n in 0..5 {
+            pair.undisturbed(&format!("flood {n}")).await;
+        }
+    };
+    tokio::join!(flood, work);
+    reader.abort();
+    assert_eq!(pair.a.times(&left("b")), 0);
+}
+
+/// A long list of made-up names makes each word of the leader 50 kB long.
+#[tokio::test]
+async fn a_flood_of_decrees_costs_no_honest_member_its_link_and_the_leader_no_power() {
+    let pair = Pair::settled("decrees").await;
+    let (leader, other) = match pair.a.room.snapshot().is_leader {
+        true => (&pair.a, &pair.b),
+        false => (&pair.b, &pair.a),
+    };
+    let mut member = Attacker::new("m", "decrees").join(leader).await;
+    let long_name = |n| id(&format!("{n:0>64}"));
+    let made_up = (0..MAX_KICKED).map(|n| (long_name(n), Fingerprint([9; 32])));
+    let list = Decrees {
+        kicked: made_up.collect(),
+        ..Decrees::default()
+    };
+    member.tell_core(Message::Decrees(list)).await;
+    for count in 0..20_000 {
+        let limit = Decrees {
+            version: (Stamp::default(), count),
+            max_peers: 1,
+            kicked: Vec::new(),
+        };
+        member.tell_core(Message::Decrees(limit)).await;
+    }
+    pair.undisturbed("a flood of decrees").await;
+    assert!(leader.has("m"), "it was not heard, no more");
+    let newcomer = Host::open("newcomer", "decrees");
+    assert_eq!(newcomer.connect(other).await, (true, 0));
+    leader.room.kick(&id("m"), 1, b"liar").expect("it leads");
+    leader.wait_for(left("m"), 1).await;
+    pair.undisturbed("a kick").await;
+}

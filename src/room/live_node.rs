@@ -1,0 +1,105 @@
+//! The core on the real clock: its time, what the wall clock shows, and the trace of what it does.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::Instant;
+
+use super::trace::Trace;
+use crate::core::election::bound::WallClock;
+use crate::core::node::{CommandError, Input, Node, Output};
+use crate::core::time::Time;
+
+/// A wall clock that is so far from where the core carried it was set, or the machine slept.
+const CLOCK_SET: Duration = Duration::from_millis(100);
+
+/// The core of an open room.
+pub(super) struct LiveNode {
+    pub(super) core: Node,
+    origin: Instant,
+    /// The wall clock as the core knows it.
+    wall_clock: WallClock,
+    trace: Trace,
+}
+
+impl LiveNode {
+    /// `core` was made at [`Time::ZERO`], which was at `origin`, with a wall clock that showed `wall_clock`.
+    pub(super) fn new(core: Node, origin: Instant, wall_clock: Duration, trace: Trace) -> Self {
+        Self {
+            core,
+            origin,
+            wall_clock: WallClock::new(Time::ZERO, wall_clock),
+            trace,
+        }
+    }
+
+    /// The time as the core counts it.
+    pub(super) fn now(&self) -> Time {
+        let micros = self.origin.elapsed().as_micros();
+        Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// When the core needs a tick.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        let at = self.core.next_deadline()?;
+        Some(self.origin + Duration::from_micros(at.as_micros()))
+    }
+
+    /// Gives the core an input; its outputs follow.
+    ///
+    /// # Errors
+    /// The core's, for a command that it refuses.
+    pub(super) fn handle(&mut self, input: Input) -> Result<(), CommandError> {
+        let now = self.now();
+        self.trace.input(now, &input);
+        let result = self.core.handle(now, input);
+        if let Err(error) = &result {
+            self.trace.refused(now, error);
+        }
+        result
+    }
+
+    /// The outputs are polled from now on; gives the time for that.
+    pub(super) fn begin_outputs(&mut self) -> Time {
+        let now = self.now();
+        self.trace.state(now, &self.core);
+        now
+    }
+
+    /// The next output, `None` after the last.
+    pub(super) fn poll_output(&mut self, now: Time) -> Option<Output> {
+        let output = self.core.poll_output();
+        match &output {
+            Some(output) => self.trace.output(now, output),
+            None => self.trace.pass_on(),
+        }
+        output
+    }
+
+    /// What the wall clock shows, if it is not what the core expects.
+    pub(super) fn wall_clock_set(&mut self) -> Option<Duration> {
+        let (now, shows) = (self.now(), since_1970());
+        if shows.abs_diff(self.wall_clock.at(now)) <= CLOCK_SET {
+            return None;
+        }
+        self.wall_clock = WallClock::new(now, shows);
+        Some(shows)
+    }
+
+    /// The loop was so late that its process must have stood still.
+    pub(super) fn stalled(&mut self, late: Duration) {
+        self.trace.stalled(self.now(), late);
+    }
+
+    /// The room is left: the trace is complete when this returns.
+    pub(super) fn finish(self) {
+        let now = self.now();
+        self.trace.finish(now);
+    }
+}
+
+/// What the wall clock shows. One before 1970 shows 1970.
+pub(super) fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}

@@ -1,0 +1,292 @@
+//! A room opens: key, socket, core, and the tasks that accept links.
+
+use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc as blocking;
+use std::time::Duration;
+
+use quinn::{Endpoint, EndpointConfig};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::admissions::Admissions;
+use super::dialling::Dialling;
+use super::driver::{Driver, Queues};
+use super::live_node::{LiveNode, since_1970};
+use super::relay::Broadcasts;
+use super::sessions::Sessions;
+use super::shared::{HostCommand, Shared};
+use super::state_file::{StateWriter, new_incarnation, take_member};
+use super::timers::TimerTable;
+use super::trace::Trace;
+use crate::config::{DiscoveryMode, ManualOverrideRecovery};
+use crate::core::election::guards::Guards;
+use crate::core::election::raft::Recovery;
+use crate::core::election::record::Saved;
+use crate::core::introductions::Reconnect;
+use crate::core::node::{Node, NodeConfig};
+use crate::core::time::Time;
+use crate::core::wire::RoomPolicy;
+use crate::error::StartError;
+use crate::fork::{self, ClosedInChildren};
+use crate::net::admission::RoomProof;
+use crate::net::dial::{DialLocks, Gate};
+use crate::net::discovery::{Discovery, DiscoveryConfig};
+use crate::net::events::{EVENT_QUEUE, LinkContext};
+use crate::net::identity::{Identity, server_config, transport_config};
+use crate::net::socket::{self, Bound};
+use crate::net::tries::{Direction, Tries};
+
+#[cfg(test)]
+use super::hostile::cut::CuttableRuntime as UdpRuntime;
+#[cfg(not(test))]
+use quinn::TokioRuntime as UdpRuntime;
+
+/// Questions of admissions that wait.
+const ASK_QUEUE: usize = 64;
+/// Addresses found by discovery of which the host is still to be told.
+const FOUND_QUEUE: usize = 64;
+
+/// The body of the network thread. Tells through `started` what is bound, or why nothing is.
+pub(super) fn run(
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedReceiver<HostCommand>,
+    started: &blocking::SyncSender<Result<Bound, StartError>>,
+) {
+    fork::enter_own_thread();
+    // Dropped after the runtime, and so after the socket.
+    let mut socket = None;
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            // The opener waits for this one word.
+            let _ = started.send(Err(StartError::internal(error)));
+            return;
+        }
+    };
+    runtime.block_on(async {
+        match open(shared, commands, &mut socket) {
+            Ok((driver, bound)) => {
+                let _ = started.send(Ok(bound));
+                driver.run().await;
+            }
+            Err(error) => {
+                let _ = started.send(Err(error));
+            }
+        }
+    });
+    // It ends its tasks and waits for a resolver that is still running.
+    drop(runtime);
+    drop(socket);
+}
+
+fn open(
+    shared: Arc<Shared>,
+    commands: mpsc::UnboundedReceiver<HostCommand>,
+    socket: &mut Option<ClosedInChildren>,
+) -> Result<(Driver, Bound), StartError> {
+    let config = &shared.config;
+    let (identity, state_file, mut saved) = take_member(&shared)?;
+    let transport = Arc::new(transport_config());
+    let server = server_config(&identity, Arc::clone(&transport)).map_err(StartError::internal)?;
+    let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
+        let ip = config.bind_address;
+        let ip = ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
+        StartError::Bind {
+            address: SocketAddr::new(ip, config.bind_port),
+            source,
+        }
+    })?;
+    *socket = Some(fork::closed_in_children(&udp));
+    let bound = Bound {
+        address: config.bind_address,
+        port: udp
+            .local_addr()
+            .map_err(|source| StartError::Socket { source })?
+            .port(),
+    };
+    let endpoint = Endpoint::new(
+        EndpointConfig::default(),
+        Some(server),
+        udp,
+        Arc::new(UdpRuntime),
+    )
+    .map_err(|source| StartError::Socket { source })?;
+
+    let mut incarnation = new_incarnation(draw()?);
+    if let Some(file) = &state_file {
+        let state = Saved::of_next_incarnation(saved.take(), incarnation);
+        incarnation = state.incarnation;
+        file.keep(&state)?;
+        saved = Some(state);
+    }
+    let wall_clock = since_1970();
+    let core = Node::new(
+        shared.peer_id.clone(),
+        incarnation,
+        node_config(&shared, &identity, bound, wall_clock, saved),
+        draw()?,
+        Time::ZERO,
+    );
+    let origin = Instant::now();
+    let trace = match &config.trace_path {
+        Some(path) => {
+            let opened = Trace::open(path, Time::ZERO, &core);
+            opened.map_err(|source| StartError::TracePath {
+                path: path.clone(),
+                source,
+            })?
+        }
+        None => Trace::default(),
+    };
+    let node = LiveNode::new(core, origin, wall_clock, trace);
+
+    let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
+    let gate = Arc::new(Gate {
+        endpoint,
+        proof: RoomProof {
+            session: shared.session_id.clone(),
+            secret: config.secret.clone(),
+            own_key: identity.fingerprint(),
+        },
+        identity,
+        transport,
+        asks: asks_in,
+        handshake_timeout: config.handshake_timeout,
+        dials: DialLocks::default(),
+        tries_in: Tries::new(Direction::In),
+        tries_out: Tries::new(Direction::Out),
+    });
+    tokio::spawn(Arc::clone(&gate).accept_all());
+    let (found, discovered) = mpsc::channel(FOUND_QUEUE);
+    let discovery = start_discovery(&shared, bound, &gate, found);
+    let (events, link_events) = mpsc::channel(EVENT_QUEUE);
+    let link_context = LinkContext {
+        outboxes: Arc::clone(&shared.outboxes),
+        dispatch: Arc::clone(&shared.dispatch),
+        relaying: Arc::clone(&shared.centralized.relaying),
+        events,
+        max_message_size: config.max_message_size,
+        write_timeout: config.write_timeout,
+    };
+    let (state, persisted) = match state_file.map(StateWriter::start) {
+        Some((writer, persisted)) => (Some(writer), persisted),
+        None => (None, mpsc::unbounded_channel().1),
+    };
+    let (dial_done, dials) = mpsc::unbounded_channel();
+    let (flushed, disconnects) = mpsc::unbounded_channel();
+    let centralized = Arc::clone(&shared.centralized);
+    let mut driver = Driver {
+        node,
+        sessions: Sessions::new(shared.peer_id.clone(), link_context),
+        admissions: Admissions::default(),
+        dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
+        broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
+        timers: TimerTable::default(),
+        queues: Queues {
+            commands,
+            windows: shared.windows.subscribe(),
+            asks,
+            link_events,
+            dials,
+            disconnects,
+            discovered,
+            persisted,
+        },
+        flushed,
+        gate,
+        listen_port: bound.port,
+        discovery,
+        state,
+        join_payload: Vec::new(),
+        leave_asked: false,
+        departed: false,
+        shared,
+    };
+    // Queries are answered as soon as the room is open, and a fixed host leads already.
+    driver.carry_out();
+    Ok((driver, bound))
+}
+
+fn draw() -> Result<u64, StartError> {
+    let mut bytes = [0; 8];
+    let filled = SystemRandom::new().fill(&mut bytes);
+    filled.map_err(|_| StartError::internal("the system's random generator failed"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn node_config(
+    shared: &Shared,
+    identity: &Identity,
+    bound: Bound,
+    wall_clock: Duration,
+    saved: Option<Saved>,
+) -> NodeConfig {
+    let config = &shared.config;
+    NodeConfig {
+        heartbeat_interval: config.heartbeat_interval,
+        heartbeat_timeout: config.heartbeat_timeout(),
+        election_timeout_min: config.election_timeout_min,
+        election_timeout_max: config.election_timeout_max,
+        max_connections: config.max_connections,
+        max_peers: config.max_peers,
+        auto_reconnect: config.auto_reconnect_enabled,
+        reconnect: Reconnect {
+            initial: config.reconnect_initial,
+            max: config.reconnect_max,
+            max_retries: config.reconnect_max_retries,
+        },
+        member_hold: config.member_hold,
+        handshake_timeout: config.handshake_timeout,
+        ask_host: false,
+        auto_election: config.auto_election_enabled,
+        windows: config.windows,
+        recovery: match config.manual_override_recovery {
+            ManualOverrideRecovery::Hold => Recovery::Hold,
+            ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
+        },
+        eligible: config.eligible,
+        priority: config.priority,
+        wall_clock,
+        quorum: config.quorum.clone(),
+        saved,
+        guards: Guards::ALL,
+        policy: RoomPolicy {
+            strategy: config.strategy,
+            quorum: config.quorum.policy(),
+            merge: config.merge_policy,
+            authority: config.authority,
+            host_mode: config.host_mode,
+        },
+        key: identity.fingerprint(),
+        addresses: bound.addresses(),
+    }
+}
+
+/// Discovery as the configuration has it. A room works without it.
+fn start_discovery(
+    shared: &Shared,
+    bound: Bound,
+    gate: &Arc<Gate>,
+    found: mpsc::Sender<SocketAddr>,
+) -> Option<Discovery> {
+    let mdns_port = shared.config.mdns_port?;
+    if shared.config.discovery == DiscoveryMode::Off {
+        return None;
+    }
+    let config = DiscoveryConfig {
+        session: &shared.session_id,
+        bound,
+        mdns_port,
+        mode: shared.config.discovery,
+        found,
+        announced: Arc::clone(&shared.announced),
+    };
+    Discovery::start(config, Arc::clone(gate))
+        .inspect_err(|error| tracing::warn!(%error, "no discovery in the local network"))
+        .ok()
+}

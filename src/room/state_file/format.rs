@@ -1,0 +1,146 @@
+//! What stands in a state file.
+//!
+//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: whose it is ([`Owner`]) and [`Saved`]),
+//! and the SHA-256 of all before it.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::core::election::record::Saved;
+use crate::core::id::Fingerprint;
+use crate::core::quorum::Roster;
+use crate::net::identity::PrivateKey;
+
+pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
+pub(super) const VERSION: u32 = 2;
+const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
+const DIGEST_BYTES: usize = 32;
+/// Far more than a roster, and what is known of its voters, need; no other file is read whole.
+pub(super) const MAX_FILE_BYTES: usize = 32 * 1024;
+
+/// A whole file; [`encode`] writes it from references.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Content {
+    pub(super) owner: Owner,
+    pub(super) saved: Saved,
+}
+
+/// Whose file it is: what no start of the member may change within the session.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Owner {
+    pub(super) session: String,
+    pub(super) peer: String,
+    /// As [`Roster::parse`] reads it.
+    pub(super) roster: String,
+    pub(super) key: KeptKey,
+}
+
+/// The key of the member. The other voters know it by that.
+#[derive(Serialize, Deserialize)]
+pub(super) enum KeptKey {
+    /// The library made it at the first start.
+    Made(PrivateKey),
+    /// The host gives it at each start, and keeps it.
+    Given(Fingerprint),
+}
+
+pub(super) fn encode(owner: &Owner, saved: &Saved) -> io::Result<Zeroizing<Vec<u8>>> {
+    // Of its full length at once: what it grew out of would not be wiped.
+    let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
+    let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
+    let body = postcard::to_slice(&(owner, saved), room).map_err(io::Error::other)?;
+    let len = body.len();
+    sign(&mut bytes, len)?;
+    Ok(bytes)
+}
+
+/// Writes what stands around a body of `len` bytes, and cuts off the rest.
+fn sign(bytes: &mut Vec<u8>, len: usize) -> io::Result<()> {
+    let header = [
+        &MAGIC[..],
+        &VERSION.to_le_bytes(),
+        &u32::try_from(len).map_err(io::Error::other)?.to_le_bytes(),
+    ]
+    .concat();
+    bytes[..HEADER_BYTES].copy_from_slice(&header);
+    bytes.truncate(HEADER_BYTES + len);
+    let digest = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&digest);
+    Ok(())
+}
+
+/// Why a file is no state.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Undecodable {
+    /// Another version of the library wrote it.
+    Version(u32),
+    /// It is not as it was written.
+    Damaged(&'static str),
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
+    use Undecodable::{Damaged, Version};
+    let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
+        return Err(Damaged("it is cut off"));
+    };
+    let (magic, numbers) = header.split_at(MAGIC.len());
+    if magic != MAGIC {
+        return Err(Damaged("it is no state file"));
+    }
+    let number = |at: usize| {
+        let bytes = [
+            numbers[at],
+            numbers[at + 1],
+            numbers[at + 2],
+            numbers[at + 3],
+        ];
+        u32::from_le_bytes(bytes)
+    };
+    if number(0) != VERSION {
+        return Err(Version(number(0)));
+    }
+    if u64::from(number(4)) + DIGEST_BYTES as u64 != rest.len() as u64 {
+        return Err(Damaged("its length is not what it says"));
+    }
+    let (signed, digest) = bytes.split_at(bytes.len() - DIGEST_BYTES);
+    if Sha256::digest(signed).as_slice() != digest {
+        return Err(Damaged("its checksum does not fit"));
+    }
+    let content: Content = postcard::from_bytes(&signed[HEADER_BYTES..])
+        .map_err(|_| Damaged("its content cannot be understood"))?;
+    match Roster::parse(&content.owner.roster) {
+        Ok(_) => Ok(content),
+        Err(_) => Err(Damaged("its roster cannot be understood")),
+    }
+}
+
+/// A fuzz target: any file is refused or understood, and what is understood is written as the same.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check(bytes: &[u8]) {
+    fn understood(bytes: &[u8]) {
+        if let Ok(content) = decode(bytes) {
+            let again = encode(&content.owner, &content.saved).expect("short");
+            let second = decode(&again).expect("just written");
+            assert_eq!(encode(&second.owner, &second.saved).expect("short"), again);
+        }
+    }
+    if bytes.len() > MAX_FILE_BYTES - HEADER_BYTES - DIGEST_BYTES {
+        return; // no more is read
+    }
+    understood(bytes);
+    // Nobody hits a checksum by chance: as the body of a file that is otherwise right.
+    let len = u32::try_from(bytes.len()).expect("short");
+    let mut file = [
+        &MAGIC[..],
+        &VERSION.to_le_bytes(),
+        &len.to_le_bytes(),
+        bytes,
+    ]
+    .concat();
+    let digest = Sha256::digest(&file);
+    file.extend_from_slice(&digest);
+    understood(&file);
+}

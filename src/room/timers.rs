@@ -1,0 +1,118 @@
+//! When the driver comes back: one row for each thing that may wait for time alone.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// A loop that is so late was stopped or starved: it reads what has arrived before it judges silence.
+const LATE: Duration = Duration::from_millis(100);
+/// What it takes to read what has arrived.
+const CATCH_UP: Duration = Duration::from_millis(20);
+/// How long the driver waits where no deadline is set.
+const FAR: Duration = Duration::from_secs(3600);
+
+/// What waits for time. Expired timers are served in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// The core's next tick.
+    Core,
+    /// The last messages of a peer that left were read for long enough.
+    Departure,
+    /// An admission waits until the host knows of a departure: look whether it does.
+    HostPoll,
+    /// A message in another's name has waited long enough for a link of its origin.
+    Origin,
+}
+
+impl Timer {
+    /// Every timer, each at its own place.
+    pub(super) const ALL: [Self; 4] = [Self::Core, Self::Departure, Self::HostPoll, Self::Origin];
+}
+
+/// The deadline of each timer.
+#[derive(Debug, Default)]
+pub(super) struct TimerTable {
+    deadlines: [Option<Instant>; Timer::ALL.len()],
+    /// No timer expires before: what has arrived is read first.
+    held_until: Option<Instant>,
+}
+
+impl TimerTable {
+    pub(super) fn get(&self, timer: Timer) -> Option<Instant> {
+        self.deadlines[timer as usize]
+    }
+
+    /// Sets a deadline, or clears it.
+    pub(super) fn set(&mut self, timer: Timer, deadline: Option<Instant>) {
+        self.deadlines[timer as usize] = deadline;
+    }
+
+    /// When the first timer expires.
+    pub(super) fn next(&self) -> Instant {
+        let first = self.deadlines.iter().flatten().min().copied();
+        let first = first.unwrap_or_else(|| Instant::now() + FAR);
+        self.held_until.map_or(first, |held| first.max(held))
+    }
+
+    /// The driver woke up at `now` for `deadline`. Where that is far too late, nothing expires for a moment, and
+    /// the delay is returned.
+    pub(super) fn woke(&mut self, now: Instant, deadline: Instant) -> Option<Duration> {
+        if now > deadline + LATE && self.held_until.is_none() {
+            self.held_until = Some(now + CATCH_UP);
+            return Some(now - deadline);
+        }
+        self.held_until = None;
+        None
+    }
+
+    /// Takes the next timer that has expired out of the table.
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Timer> {
+        let expired = |timer: &Timer| self.get(*timer).is_some_and(|deadline| deadline <= now);
+        let timer = Timer::ALL.into_iter().find(expired)?;
+        self.set(timer, None);
+        Some(timer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_timer_has_a_row_of_its_own() {
+        for (row, timer) in Timer::ALL.into_iter().enumerate() {
+            assert_eq!(timer as usize, row);
+        }
+    }
+
+    #[test]
+    fn expired_timers_are_served_once_and_in_order() {
+        let start = Instant::now();
+        let at = |ms| Some(start + Duration::from_millis(ms));
+        let mut table = TimerTable::default();
+        table.set(Timer::Origin, at(1));
+        table.set(Timer::Departure, at(2));
+        table.set(Timer::Core, at(3));
+        assert_eq!(table.next(), start + Duration::from_millis(1));
+        assert_eq!(table.pop_expired(start), None);
+        let now = start + Duration::from_millis(2);
+        assert_eq!(table.pop_expired(now), Some(Timer::Departure));
+        assert_eq!(table.pop_expired(now), Some(Timer::Origin));
+        assert_eq!(table.pop_expired(now), None);
+        assert_eq!(table.next(), start + Duration::from_millis(3));
+    }
+
+    #[test]
+    fn a_late_loop_reads_before_anything_expires() {
+        let start = Instant::now();
+        let mut table = TimerTable::default();
+        table.set(Timer::Core, Some(start));
+        let late = start + LATE + Duration::from_millis(1);
+        assert_eq!(table.woke(late, start), Some(late - start));
+        assert_eq!(table.next(), late + CATCH_UP);
+        // However long the reading took, the timers are served now.
+        let later = late + 2 * LATE;
+        assert_eq!(table.woke(later, table.next()), None);
+        assert_eq!(table.next(), start);
+    }
+}
