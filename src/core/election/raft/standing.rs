@@ -68,7 +68,7 @@ impl Raft {
             .reign
             .as_ref()
             .map_or(0, |reign| self.weight(now, view, reign));
-        self.is_exempt(total) || weight as usize >= self.config.quorum.votes_needed(total)
+        weight as usize >= self.config.quorum.votes_needed(total)
     }
 }
 
