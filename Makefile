@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft or gossip.
 STRATEGY ?= raft
 
-.PHONY: help build dist demo test asan valgrind soak fuzz deny lint sim sim-long figures header clean
+.PHONY: help build dist demo test asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -48,6 +48,9 @@ sim: ## 20,000 rooms of each election under faults in virtual time, a hundred no
 
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
+
+mutants: ## puts bugs into the election core, one at a time, and shows what notices them (docs/mutants.md; MUTANTS="--shard 0/4")
+	@scripts/mutants.py $(MUTANTS)
 
 figures: tools build ## speed and failover figures, printed; those of the elections go into docs/elections.md
 	@scripts/figures.sh

@@ -364,4 +364,21 @@ mod tests {
         }
         assert_eq!(Quorum::Dynamic.votes_needed(2), 1);
     }
+
+    #[test]
+    fn a_hello_says_how_many_voters_there_are_and_who() {
+        assert_eq!(Quorum::Dynamic.policy(), QuorumPolicy::Dynamic);
+        let expected = QuorumPolicy::Static {
+            voters: 3,
+            roster: named(&["a", "b", "c"]).digest(),
+        };
+        assert_eq!(Quorum::of(&["a", "b", "c"]).policy(), expected);
+    }
+
+    #[test]
+    fn logs_name_the_voters_and_the_begin_of_a_digest() {
+        assert_eq!(format!("{:?}", named(&["b", "a"])), r#"{"a", "b"}"#);
+        let digest = RosterDigest([0x0f; 32]);
+        assert_eq!(format!("{digest:?}"), "0f0f0f0f0f0f0f0f..");
+    }
 }

@@ -191,14 +191,11 @@ impl Disk {
         }
     }
 
+    /// Nothing is being written now.
     fn release(&mut self, state: &State) {
-        let number = match &self.writing {
-            Some((number, _)) => number - 1,
-            None => self.written,
-        };
         let all = state.vote == self.safe.state.vote;
         while let Some((waits_for, _)) = self.held.front() {
-            if *waits_for > number && !all {
+            if *waits_for > self.written && !all {
                 break;
             }
             self.released
@@ -304,5 +301,80 @@ impl Raft {
     /// Whether nothing that is said of the present record can be undone by a restart.
     pub(super) fn is_safe(&self) -> bool {
         self.safe_record() == self.rules.record()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn disk(writes: u64) -> Disk {
+        let incarnation = Incarnation {
+            started_us: 1,
+            random: 1,
+        };
+        Disk::new(Saved {
+            writes,
+            ..Saved::of_next_incarnation(None, incarnation)
+        })
+    }
+
+    /// The state after a vote in that term.
+    fn voted(disk: &Disk, term: u64) -> State {
+        let mut record = Record::default();
+        record.stamp.term = term;
+        let vote = Vote {
+            record,
+            voted_for: None,
+            forgotten: disk.forgotten,
+            recoveries: disk.recoveries,
+        };
+        State { vote, known: 0 }
+    }
+
+    /// Writes it; gives the write counter.
+    fn write(disk: &mut Disk, state: State) -> u64 {
+        let write = disk.write(Time::ZERO, state);
+        let Some(ElectionOutput::Persist { number, saved }) = write else {
+            panic!("there is something to write");
+        };
+        assert!(disk.written(Time::ZERO, number));
+        saved.writes
+    }
+
+    #[test]
+    fn all_votes_since_the_last_recovery_are_known() {
+        let mut disk = disk(5);
+        let known = |disk: &Disk| {
+            (0..13)
+                .filter(|writes| disk.knows_votes_of(*writes))
+                .count()
+        };
+        assert_eq!((disk.since(), known(&disk)), (5, 5));
+        let state = voted(&disk, 1);
+        assert_eq!(write(&mut disk, state), 6);
+        assert_eq!((disk.since(), known(&disk)), (5, 5));
+        // Others remember more writes than its file knows.
+        disk.forget(9);
+        disk.forget(8);
+        disk.recover();
+        assert_eq!((disk.since(), known(&disk)), (5, 10));
+        let state = voted(&disk, 1);
+        assert_eq!(write(&mut disk, state), 10);
+        assert_eq!((disk.since(), known(&disk)), (10, 10));
+        let state = voted(&disk, 2);
+        assert_eq!(write(&mut disk, state), 11);
+        assert_eq!(disk.since(), 10);
+    }
+
+    #[test]
+    fn a_full_queue_takes_no_more() {
+        let mut disk = disk(1);
+        let state = voted(&disk, 1);
+        for _ in 0..MAX_HELD + 2 {
+            let held = disk.hold(&state, ElectionOutput::HeartbeatNow);
+            assert_eq!(held, None);
+        }
+        assert_eq!(disk.held.len(), MAX_HELD);
     }
 }

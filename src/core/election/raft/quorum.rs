@@ -89,11 +89,6 @@ impl Window {
 
 /// CheckQuorum.
 impl Raft {
-    /// Whether so few voters need no majority: the survivor of a pair leads on.
-    pub(super) fn is_exempt(&self, voters: usize) -> bool {
-        !self.config.quorum.is_static() && voters <= 2
-    }
-
     /// A link is made by both ends, so that whoever is linked anew has answered.
     pub(super) fn voter_linked(&mut self, view: &View, voter: &PeerId) {
         if let Some(leader) = self.leading_mut().filter(|_| view.is_eligible(voter)) {
@@ -123,8 +118,8 @@ impl Raft {
         let voters = window.voters.len() + 1;
         let answered = window.answered.intersection(&window.voters).count() + 1;
         *window = next;
-        let exempt = self.is_exempt(voters) || !self.config.guards.check_quorum();
-        if exempt || answered >= self.config.quorum.votes_needed(voters) {
+        let needed = self.config.quorum.votes_needed(voters);
+        if answered >= needed || !self.config.guards.check_quorum() {
             return;
         }
         // It waits for its own timeout before it campaigns again, so that those who lack a leader go first.

@@ -79,7 +79,7 @@ impl Raft {
         let weight = self
             .leading()
             .map_or(0, |leader| self.weight(now, view, leader));
-        self.is_exempt(total) || weight as usize >= self.config.quorum.votes_needed(total)
+        weight as usize >= self.config.quorum.votes_needed(total)
     }
 }
 

@@ -47,3 +47,19 @@ fn o14_a_restarted_leader_does_not_lead_on() {
     group.answers("m", "a", true);
     assert_eq!((group.role("m"), group.term("m")), (RoleKind::Leader, 6));
 }
+
+/// A leader has asked its voters just now: who voted for it need not answer again in its first window.
+#[test]
+fn the_votes_of_a_campaign_are_the_answers_of_its_first_window() {
+    let mut group = Group::one("m", &["a", "b", "c", "d"]);
+    group.times_out("m");
+    for _ in ["pre-votes", "votes"] {
+        group.answers("m", "a", true);
+        group.answers("m", "b", true);
+    }
+    assert_eq!(group.role("m"), RoleKind::Leader);
+    group.live(MIN + ms(100));
+    assert_eq!(group.role("m"), RoleKind::Leader);
+    group.live(MIN);
+    assert_eq!(group.role("m"), RoleKind::Follower);
+}

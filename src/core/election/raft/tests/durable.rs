@@ -197,3 +197,27 @@ fn the_write_counter_rises_with_votes_and_not_with_what_is_known_of_others() {
     voting.request(2, "candidate");
     assert_eq!(counters(&voting.outputs()), []);
 }
+
+/// Only a campaign waits for votes.
+#[test]
+fn a_write_of_a_follower_opens_no_round() {
+    let mut voting = voting();
+    voting.request(2, "candidate");
+    voting.outputs();
+    voting.persisted(1);
+    assert_eq!(voting.raft.round_at, None);
+}
+
+#[test]
+fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
+    let mut voting = voting();
+    voting.request(2, "candidate");
+    voting.request(2, "leader");
+    voting.outputs();
+    voting
+        .raft
+        .handle(at(10_000), &voting.view, ElectionInput::SetEligible(false))
+        .expect("no violation");
+    voting.persisted(1);
+    assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, false)]);
+}

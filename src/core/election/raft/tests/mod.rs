@@ -3,6 +3,7 @@
 mod durable;
 mod hold;
 mod lives;
+mod memory;
 mod quorum;
 mod rounds;
 

@@ -200,6 +200,35 @@ fn observers_are_not_counted() {
     assert!(reign.leads());
 }
 
+/// Of five, one answers, two are silent, and one more comes back.
+#[test]
+fn a_voter_that_is_linked_anew_has_answered() {
+    for comes_back in [true, false] {
+        let mut reign = Reigning::over(&["a", "b", "c"]);
+        reign.until(20_000, &["a", "b", "c"]);
+        // A window ends at 20.5 s, and the next one at 22 s.
+        reign.until(21_000, &["a"]);
+        if comes_back {
+            reign.linked("d", true);
+        }
+        reign.until(22_500, &["a"]);
+        assert_eq!(reign.leads(), comes_back);
+    }
+}
+
+#[test]
+fn a_check_is_late_from_a_tenth_of_a_second_on() {
+    for (at_ms, is_late) in [(22_000, false), (22_100, false), (22_101, true)] {
+        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
+        reign.until(20_000, &["a", "b", "c", "d"]);
+        reign.until(20_500, &[]);
+        // Nobody answered in the window that ends at 22 s.
+        reign.now = at(at_ms);
+        reign.input(ElectionInput::Tick);
+        assert_eq!(reign.leads(), is_late, "{at_ms}");
+    }
+}
+
 /// The answers were held up with the process.
 #[test]
 fn a_leader_that_was_paused_reads_first() {
@@ -237,18 +266,43 @@ fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most(
         (&[1, 400, 9_000], 1600),
         (&[600, 600, 600], 2400),
         (&[9_000, 9_000, 1], 5000),
+        (&[1, 1, 500, 9_000, 9_000], 2000),
     ];
     for (trips, told) in table {
-        let names = ["a", "b", "c"];
-        let mut reign = Reigning::over(&names);
+        let names = &["a", "b", "c", "d", "e"][..trips.len().max(3)];
+        let mut reign = Reigning::over(names);
         for (name, trip) in names.iter().zip(*trips) {
             let voter = reign.view.voters.get_mut(&id(name)).expect("linked");
             voter.rtt = Some(Duration::from_millis(*trip));
         }
-        reign.until(11_000, &names);
+        reign.until(11_000, names);
         reign.now = at(11_500);
         reign.input(ElectionInput::Tick);
         assert_eq!(told_timeout(&reign), *told, "{trips:?}");
+    }
+}
+
+#[test]
+fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
+    let far = |view: &mut View| {
+        for voter in view.voters.values_mut() {
+            voter.rtt = Some(Duration::from_millis(600));
+        }
+    };
+    let mut follower = Voting::new();
+    follower.hear_leader(at(10_000));
+    far(&mut follower.view);
+    follower
+        .raft
+        .handle(at(10_500), &follower.view, ElectionInput::Tick)
+        .expect("no violation");
+    assert_eq!(follower.raft.election_timeout_min(), MIN);
+    for (adaptive, told) in [(true, 2400), (false, 1500)] {
+        let mut reign = Reigning::over(&["a", "b"]);
+        reign.raft.config.guards.adaptive_timeouts = adaptive;
+        far(&mut reign.view);
+        reign.input(ElectionInput::Tick);
+        assert_eq!(told_timeout(&reign), told, "G15: {adaptive}");
     }
 }
 

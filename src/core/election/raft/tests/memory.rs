@@ -1,0 +1,65 @@
+//! What voters of a static quorum remember of each other's write counters (C2).
+
+use super::*;
+
+fn voting() -> Voting {
+    Voting::with(|config| config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
+}
+
+impl Voting {
+    fn says(&mut self, input: ElectionInput) {
+        self.raft
+            .handle(at(10_000), &self.view, input)
+            .expect("no violation");
+    }
+
+    /// An incarnation of the candidate is linked, and knows its votes since that write counter.
+    fn meets(&mut self, incarnation: u64, since: u64) {
+        let voter = self.view.voters.get_mut(&id("candidate")).expect("linked");
+        voter.incarnation = life(incarnation);
+        let side = || Side {
+            record: Record::default(),
+            live: None,
+            lone: true,
+            since,
+        };
+        self.says(ElectionInput::PeerUp {
+            peer: id("candidate"),
+            key: Fingerprint([7; 32]),
+            ours: side(),
+            theirs: side(),
+        });
+    }
+
+    fn shows(&mut self, writes: u64) {
+        let from = id("candidate");
+        self.says(ElectionInput::WritesShown { from, writes });
+    }
+
+    fn counts_the_candidate(&self) -> bool {
+        self.raft.counts(&self.view, &id("candidate"))
+    }
+
+    fn remembers_of_the_candidate(&self) -> u64 {
+        let memory = self.raft.memory_of_voter(&self.view, &id("candidate"));
+        memory.expect("it is known").remembered
+    }
+}
+
+#[test]
+fn a_new_incarnation_counts_if_it_begins_above_what_the_last_one_showed() {
+    for (since, counts) in [(6, false), (7, false), (8, true)] {
+        let mut voting = voting();
+        voting.meets(0, 1);
+        voting.shows(7);
+        assert!(voting.counts_the_candidate());
+        voting.meets(5, since);
+        assert_eq!(voting.counts_the_candidate(), counts, "{since}");
+        let remembered = if counts { 0 } else { 7 };
+        assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
+        // Of one that forgot votes later writes mean nothing.
+        voting.shows(9);
+        assert_eq!(voting.counts_the_candidate(), counts, "{since}");
+        assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
+    }
+}
