@@ -81,6 +81,19 @@ fn message(payload: &[u8]) -> OutMessage {
     }
 }
 
+/// A message as it lies on a lane.
+fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload: &[u8]) -> Vec<u8> {
+    let header = MessageHeader {
+        seq,
+        msg_type,
+        flags,
+        role,
+    };
+    let mut buffer = BytesMut::new();
+    put_message(&mut buffer, &header, payload).expect("encodes");
+    buffer.to_vec()
+}
+
 /// Waits until `condition` holds. For what nobody is told; looks every few milliseconds.
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let look = async {
@@ -467,15 +480,8 @@ impl Member {
     }
 
     async fn send_as(&mut self, seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) {
-        let header = MessageHeader {
-            seq,
-            msg_type,
-            flags: 0,
-            role,
-        };
-        let mut buffer = BytesMut::new();
-        put_message(&mut buffer, &header, payload).expect("encodes");
-        self.send_bytes(&buffer).await;
+        let frame = message_frame(seq, msg_type, 0, role, payload);
+        self.send_bytes(&frame).await;
     }
 
     async fn send(&mut self, seq: u64, payload: &[u8]) {
