@@ -1,7 +1,6 @@
 //! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once,
 //! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
 
-mod crowds;
 pub(super) mod cut;
 mod floods;
 mod links;
