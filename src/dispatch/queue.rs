@@ -258,6 +258,7 @@ impl Queue {
         } else {
             self.held.push_back(message);
         }
+        self.check_counts();
         Offer::Queued
     }
 
@@ -270,6 +271,7 @@ impl Queue {
                 self.bytes -= message.payload.len();
                 self.discarded += 1;
             }
+            self.check_counts();
         }
     }
 
@@ -279,6 +281,16 @@ impl Queue {
         self.hold_until = None;
         let held = std::mem::take(&mut self.held);
         self.entries.extend(held.into_iter().map(Entry::Message));
+    }
+
+    /// What holds of the counts between any two calls.
+    fn check_counts(&self) {
+        debug_assert!(self.messages > 0 || self.bytes == 0, "bytes of no message");
+        debug_assert!(self.messages >= self.held.len(), "held, but not counted");
+        debug_assert!(
+            self.held.is_empty() || self.hold_until.is_some(),
+            "held for nobody"
+        );
     }
 
     /// Whether somebody is registered who takes messages.
@@ -526,6 +538,7 @@ impl Queue {
     fn take_message(&mut self, message: Incoming) {
         self.messages -= 1;
         self.bytes -= message.payload.len();
+        self.check_counts();
         if let Some(len) = self.space_wanted
             && self.has_room(len)
         {

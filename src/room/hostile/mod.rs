@@ -1,7 +1,6 @@
 //! Bad input and bad luck against real rooms: strangers, members that break the protocol, two links at once,
 //! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
 
-mod crowds;
 pub(super) mod cut;
 mod floods;
 mod links;
@@ -79,6 +78,19 @@ fn message(payload: &[u8]) -> OutMessage {
         msg_type: 0x0100,
         flags: 0,
     }
+}
+
+/// A message as it lies on a lane.
+fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload: &[u8]) -> Vec<u8> {
+    let header = MessageHeader {
+        seq,
+        msg_type,
+        flags,
+        role,
+    };
+    let mut buffer = BytesMut::new();
+    put_message(&mut buffer, &header, payload).expect("encodes");
+    buffer.to_vec()
 }
 
 /// Waits until `condition` holds. For what nobody is told; looks every few milliseconds.
@@ -467,15 +479,8 @@ impl Member {
     }
 
     async fn send_as(&mut self, seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) {
-        let header = MessageHeader {
-            seq,
-            msg_type,
-            flags: 0,
-            role,
-        };
-        let mut buffer = BytesMut::new();
-        put_message(&mut buffer, &header, payload).expect("encodes");
-        self.send_bytes(&buffer).await;
+        let frame = message_frame(seq, msg_type, 0, role, payload);
+        self.send_bytes(&frame).await;
     }
 
     async fn send(&mut self, seq: u64, payload: &[u8]) {

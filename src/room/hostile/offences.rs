@@ -56,28 +56,18 @@ fn pulse(pulse: Pulse) -> Offence {
 }
 
 fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> Offence {
-    let header = MessageHeader {
-        seq,
-        msg_type,
-        flags: 0,
-        role,
-    };
-    let mut buffer = BytesMut::new();
-    put_message(&mut buffer, &header, payload).expect("encodes");
-    Offence::Lane(buffer.to_vec())
+    Offence::Lane(message_frame(seq, msg_type, 0, role, payload))
 }
 
 /// A message that says that its payload is compressed.
 fn packed_message(payload: &[u8]) -> Offence {
-    let header = MessageHeader {
-        seq: 0,
-        msg_type: 0x100,
-        flags: OWN_FLAG,
-        role: MessageRole::Peer,
-    };
-    let mut buffer = BytesMut::new();
-    put_message(&mut buffer, &header, payload).expect("encodes");
-    Offence::Lane(buffer.to_vec())
+    Offence::Lane(message_frame(
+        0,
+        0x100,
+        OWN_FLAG,
+        MessageRole::Peer,
+        payload,
+    ))
 }
 
 /// The compressed form of so many zeros.

@@ -1,5 +1,7 @@
 //! Whoever does not belong to the room, or is not what it says, gets a code and costs little.
 
+mod crowds;
+
 use std::net::UdpSocket;
 use std::time::Instant;
 

@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use tokio::task::JoinSet;
 
-use super::cut::{cut, heal};
-use super::*;
 use crate::net::admission::{accept_pake, accept_without_answer};
 use crate::net::dial::MAX_ADMISSIONS_OF_ONE;
 use crate::net::discovery::{announcement, tag};
 use crate::net::socket::Bound;
+use crate::room::hostile::cut::{cut, heal};
+use crate::room::hostile::*;
 
 /// Opens a room at another address of this machine than the others.
 fn open_elsewhere(name: &str, session: &str, config: Config) -> Host {
