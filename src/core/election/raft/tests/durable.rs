@@ -205,7 +205,7 @@ fn a_write_of_a_follower_opens_no_round() {
     voting.request(2, "candidate");
     voting.outputs();
     voting.persisted(1);
-    assert_eq!(voting.raft.round_at, None);
+    assert_eq!(voting.raft.role.round_at(), None);
 }
 
 #[test]
