@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """`make mutants`: puts every plausible bug into the election core, one at a time, and shows which tests notice it.
 
-cargo-mutants lists the bugs (mutants). A build for each would take hours, so that all of them go into one build of the core and
-the simulator: each function holds all its mutants, and the environment variable MMN_MUTANT says which one is alive. For each
-mutant the unit tests of the core run, and the simulator runs the same seeds of three kinds of rooms. A run that crashes, takes
-several times its usual time, or too much memory, has noticed it.
+cargo-mutants lists the bugs (mutants). A build for each would take hours, so that all of them go into one build of the core
+and the simulator: each function holds all its mutants, and the environment variable MMN_MUTANT says which one is alive. For
+each mutant the unit tests of the core run, and the simulator runs the same seeds of three kinds of rooms. A run that crashes,
+takes several times its usual time, or too much memory, has noticed it.
 
 The table goes into docs/mutants.md. The command fails if a mutant survives everything and tests/mutants/reasons.json has no
 reason for that, or has one for a mutant that is gone or is noticed.
@@ -514,8 +514,8 @@ def table(mutants, results, known):
         "",
         "`make mutants` writes this page. [cargo-mutants](https://mutants.rs) lists plausible bugs in the files that elections must",
         "get right. Each is put into the code alone; then the unit tests of `src/core/` run (all but the figures and the chaos of",
-        f"gossip), and the simulator runs seeds of three kinds of rooms of at most 16: {SEEDS['any']} of any room, {SEEDS['roster']} of rooms with a static",
-        f"quorum (roster), {SEEDS['storm']} vote storms. The columns say how many unit tests and how many seeds fail. \"+\" means that a run",
+        f"gossip), and the simulator runs seeds of three kinds of rooms of at most 16: {SEEDS['any']} of any room, {SEEDS['roster']} of rooms with a",
+        f"static quorum (roster), {SEEDS['storm']} vote storms. The columns say how many unit tests and how many seeds fail. \"+\" means that a run",
         "crashed, took several times its usual time, or too much memory, which counts as noticed. A place is the line and the column",
         "in the file at that time. A mutant that nothing notices has its reason from `tests/mutants/reasons.json`; without one,",
         "`make mutants` fails.",
