@@ -89,4 +89,6 @@ pub const SEEDS: &[u64] = &[
     9_122_016_262,
     // A leader handed over where too few voters knew their votes (P11).
     9_122_017_828,
+    // A voter with an old file took back a vote, and ended before that was written; another one gave a candidacy up (P4).
+    9_122_505_508, 9_122_536_567,
 ];

@@ -881,6 +881,58 @@ fn a_voter_that_stands_in_a_term_whose_vote_it_took_for_itself_is_reported() {
 }
 
 #[test]
+fn a_vote_that_was_taken_back_binds_those_who_have_it_on_disk() {
+    // (what the next process finds, what it breaks by the vote that it gave before)
+    for (file, expected) in [(file(2, Some("a")), ""), (file(2, Some("m")), "P4")] {
+        let mut checker = voter(0, "m");
+        let (second, members) = (Record::undecided(stamp(2)), [id("a"), id("b")]);
+        let outputs = [joined("a"), joined("b"), vote(2, "a")];
+        checker.highest.insert(Epoch::default(), 2);
+        let now = with_members(&second, &members);
+        assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+        checker.noticed(0);
+        let me = id("m");
+        let takes_it = Seen {
+            voted_for: Some(&me),
+            ..with_members(&second, &members)
+        };
+        assert_eq!(checker.observe(0, &[], &takes_it), Ok(()));
+        checker.died(0);
+        checker.born(0, &me, Some(Some(&file)));
+        let a = id("a");
+        let gives_it = Seen {
+            voted_for: Some(&a),
+            ..seen(&second, None)
+        };
+        assert_eq!(property(checker.observe(0, &[], &gives_it)), expected);
+    }
+}
+
+#[test]
+fn a_candidate_that_noticed_before_and_gave_up_may_stand_in_that_term_again() {
+    let (third, me) = (Record::undecided(stamp(3)), id("m"));
+    let mut checker = forgetful();
+    checker.highest.insert(Epoch::default(), 3);
+    checker.noticed(0);
+    let stands = Seen {
+        voted_for: Some(&me),
+        role: RoleKind::Candidate,
+        ..seen(&third, None)
+    };
+    let gave_up = Seen {
+        role: RoleKind::Follower,
+        ..stands.clone()
+    };
+    for now in [&stands, &gave_up, &stands] {
+        assert_eq!(checker.observe(0, &[], now), Ok(()));
+    }
+    // Nobody heard of it, and the disk does not know it: it is as if it had not been.
+    checker.died(0);
+    checker.born(0, &me, Some(Some(&file(2, None))));
+    assert_eq!(checker.observe(0, &[], &stands), Ok(()));
+}
+
+#[test]
 fn a_file_that_knows_less_than_others_were_told_is_reported() {
     let mut checker = voter(0, "m");
     let (first, members) = (Record::undecided(stamp(1)), [id("a")]);
