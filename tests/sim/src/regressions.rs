@@ -91,4 +91,6 @@ pub const SEEDS: &[u64] = &[
     9_122_017_828,
     // A voter with an old file took back a vote, and ended before that was written; another one gave a candidacy up (P4).
     9_122_505_508, 9_122_536_567,
+    // A leader that was kicked, and heard of it late, stopped leading (P14).
+    9_122_510_917,
 ];
