@@ -93,4 +93,8 @@ pub const SEEDS: &[u64] = &[
     9_122_505_508, 9_122_536_567,
     // A leader that was kicked, and heard of it late, stopped leading (P14).
     9_122_510_917,
+    // A connection that was closed during a cut delivered a Hello of its beginning when the cut ended (P14).
+    9_122_532_971,
+    // All were bound to wait for a host, by a record whose leader nobody had followed (P9).
+    9_122_536_376,
 ];

@@ -445,9 +445,14 @@ fn vouches(record: &Record) -> Input {
     heartbeat("b", Pulse::Follows { record, live: true })
 }
 
+/// A Hello of one that Hold binds under that record.
 fn links(record: &Record, lone: bool) -> Input {
+    links_to(record, lone, 1)
+}
+
+fn links_to(record: &Record, lone: bool, since: u64) -> Input {
     let side = |record: Record, lone| Side {
-        since: 0,
+        since,
         record,
         live: None,
         lone,
@@ -534,6 +539,15 @@ fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
         asks_after(&mut checker(), &vouches(&held), &newer, true),
         Ok(())
     );
+    // Nobody who says so has followed the leader.
+    let mut took = checker();
+    took.takes(0, &links_to(&held, true, 0));
+    assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
+    assert_eq!(asks(&mut took, &held), Ok(()));
+    // Somebody did, as it hears later.
+    took.takes(0, &links(&held, false));
+    assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
+    assert_eq!(property(asks(&mut took, &held)), "P7");
     // It had a leader when it heard of the assignment.
     let mut led = checker();
     let (before, leader) = (record(1, "z"), id("z"));
