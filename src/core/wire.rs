@@ -130,7 +130,8 @@ pub struct Side {
     pub live: Option<LiveLeader>,
     /// Whether the sender has had no peer since its start.
     pub lone: bool,
-    /// Where the quorum is static, what a heartbeat calls [`Memory::since`]; else 0.
+    /// Where the quorum is static, what a heartbeat calls [`Memory::since`]. Else, and there is no Hold with a static one,
+    /// 1 if `record` is assigned and Hold binds whoever takes it from the sender, because its leader was followed under it.
     pub since: u64,
 }
 

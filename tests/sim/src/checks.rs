@@ -154,7 +154,8 @@ impl Checker {
     pub fn born(&mut self, slot: usize, id: &PeerId, disk: Option<Option<&Saved>>) {
         let past = disk.map(|_| self.pasts.remove(&slot).unwrap_or_default());
         let kept = past.is_some();
-        let past = past.unwrap_or_default();
+        let mut past = past.unwrap_or_default();
+        past.go_by(id, disk.flatten());
         *self.births.entry(id.clone()).or_insert(0) += 1;
         self.lives.insert(
             slot,
@@ -488,11 +489,13 @@ impl Life {
         })
     }
 
-    /// A vote that the node holds. One that may have given it before takes it for itself, and does not stand.
+    /// A vote that the node holds. One that may have given it before takes it for itself, and does not stand. One that
+    /// stood first, and gave up, holds its own vote, too.
     fn holds_vote(&mut self, seen: &Seen<'_>, voted_for: &PeerId) -> Checked {
         let stamp = &seen.record.stamp;
         let stands = matches!(seen.role, RoleKind::Candidate | RoleKind::Leader);
-        if self.noticed.is_some() && *voted_for == self.id && !stands {
+        let stood = self.votes.get(stamp) == Some(&self.id);
+        if self.noticed.is_some() && *voted_for == self.id && !stands && !stood {
             self.past.spent.insert(stamp.clone());
         }
         if self.past.spent.contains(stamp) && *voted_for == self.id {

@@ -89,4 +89,12 @@ pub const SEEDS: &[u64] = &[
     9_122_016_262,
     // A leader handed over where too few voters knew their votes (P11).
     9_122_017_828,
+    // A voter with an old file took back a vote, and ended before that was written; another one gave a candidacy up (P4).
+    9_122_505_508, 9_122_536_567,
+    // A leader that was kicked, and heard of it late, stopped leading (P14).
+    9_122_510_917,
+    // A connection that was closed during a cut delivered a Hello of its beginning when the cut ended (P14).
+    9_122_532_971,
+    // All were bound to wait for a host, by a record whose leader nobody had followed (P9).
+    9_122_536_376,
 ];

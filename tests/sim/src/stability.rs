@@ -98,7 +98,8 @@ impl Stability {
     /// Looks at the room. A violation is a leader that stopped leading, or is not shown any more by one of its
     /// followers, while all of this held for the whole window and still holds:
     ///
-    /// - it and its followers ran, in the same lives, none of them stopped, leaving or an observer;
+    /// - it and its followers ran, in the same lives, none of them stopped, leaving, an observer, or kicked and told so:
+    ///   a removed peer never leads (P6);
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
@@ -276,10 +277,10 @@ fn may_vote(world: &World, slot: usize) -> bool {
 fn is_up(world: &World, slot: usize, life: u64) -> bool {
     let place = &world.slots[slot];
     place.life == life
-        && place
-            .process
-            .as_ref()
-            .is_some_and(|process| !process.paused && !process.leaving)
+        && place.process.as_ref().is_some_and(|process| {
+            let out = place.kicked && process.node.is_over();
+            !process.paused && !process.leaving && !out
+        })
 }
 
 fn link_works(world: &World, a: usize, b: usize, fresh: Duration) -> bool {

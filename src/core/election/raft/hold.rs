@@ -1,9 +1,10 @@
 //! Hold: after the loss of a leader that `SetLeader` named, members wait for a host (C4.5).
 //!
-//! Hold binds a node under one record only: the one under which it followed the named leader, or which it took from a
-//! Hello while it had no leader. A node that made the assignment, or gave up a living leader for it, and never heard the
-//! named leader campaigns instead: else one call that named a dead member would silence a healthy room. So does the
-//! named member itself.
+//! Hold binds a node under one record only: the one under which it followed the named leader, or which it took, while it
+//! had no leader, from the Hellos of others, one of whom it binds already. So somebody followed the leader under it: a
+//! room does not wait for a host because of a target that nobody ever heard. A node that made the assignment, or gave up
+//! a living leader for it, and never heard the named leader campaigns instead: else one call that named a dead member
+//! would silence a healthy room. So does the named member itself.
 
 use super::{ElectionInput, Raft, Recovery};
 use crate::core::election::Election;
@@ -16,8 +17,8 @@ use crate::core::wire::{ElectionMessage, LiveLeader, Pulse};
 pub(super) enum Sighting {
     /// The sender leads under it, or vouches for its leader.
     Lives(Record),
-    /// A Hello names no living leader, and neither does this node.
-    Hello(Record),
+    /// A Hello names no living leader, and neither does this node. Whether Hold binds its sender.
+    Hello(Record, bool),
 }
 
 /// The records by which a node decides whether Hold binds it.
@@ -25,6 +26,8 @@ pub(super) enum Sighting {
 pub(super) struct Held {
     /// The assigned record under which it does when its leader is lost.
     under: Option<Record>,
+    /// The one that it took from a Hello while it had no leader.
+    taken: Option<Record>,
     /// The one under which the host has allowed elections since.
     released_under: Option<Record>,
 }
@@ -59,9 +62,16 @@ impl Raft {
         };
         // Only an earlier incarnation of this process can be meant where this one has met nobody.
         let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
-        let is_news = self.rules.is_newer(&theirs.record);
-        let may_bind = theirs.record.assigned && is_news && self.leader().is_none();
-        (may_bind && !names_this_incarnation).then(|| Sighting::Hello(theirs.record.clone()))
+        let record = &theirs.record;
+        let takes = self.rules.is_newer(record) || self.held.taken.as_ref() == Some(record);
+        let may_bind = record.assigned && takes && self.leader().is_none();
+        let binds_it = theirs.since > 0;
+        (may_bind && !names_this_incarnation).then(|| Sighting::Hello(record.clone(), binds_it))
+    }
+
+    /// Whether Hold binds members with that setting which take the present record from this one (C4.5).
+    pub(super) fn hands_hold_on(&self) -> bool {
+        self.held.under.as_ref() == Some(self.rules.record())
     }
 
     /// Keeps the record, if the input made this node follow its leader, or wait for that without one.
@@ -71,7 +81,13 @@ impl Raft {
                 let binds = self.followed().is_some() && self.followed() == record.leader.as_ref();
                 (record, binds)
             }
-            Sighting::Hello(record) => (record, self.leader().is_none()),
+            Sighting::Hello(record, binds_it) => {
+                let waits = self.leader().is_none() && record == *self.rules.record();
+                if waits {
+                    self.held.taken = Some(record.clone());
+                }
+                (record, waits && binds_it)
+            }
         };
         if record.assigned && binds && record == *self.rules.record() {
             self.held.under = Some(record);

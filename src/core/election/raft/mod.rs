@@ -320,7 +320,10 @@ impl Election for Raft {
             record: record.clone(),
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
-            since: self.disk.as_ref().map_or(0, Disk::since),
+            since: match &self.disk {
+                Some(disk) => disk.since(),
+                None => self.hands_hold_on().into(),
+            },
         }
     }
 

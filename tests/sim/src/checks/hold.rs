@@ -15,8 +15,11 @@ use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 pub(super) struct Hold {
     /// What the input that is being taken says of an assigned leader.
     hears: Option<Said>,
-    /// The record under which it followed the named leader, or that it took from a Hello while it had no leader.
+    /// The record under which it followed the named leader, or that it took, while it had no leader, from Hellos of which
+    /// one said that its sender is bound by it.
     bound_by: Option<Record>,
+    /// The record that it took from a Hello while it had no leader.
+    taken: Option<Record>,
     /// The record that it went by when its host allowed elections while it had no leader.
     released_under: Option<Record>,
 }
@@ -25,8 +28,8 @@ pub(super) struct Hold {
 enum Said {
     /// The leader of that record lives.
     Lives(Record),
-    /// A Hello brings that record, and names no living leader of it.
-    Hello(Record),
+    /// A Hello brings that record, and names no living leader of it. Whether its sender is bound by it.
+    Hello(Record, bool),
 }
 
 /// Who led under which assignment, and in which of its lives; and whether anybody followed it there.
@@ -51,8 +54,9 @@ impl Checker {
                 let record = &link.theirs.record;
                 // (a): what names this incarnation itself does not bind it.
                 let itself = record.leader.as_ref() == Some(&life.id) && !link.ours.lone;
-                let takes = life.told.is_none() && *record > life.record && !itself;
-                takes.then(|| Said::Hello(record.clone()))
+                let news = *record > life.record || life.hold.taken.as_ref() == Some(record);
+                let takes = life.told.is_none() && news && !itself;
+                takes.then(|| Said::Hello(record.clone(), link.theirs.since > 0))
             }
             _ => None,
         };
@@ -94,7 +98,13 @@ impl Checker {
                 }
                 (record, follows)
             }
-            Some(Said::Hello(record)) => (record, seen.leader.is_none()),
+            Some(Said::Hello(record, bound)) => {
+                let waits = seen.leader.is_none() && record == *seen.record;
+                if waits {
+                    life.hold.taken = Some(record.clone());
+                }
+                (record, waits && bound)
+            }
             None => return,
         };
         if binds && record == *seen.record {

@@ -30,7 +30,8 @@ pub(super) struct Votes {
     pub(super) told: BTreeMap<Stamp, PeerId>,
     /// Those of which the state file knows nothing any more.
     pub(super) forgotten: BTreeMap<Stamp, PeerId>,
-    /// Terms whose vote a voter took for itself, because it may have given it before.
+    /// Terms whose vote a voter took for itself, because it may have given it before. That holds for the processes whose
+    /// file says so: before it is written nothing follows from it.
     pub(super) spent: BTreeSet<Stamp>,
     /// Whether a process noticed that its file is not the newest, and none has heard all others since.
     noticed: bool,
@@ -41,10 +42,7 @@ pub(super) struct Votes {
 impl Votes {
     fn forget(&mut self, copy: Option<&Saved>) {
         let knows = |stamp: &Stamp, candidate: &PeerId| {
-            copy.is_some_and(|copy| {
-                let given = copy.voted_for.as_ref() == Some(candidate);
-                *stamp < copy.record.stamp || *stamp == copy.record.stamp && given
-            })
+            copy.is_some_and(|copy| knows_vote(copy, stamp, candidate))
         };
         let told = std::mem::take(&mut self.told);
         let (kept, forgotten) = told.into_iter().partition(|(stamp, to)| knows(stamp, to));
@@ -56,11 +54,23 @@ impl Votes {
             .unwrap_or_default();
     }
 
+    /// A process of `me` starts with that file.
+    pub(super) fn go_by(&mut self, me: &PeerId, file: Option<&Saved>) {
+        self.spent
+            .retain(|stamp| file.is_some_and(|file| knows_vote(file, stamp, me)));
+    }
+
     pub(super) fn says(&mut self, stamp: &Stamp) {
         if *stamp > self.said {
             self.said = stamp.clone();
         }
     }
+}
+
+/// Whether whoever goes by `file` gives no other vote in the term of `stamp` than one for `candidate`.
+fn knows_vote(file: &Saved, stamp: &Stamp, candidate: &PeerId) -> bool {
+    let given = file.voted_for.as_ref() == Some(candidate);
+    *stamp < file.record.stamp || *stamp == file.record.stamp && given
 }
 
 /// What a voter does that has noticed that its file is not the newest.

@@ -445,9 +445,14 @@ fn vouches(record: &Record) -> Input {
     heartbeat("b", Pulse::Follows { record, live: true })
 }
 
+/// A Hello of one that Hold binds under that record.
 fn links(record: &Record, lone: bool) -> Input {
+    links_to(record, lone, 1)
+}
+
+fn links_to(record: &Record, lone: bool, since: u64) -> Input {
     let side = |record: Record, lone| Side {
-        since: 0,
+        since,
         record,
         live: None,
         lone,
@@ -534,6 +539,15 @@ fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
         asks_after(&mut checker(), &vouches(&held), &newer, true),
         Ok(())
     );
+    // Nobody who says so has followed the leader.
+    let mut took = checker();
+    took.takes(0, &links_to(&held, true, 0));
+    assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
+    assert_eq!(asks(&mut took, &held), Ok(()));
+    // Somebody did, as it hears later.
+    took.takes(0, &links(&held, false));
+    assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
+    assert_eq!(property(asks(&mut took, &held)), "P7");
     // It had a leader when it heard of the assignment.
     let mut led = checker();
     let (before, leader) = (record(1, "z"), id("z"));
@@ -878,6 +892,58 @@ fn a_voter_that_stands_in_a_term_whose_vote_it_took_for_itself_is_reported() {
     };
     assert_eq!(property(checker.observe(0, &[], &stands)), "P4");
     assert_eq!(property(votes_again(&mut checker, 2, "a")), "P4");
+}
+
+#[test]
+fn a_vote_that_was_taken_back_binds_those_who_have_it_on_disk() {
+    // (what the next process finds, what it breaks by the vote that it gave before)
+    for (file, expected) in [(file(2, Some("a")), ""), (file(2, Some("m")), "P4")] {
+        let mut checker = voter(0, "m");
+        let (second, members) = (Record::undecided(stamp(2)), [id("a"), id("b")]);
+        let outputs = [joined("a"), joined("b"), vote(2, "a")];
+        checker.highest.insert(Epoch::default(), 2);
+        let now = with_members(&second, &members);
+        assert_eq!(checker.observe(0, &outputs, &now), Ok(()));
+        checker.noticed(0);
+        let me = id("m");
+        let takes_it = Seen {
+            voted_for: Some(&me),
+            ..with_members(&second, &members)
+        };
+        assert_eq!(checker.observe(0, &[], &takes_it), Ok(()));
+        checker.died(0);
+        checker.born(0, &me, Some(Some(&file)));
+        let a = id("a");
+        let gives_it = Seen {
+            voted_for: Some(&a),
+            ..seen(&second, None)
+        };
+        assert_eq!(property(checker.observe(0, &[], &gives_it)), expected);
+    }
+}
+
+#[test]
+fn a_candidate_that_noticed_before_and_gave_up_may_stand_in_that_term_again() {
+    let (third, me) = (Record::undecided(stamp(3)), id("m"));
+    let mut checker = forgetful();
+    checker.highest.insert(Epoch::default(), 3);
+    checker.noticed(0);
+    let stands = Seen {
+        voted_for: Some(&me),
+        role: RoleKind::Candidate,
+        ..seen(&third, None)
+    };
+    let gave_up = Seen {
+        role: RoleKind::Follower,
+        ..stands.clone()
+    };
+    for now in [&stands, &gave_up, &stands] {
+        assert_eq!(checker.observe(0, &[], now), Ok(()));
+    }
+    // Nobody heard of it, and the disk does not know it: it is as if it had not been.
+    checker.died(0);
+    checker.born(0, &me, Some(Some(&file(2, None))));
+    assert_eq!(checker.observe(0, &[], &stands), Ok(()));
 }
 
 #[test]

@@ -34,8 +34,31 @@ impl World {
         if let Some(link) = self.links.get_mut(&id) {
             link.said_at_end[end] = said;
         }
+        self.stops_sending(id, end);
         self.send_close(id, end, said);
         self.sweep(id);
+    }
+
+    /// An end that has closed its connection sends nothing again (RFC 9000, section 10.2): what a cut took is lost. What
+    /// waits in the buffer of a process that is stopped has arrived.
+    fn stops_sending(&mut self, id: u64, end: usize) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        if !self.is_cut(link.slots[end], link.slots[1 - end]) {
+            return;
+        }
+        self.drop_items(id, end);
+    }
+
+    fn drop_items(&mut self, id: u64, from: usize) {
+        let link = self.links.get_mut(&id);
+        let items = link.map(|link| std::mem::take(&mut link.pipes[from].items));
+        for (_, item) in items.unwrap_or_default() {
+            if let Item::Message(envelope) = item {
+                self.left_over(id, from, *envelope);
+            }
+        }
     }
 
     pub(super) fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
@@ -93,6 +116,7 @@ impl World {
         if let Some(link) = self.links.get_mut(&id) {
             let end = link.end_of(slot);
             link.ended[end] = true;
+            self.stops_sending(id, end);
         }
         let peer = self.slots[other].id.clone();
         self.trace.add(
@@ -135,11 +159,12 @@ impl World {
                     link.ended[end] = true;
                     let items = &mut link.pipes[end].items;
                     items.retain(|(due, _)| *due <= under_way);
-                    touched.push(*id);
+                    touched.push((*id, end));
                 }
             }
         }
-        for id in touched {
+        for (id, end) in touched {
+            self.stops_sending(id, end);
             self.sweep(id);
         }
     }
@@ -156,13 +181,7 @@ impl World {
 
     fn forget_link(&mut self, id: u64) {
         for from in [DIALLER, ACCEPTOR] {
-            let link = self.links.get_mut(&id);
-            let items = link.map(|link| std::mem::take(&mut link.pipes[from].items));
-            for (_, item) in items.unwrap_or_default() {
-                if let Item::Message(envelope) = item {
-                    self.left_over(id, from, *envelope);
-                }
-            }
+            self.drop_items(id, from);
         }
         self.links.remove(&id);
     }

@@ -66,21 +66,45 @@ impl Voting {
         self.hears(now, &name, message);
     }
 
-    /// A new link to "candidate", which names no living leader unless `live` does.
+    /// A new link to "candidate", which names no living leader unless `live` does. Hold does not bind it.
     fn is_linked(&mut self, now: Time, lone: bool, record: Record, live: Option<LiveLeader>) {
-        let side = |record, live, lone| Side {
+        let theirs = Side {
             record,
             live,
-            lone,
+            lone: false,
             since: 0,
+        };
+        self.meets(now, lone, theirs);
+    }
+
+    /// The same, where Hold binds "candidate".
+    fn is_linked_to_one_that_waits(&mut self, now: Time, lone: bool, record: Record) {
+        let theirs = Side {
+            record,
+            live: None,
+            lone: false,
+            since: 1,
+        };
+        self.meets(now, lone, theirs);
+    }
+
+    fn meets(&mut self, now: Time, lone: bool, theirs: Side) {
+        let ours = Side {
+            lone,
+            ..self.raft.side(now, &self.view)
         };
         let input = ElectionInput::PeerUp {
             peer: id("candidate"),
             key: Fingerprint([0; 32]),
-            ours: side(self.raft.record().clone(), None, lone),
-            theirs: side(record, live, false),
+            ours,
+            theirs,
         };
         self.take(now, input);
+    }
+
+    /// Whether its Hello says that Hold binds whoever takes its record.
+    fn hands_hold_on(&self, now: Time) -> bool {
+        self.raft.side(now, &self.view).since > 0
     }
 
     fn loses(&mut self, now: Time, peer: &str) {
@@ -244,9 +268,46 @@ fn the_named_leader_campaigns_after_it_resigned() {
 #[test]
 fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_host() {
     let mut voting = Voting::new();
-    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
     assert_eq!(*voting.raft.record(), assigned("unlinked"));
     assert!(!voting.campaigns(100));
+    assert!(voting.hands_hold_on(at(20_100)));
+}
+
+/// Else a room would wait for ever whose members all took the record of one that gave its leader up for a dead member.
+#[test]
+fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaigns() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    assert_eq!(*voting.raft.record(), assigned("unlinked"));
+    assert!(!voting.hands_hold_on(at(100)));
+    assert!(voting.campaigns(100));
+}
+
+#[test]
+fn a_node_that_hears_of_the_assignment_twice_waits_if_one_of_the_two_does() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    voting.is_linked_to_one_that_waits(at(200), false, assigned("unlinked"));
+    assert!(!voting.campaigns(200));
+    let mut voting = Voting::new();
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
+    voting.is_linked(at(200), false, assigned("unlinked"), None);
+    assert!(!voting.campaigns(200));
+}
+
+#[test]
+fn whoever_followed_the_named_leader_says_so_in_its_hello() {
+    let mut voting = Voting::new();
+    assert!(!voting.hands_hold_on(at(9_000)));
+    voting.hears_leads(at(10_000), assigned("leader"));
+    voting.loses(at(11_500), "leader");
+    assert!(voting.hands_hold_on(at(11_500)));
+    // Under the next record it has heard nobody.
+    let mut next = assigned("candidate");
+    next.stamp.epoch.override_seq = 2;
+    voting.is_assigned(at(11_600), next);
+    assert!(!voting.hands_hold_on(at(11_600)));
 }
 
 #[test]
@@ -260,7 +321,7 @@ fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
         Some(live("unlinked")),
     );
     assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
-    voting.is_linked(at(200), false, assigned("candidate"), None);
+    voting.is_linked_to_one_that_waits(at(200), false, assigned("candidate"));
     assert_eq!(*voting.raft.record(), assigned("candidate"));
     assert!(voting.campaigns(200));
 }
@@ -271,7 +332,7 @@ fn a_node_that_knows_of_the_assignment_learns_nothing_from_a_hello() {
     voting.is_assigned(at(10_000), assigned("unlinked"));
     voting.take(at(14_000), ElectionInput::Tick);
     assert_eq!(voting.raft.leader(), None);
-    voting.is_linked(at(14_010), false, assigned("unlinked"), None);
+    voting.is_linked_to_one_that_waits(at(14_010), false, assigned("unlinked"));
     assert!(voting.campaigns(14_010));
 }
 
@@ -279,7 +340,7 @@ fn a_node_that_knows_of_the_assignment_learns_nothing_from_a_hello() {
 #[test]
 fn the_named_member_that_was_started_anew_waits_for_a_host_like_any_other() {
     let mut voting = Voting::new();
-    voting.is_linked(at(100), true, assigned("voter"), None);
+    voting.is_linked_to_one_that_waits(at(100), true, assigned("voter"));
     assert_eq!(voting.raft.leader(), None);
     assert!(!voting.campaigns(100));
 }
