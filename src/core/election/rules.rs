@@ -743,87 +743,93 @@ mod tests {
         assert!(rules.vote(&id("a"), &term(6)));
     }
 
-    /// The laboratory switches guards off to show what each prevents: that one is then gone, and nothing else.
-    fn rules_without(change: impl FnOnce(&mut Guards)) -> Rules {
-        let mut guards = Guards::ALL;
-        change(&mut guards);
-        Rules::new(id("m"), Quorum::Dynamic, guards)
-    }
+    /// What the laboratory shows by switching a guard off.
+    #[cfg(feature = "laboratory")]
+    mod guards {
+        use super::*;
 
-    #[test]
-    fn g5_freezes_the_electorate_of_the_open_round() {
-        for frozen in [true, false] {
-            let mut rules = rules_without(|guards| guards.frozen_electorate = frozen);
-            rules.begin_pre_vote(voters(&["a", "b", "c", "d"]));
-            rules.thaw(&voters(&["a", "b"]));
-            let campaign = rules.campaign().expect("it is open");
-            let expected = if frozen {
-                (voters(&["a", "b", "c", "d", "m"]), 3)
-            } else {
-                (voters(&["a", "b", "m"]), 2)
-            };
-            assert_eq!((campaign.electorate.clone(), campaign.needed), expected);
-            let open = round(&rules);
-            let late = rules.count_pre_vote(open, &id("late"), true);
-            assert_eq!(late == Tally::Won, !frozen);
-            rules.begin_vote(voters(&["a", "b"]), &term(0));
-            let open = round(&rules);
-            let late = rules.count_vote(open, &id("late"), true);
-            assert_eq!(late == Tally::Won, !frozen);
+        /// The laboratory switches guards off to show what each prevents: that one is then gone, and nothing else.
+        fn rules_without(change: impl FnOnce(&mut Guards)) -> Rules {
+            let mut guards = Guards::ALL;
+            change(&mut guards);
+            Rules::new(id("m"), Quorum::Dynamic, guards)
         }
-    }
 
-    #[test]
-    fn g10_keeps_a_follower_with_the_larger_of_two_records_of_one_term() {
-        for ordered in [true, false] {
-            let mut rules = rules_without(|guards| guards.follower_order = ordered);
-            rules.adopt(&elected(5, "b"), true);
-            assert_eq!(rules.is_newer(&elected(5, "a")), !ordered);
-            assert!(rules.is_newer(&elected(5, "c")));
-            assert!(!rules.is_newer(&elected(5, "b")), "its own");
-            assert!(!rules.is_newer(&elected(4, "c")), "an older term");
-            assert!(!rules.is_newer(&Record::undecided(term(5))), "nobody");
+        #[test]
+        fn g5_freezes_the_electorate_of_the_open_round() {
+            for frozen in [true, false] {
+                let mut rules = rules_without(|guards| guards.frozen_electorate = frozen);
+                rules.begin_pre_vote(voters(&["a", "b", "c", "d"]));
+                rules.thaw(&voters(&["a", "b"]));
+                let campaign = rules.campaign().expect("it is open");
+                let expected = if frozen {
+                    (voters(&["a", "b", "c", "d", "m"]), 3)
+                } else {
+                    (voters(&["a", "b", "m"]), 2)
+                };
+                assert_eq!((campaign.electorate.clone(), campaign.needed), expected);
+                let open = round(&rules);
+                let late = rules.count_pre_vote(open, &id("late"), true);
+                assert_eq!(late == Tally::Won, !frozen);
+                rules.begin_vote(voters(&["a", "b"]), &term(0));
+                let open = round(&rules);
+                let late = rules.count_vote(open, &id("late"), true);
+                assert_eq!(late == Tally::Won, !frozen);
+            }
         }
-        // Whoever leads is no follower.
-        let mut leader = rules_without(|guards| guards.follower_order = false);
-        leader.begin_vote(BTreeSet::new(), &term(0));
-        assert!(!leader.is_newer(&elected(1, "a")));
-    }
 
-    #[test]
-    fn g12_orders_assignments_among_all_other_records() {
-        for ordered in [true, false] {
-            let mut rules = rules_without(|guards| guards.record_order = ordered);
-            let own = assigned(2, "a", 5, "a");
-            rules.adopt(&own, true);
-            assert_eq!(rules.is_newer(&assigned(1, "a", 9, "b")), !ordered);
-            assert!(!rules.is_newer(&own), "its own");
-            assert!(!rules.is_newer(&elected(9, "b")), "an elected one");
-            let epoch = rules.assign(&id("b"), 2).stamp.epoch;
-            assert_eq!(epoch == own.stamp.epoch, !ordered);
-        }
-    }
-
-    #[test]
-    fn c4_makes_an_assignment_the_vote_of_its_term() {
-        for takes in [true, false] {
-            let rules = || rules_without(|guards| guards.assignment_takes_vote = takes);
-            let record = assigned(1, "b", 5, "a");
-            let mut follower = rules();
-            follower.adopt(&record, true);
-            assert_eq!(follower.voted_for().is_some(), takes);
-            assert_eq!(follower.vote(&id("c"), &record.stamp), !takes);
-            let mut assigner = rules();
-            assigner.assign(&id("a"), 0);
-            assert_eq!(assigner.voted_for().is_some(), takes);
-            // An elected leader has the vote of its term, whatever becomes of assignments.
-            let mut follower = rules();
-            follower.adopt(&elected(5, "b"), true);
-            assert!(!follower.vote(&id("c"), &term(5)));
-            let mut leader = rules();
+        #[test]
+        fn g10_keeps_a_follower_with_the_larger_of_two_records_of_one_term() {
+            for ordered in [true, false] {
+                let mut rules = rules_without(|guards| guards.follower_order = ordered);
+                rules.adopt(&elected(5, "b"), true);
+                assert_eq!(rules.is_newer(&elected(5, "a")), !ordered);
+                assert!(rules.is_newer(&elected(5, "c")));
+                assert!(!rules.is_newer(&elected(5, "b")), "its own");
+                assert!(!rules.is_newer(&elected(4, "c")), "an older term");
+                assert!(!rules.is_newer(&Record::undecided(term(5))), "nobody");
+            }
+            // Whoever leads is no follower.
+            let mut leader = rules_without(|guards| guards.follower_order = false);
             leader.begin_vote(BTreeSet::new(), &term(0));
-            leader.issue_epoch(0);
-            assert_eq!(leader.voted_for(), Some(&id("m")));
+            assert!(!leader.is_newer(&elected(1, "a")));
+        }
+
+        #[test]
+        fn g12_orders_assignments_among_all_other_records() {
+            for ordered in [true, false] {
+                let mut rules = rules_without(|guards| guards.record_order = ordered);
+                let own = assigned(2, "a", 5, "a");
+                rules.adopt(&own, true);
+                assert_eq!(rules.is_newer(&assigned(1, "a", 9, "b")), !ordered);
+                assert!(!rules.is_newer(&own), "its own");
+                assert!(!rules.is_newer(&elected(9, "b")), "an elected one");
+                let epoch = rules.assign(&id("b"), 2).stamp.epoch;
+                assert_eq!(epoch == own.stamp.epoch, !ordered);
+            }
+        }
+
+        #[test]
+        fn c4_makes_an_assignment_the_vote_of_its_term() {
+            for takes in [true, false] {
+                let rules = || rules_without(|guards| guards.assignment_takes_vote = takes);
+                let record = assigned(1, "b", 5, "a");
+                let mut follower = rules();
+                follower.adopt(&record, true);
+                assert_eq!(follower.voted_for().is_some(), takes);
+                assert_eq!(follower.vote(&id("c"), &record.stamp), !takes);
+                let mut assigner = rules();
+                assigner.assign(&id("a"), 0);
+                assert_eq!(assigner.voted_for().is_some(), takes);
+                // An elected leader has the vote of its term, whatever becomes of assignments.
+                let mut follower = rules();
+                follower.adopt(&elected(5, "b"), true);
+                assert!(!follower.vote(&id("c"), &term(5)));
+                let mut leader = rules();
+                leader.begin_vote(BTreeSet::new(), &term(0));
+                leader.issue_epoch(0);
+                assert_eq!(leader.voted_for(), Some(&id("m")));
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ impl Voting {
     }
 
     /// An incarnation of the candidate is linked, and knows its votes since that write counter.
-    fn meets(&mut self, incarnation: u64, since: u64) {
+    fn meets_in(&mut self, incarnation: u64, since: u64) {
         let voter = self.view.voters.get_mut(&id("candidate")).expect("linked");
         voter.incarnation = life(incarnation);
         let side = || Side {
@@ -50,10 +50,10 @@ impl Voting {
 fn a_new_incarnation_counts_if_it_begins_above_what_the_last_one_showed() {
     for (since, counts) in [(6, false), (7, false), (8, true)] {
         let mut voting = voting();
-        voting.meets(0, 1);
+        voting.meets_in(0, 1);
         voting.shows(7);
         assert!(voting.counts_the_candidate());
-        voting.meets(5, since);
+        voting.meets_in(5, since);
         assert_eq!(voting.counts_the_candidate(), counts, "{since}");
         let remembered = if counts { 0 } else { 7 };
         assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
