@@ -91,6 +91,9 @@ impl Raft {
         };
         if record.assigned && binds && record == *self.rules.record() {
             self.held.under = Some(record);
+            if self.leader().is_none() && self.is_held() {
+                self.abandon_round(); // it had not heard that anybody waits
+            }
         }
     }
 

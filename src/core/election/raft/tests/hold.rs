@@ -297,6 +297,17 @@ fn a_node_that_hears_of_the_assignment_twice_waits_if_one_of_the_two_does() {
 }
 
 #[test]
+fn a_node_that_asks_already_stops_when_it_hears_of_one_that_waits() {
+    let mut voting = Voting::new();
+    voting.is_linked(at(100), true, assigned("unlinked"), None);
+    assert!(voting.campaigns(100));
+    assert_eq!(voting.raft.rules().role(), RoleKind::PreCandidate);
+    voting.is_linked_to_one_that_waits(at(20_000), false, assigned("unlinked"));
+    assert_eq!(voting.raft.rules().role(), RoleKind::Follower);
+    assert!(!voting.campaigns(20_000));
+}
+
+#[test]
 fn whoever_followed_the_named_leader_says_so_in_its_hello() {
     let mut voting = Voting::new();
     assert!(!voting.hands_hold_on(at(9_000)));
