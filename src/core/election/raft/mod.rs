@@ -45,7 +45,7 @@ use memory::Stale;
 use reason::Hints;
 use role::Role;
 use standing::{clamp_millis, millis};
-use transfer::{Transfers, best_ranked};
+use transfer::Transfers;
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
@@ -333,7 +333,7 @@ impl Election for Raft {
         }
         // Under Hold nobody takes over from an assigned leader by itself.
         let elects = !self.leaves_a_held_place();
-        elects.then(|| best_ranked(view)).flatten()
+        elects.then(|| self.best_ranked(view)).flatten()
     }
 
     /// Where only the leader may assign, the assigner's own word is waited for.

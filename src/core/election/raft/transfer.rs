@@ -169,12 +169,11 @@ impl Raft {
         target: Option<PeerId>,
     ) -> Result<(), ElectionError> {
         let until = now + self.election_timeout_max();
+        let target = target.or_else(|| self.best_ranked(view));
         let Role::Leader(leader) = &mut self.role else {
             return Err(ElectionError::NotLeader);
         };
-        let target = target
-            .or_else(|| best_ranked(view))
-            .ok_or(ElectionError::NoSuccessor)?;
+        let target = target.ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
             leader.handover = None; // as etcd's
             return Ok(());
@@ -223,6 +222,14 @@ impl Raft {
             let target = target.clone();
             self.send(to, ElectionMessage::TimeoutNow { target });
         }
+    }
+
+    /// Who goes first when this leader is gone: the highest priority, then the largest id, among those who can be elected.
+    pub(super) fn best_ranked(&self, view: &View) -> Option<PeerId> {
+        view.eligible()
+            .filter(|(id, _)| self.heeds(id) && self.remembers_its_votes(view, id))
+            .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
+            .map(|(id, _)| id.clone())
     }
 
     /// What this leader's host asked for and that is under way.
@@ -351,11 +358,4 @@ impl Raft {
             self.answer_vote(now, view, from, early.round, &early.stamp, asked_by);
         }
     }
-}
-
-/// Who goes first when the leader is gone: the highest priority, then the largest id.
-pub(super) fn best_ranked(view: &View) -> Option<PeerId> {
-    view.eligible()
-        .max_by(|(a, x), (b, y)| (x.priority, a).cmp(&(y.priority, b)))
-        .map(|(id, _)| id.clone())
 }

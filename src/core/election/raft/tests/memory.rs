@@ -63,3 +63,17 @@ fn a_new_incarnation_counts_if_it_begins_above_what_the_last_one_showed() {
         assert_eq!(voting.remembers_of_the_candidate(), remembered, "{since}");
     }
 }
+
+/// It neither votes nor leads, so that the others would wait for it in vain.
+#[test]
+fn a_voter_that_forgot_votes_is_not_named_to_follow_the_leader() {
+    for (since, first) in [(7, "leader"), (8, "candidate")] {
+        let mut voting = voting();
+        let candidate = voting.view.voters.get_mut(&id("candidate"));
+        candidate.expect("linked").priority = 1;
+        voting.meets_in(0, 1);
+        voting.shows(7);
+        voting.meets_in(5, since);
+        assert_eq!(voting.raft.best_ranked(&voting.view), Some(id(first)));
+    }
+}
