@@ -138,22 +138,22 @@ impl Raft {
     }
 
     /// A leader that met a higher record of a lighter or leaderless side campaigns above it, in place (G7).
-    pub(super) fn reterm(&mut self, now: Time, view: &View, above: &Stamp) {
+    pub(super) fn campaign_in_place(&mut self, now: Time, view: &View, above: &Stamp) {
         if !self.can_win(view) {
             self.resign(now);
             return;
         }
-        let tally = self.campaign_in_place(now, self.electorate(view), above);
+        let tally = self.open_campaign_in_place(now, self.electorate(view), above);
         self.request_votes(now, view, tally);
     }
 
-    pub(super) fn reterm_again(&mut self, now: Time, view: &View) {
-        let Some(reterm) = self.leading().and_then(|leader| leader.reterm) else {
+    pub(super) fn campaign_in_place_again(&mut self, now: Time, view: &View) {
+        let Some(in_place) = self.leading().and_then(|leader| leader.in_place) else {
             return;
         };
         // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
         let patience = self.election_timeout_max() + MIN_RETRY_SPREAD;
-        if now.since(reterm.since) > patience {
+        if now.since(in_place.since) > patience {
             self.resign(now);
             return;
         }
@@ -162,7 +162,7 @@ impl Raft {
             self.request_votes(now, view, Tally::Pending);
         } else {
             let above = self.rules.record().stamp.clone();
-            self.reterm(now, view, &above);
+            self.campaign_in_place(now, view, &above);
         }
     }
 

@@ -54,6 +54,12 @@ impl Following {
     }
 }
 
+impl From<Option<Named>> for Following {
+    fn from(named: Option<Named>) -> Self {
+        named.map_or(Self::None, Self::Indirect)
+    }
+}
+
 /// A peer's word of a live leader.
 pub(super) enum Word {
     /// It names none.
@@ -97,7 +103,6 @@ impl Raft {
         led_ms: u64,
     ) {
         self.take_over(now, view, record);
-        self.become_follower(Following::None);
         self.refresh(now, view, from, record, weight, led_ms);
     }
 

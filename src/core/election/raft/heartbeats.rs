@@ -277,7 +277,7 @@ impl Raft {
             if let (Some(leader), Word::Alive(live)) = (self.leading_mut(), &word) {
                 leader.contest(live.id.clone());
             }
-            self.reterm(now, view, &record.stamp.clone());
+            self.campaign_in_place(now, view, &record.stamp.clone());
             return;
         }
         match word {

@@ -28,7 +28,7 @@ impl Raft {
             // The first that this life meets cannot have the record from it.
             let of_an_earlier_life = ours.lone && theirs.record == *self.rules.record();
             if of_an_earlier_life {
-                self.reterm(now, view, &theirs.record.stamp.clone());
+                self.campaign_in_place(now, view, &theirs.record.stamp.clone());
             }
             self.stay_above(now, view, &theirs.record);
             return;
@@ -125,7 +125,7 @@ impl Raft {
     /// A fixed host goes above whatever its guests know: the record of an earlier life of it, mostly.
     pub(super) fn stay_above(&mut self, now: Time, view: &View, record: &Record) {
         if *record > *self.rules.record() {
-            self.reterm(now, view, &record.stamp.clone());
+            self.campaign_in_place(now, view, &record.stamp.clone());
         }
     }
 
@@ -150,7 +150,7 @@ impl Raft {
             self.supersede_assignment();
             self.become_leader(now);
         } else {
-            self.reterm(now, view, &record.stamp.clone());
+            self.campaign_in_place(now, view, &record.stamp.clone());
         }
     }
 
@@ -232,6 +232,12 @@ impl Raft {
             // The timer has run since the last heartbeat (G1).
             Gone::Silent => {}
         }
+    }
+
+    /// A peer is linked, or may lead again.
+    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
+        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
+        self.departures.is_back(now, peer, linked);
     }
 }
 

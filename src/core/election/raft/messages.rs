@@ -1,5 +1,6 @@
 //! What peers say, and how much of it may be believed.
 
+use super::votes::Answer;
 use super::{ElectionError, Raft, View};
 use crate::core::election::Election;
 use crate::core::election::record::{Epoch, Record, Stamp};
@@ -82,7 +83,13 @@ impl Raft {
             } => {
                 let from = self.sender(from, &voter)?;
                 let record = self.heed(now, &record)?;
-                self.pre_vote_answered(now, view, from, round, granted, &record, live);
+                let answer = Answer {
+                    round,
+                    granted,
+                    record,
+                    live,
+                };
+                self.pre_vote_answered(now, view, from, answer);
             }
             ElectionMessage::VoteRequest {
                 round,
@@ -101,7 +108,13 @@ impl Raft {
             } => {
                 let from = self.sender(from, &voter)?;
                 let record = self.heed(now, &record)?;
-                self.vote_answered(now, view, from, round, granted, &record, live);
+                let answer = Answer {
+                    round,
+                    granted,
+                    record,
+                    live,
+                };
+                self.vote_answered(now, view, from, answer);
             }
             ElectionMessage::LeaderAssign { record, seq } => {
                 let record = self.heed(now, &record)?;

@@ -40,6 +40,7 @@ use assign::Assigning;
 pub use config::{RaftConfig, Recovery};
 use departed::Departures;
 use durable::Disk;
+use following::Following;
 use hold::{Held, Sighting};
 use memory::Stale;
 use reason::Hints;
@@ -450,6 +451,21 @@ impl Raft {
             } => self.peer_down(now, view, &peer, incarnation, Gone::Left { successor }),
         }
         Ok(())
+    }
+
+    fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
+        if let Some(successor) = self.successor(view) {
+            self.expect_heir(now, &successor);
+        }
+        self.config.eligible = eligible;
+        if !eligible {
+            self.forget_votes();
+        }
+        if !eligible && !self.follows() {
+            self.become_follower(Following::None);
+            self.hints.ended = Some(LeaderReason::Left);
+        }
+        self.arm_election(now, view);
     }
 }
 

@@ -60,7 +60,7 @@ pub(super) struct Leader {
     /// When each voter last showed that it goes by the present record.
     pub(super) acks: BTreeMap<PeerId, Time>,
     /// The campaign in place, if one is open.
-    pub(super) reterm: Option<Reterm>,
+    pub(super) in_place: Option<CampaignInPlace>,
     /// The other leader that this one went above last, and how often in a row.
     rival: Option<(PeerId, u32)>,
     /// To whom it hands over.
@@ -70,7 +70,7 @@ pub(super) struct Leader {
 
 /// A leader's campaign in place for a higher term.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reterm {
+pub(super) struct CampaignInPlace {
     pub(super) since: Time,
     round_at: Time,
 }
@@ -89,9 +89,9 @@ impl Role {
     pub(super) fn shown(&self) -> Option<&PeerId> {
         match self {
             Self::Follower(following) => following.leader(),
-            Self::PreCandidate(PreCandidate { shown, .. })
-            | Self::Candidate(Candidate { shown, .. }) => shown.as_ref().map(|named| &named.leader),
-            Self::Leader(_) => None,
+            Self::PreCandidate(_) | Self::Candidate(_) | Self::Leader(_) => {
+                self.named().map(|named| &named.leader)
+            }
         }
     }
 
@@ -111,7 +111,7 @@ impl Role {
             Self::Follower(_) => None,
             Self::PreCandidate(open) => Some(open.round_at),
             Self::Candidate(open) => Some(open.round_at),
-            Self::Leader(leader) => leader.reterm.map(|reterm| reterm.round_at),
+            Self::Leader(leader) => leader.in_place.map(|in_place| in_place.round_at),
         }
     }
 
@@ -137,7 +137,7 @@ impl Leader {
             record: Record::default(),
             since: now,
             acks: BTreeMap::new(),
-            reterm: None,
+            in_place: None,
             rival: None,
             handover: None,
             window: Window::new(now, window),
@@ -201,8 +201,8 @@ impl Raft {
             Role::PreCandidate(open) => open.round_at = at,
             Role::Candidate(open) => open.round_at = at,
             Role::Leader(leader) => {
-                if let Some(reterm) = &mut leader.reterm {
-                    reterm.round_at = at;
+                if let Some(in_place) = &mut leader.in_place {
+                    in_place.round_at = at;
                 }
             }
             Role::Follower(_) => {}
@@ -211,20 +211,20 @@ impl Raft {
 
     /// Shows `named`, whom others hear, without a change of role.
     pub(super) fn show(&mut self, named: Named) {
-        match &mut self.role {
-            Role::Follower(following) => *following = Following::Indirect(named),
-            Role::PreCandidate(PreCandidate { shown, .. })
-            | Role::Candidate(Candidate { shown, .. }) => *shown = Some(named),
-            Role::Leader(_) => debug_assert!(false, "a leader shows itself"),
-        }
+        debug_assert!(!self.leads(), "a leader shows itself");
+        self.set_shown(Some(named));
     }
 
     /// Shows nobody any more, unless it leads itself.
     pub(super) fn lose_leader(&mut self) {
+        self.set_shown(None);
+    }
+
+    fn set_shown(&mut self, named: Option<Named>) {
         match &mut self.role {
-            Role::Follower(following) => *following = Following::None,
+            Role::Follower(following) => *following = named.into(),
             Role::PreCandidate(PreCandidate { shown, .. })
-            | Role::Candidate(Candidate { shown, .. }) => *shown = None,
+            | Role::Candidate(Candidate { shown, .. }) => *shown = named,
             Role::Leader(_) => {}
         }
     }
@@ -246,9 +246,7 @@ impl Raft {
         let following = match mem::take(&mut self.role) {
             Role::Follower(following) => following,
             Role::PreCandidate(PreCandidate { shown, .. })
-            | Role::Candidate(Candidate { shown, .. }) => {
-                shown.map_or(Following::None, Following::Indirect)
-            }
+            | Role::Candidate(Candidate { shown, .. }) => shown.into(),
             Role::Leader(_) => Following::None,
         };
         self.enter(before, Role::Follower(following));
@@ -291,7 +289,7 @@ impl Raft {
     }
 
     /// Opens a leader's campaign in place, or the next round of it.
-    pub(super) fn campaign_in_place(
+    pub(super) fn open_campaign_in_place(
         &mut self,
         now: Time,
         electorate: BTreeSet<PeerId>,
@@ -301,7 +299,7 @@ impl Raft {
         let leader = self
             .leading_mut()
             .expect("only a leader campaigns in place");
-        leader.reterm.get_or_insert(Reterm {
+        leader.in_place.get_or_insert(CampaignInPlace {
             since: now,
             round_at: now,
         });
@@ -332,7 +330,7 @@ impl Raft {
             leader.window.won(&self.me, won);
         }
         leader.record = self.rules.record().clone();
-        leader.reterm = None;
+        leader.in_place = None;
         self.enter(before, Role::Leader(leader));
         self.has_followed = true;
         self.gave_way = false;
@@ -370,7 +368,7 @@ impl Raft {
                 );
             }
             Role::Leader(leader) => {
-                let in_place = leader.reterm.is_some();
+                let in_place = leader.in_place.is_some();
                 assert_eq!(
                     in_place,
                     self.rules.campaigning(),

@@ -4,7 +4,7 @@ use rand::Rng;
 
 use super::campaign::mean_rtt;
 use super::following::Following;
-use super::{AssignOutcome, Election, LeaderReason, MIN_SLOT, Raft, Role, View};
+use super::{AssignOutcome, MIN_SLOT, Raft, Role, View};
 use crate::core::election::rules::Tally;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
@@ -37,12 +37,6 @@ impl Raft {
         if self.awaits_election() && now >= self.election_at {
             self.election_timeout(now, view);
         }
-    }
-
-    /// A peer is linked, or may lead again.
-    pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
-        let linked = view.voters.get(peer).map(|voter| voter.incarnation);
-        self.departures.is_back(now, peer, linked);
     }
 
     /// Whether the election timer runs: nobody leads, no round is open.
@@ -109,7 +103,7 @@ impl Raft {
                     self.seek_election(now, view);
                 }
             }
-            Role::Leader(_) => self.reterm_again(now, view),
+            Role::Leader(_) => self.campaign_in_place_again(now, view),
             Role::Follower(_) => {}
         }
     }
@@ -118,21 +112,6 @@ impl Raft {
     pub(super) fn one_answer_decides(&self, view: &View) -> bool {
         let threshold = self.rules.campaign().map_or(0, |open| open.needed);
         !self.config.quorum.is_static() && threshold == 1 && view.eligible().nth(1).is_none()
-    }
-
-    pub(super) fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
-        if let Some(successor) = self.successor(view) {
-            self.expect_heir(now, &successor);
-        }
-        self.config.eligible = eligible;
-        if !eligible {
-            self.forget_votes();
-        }
-        if !eligible && !self.follows() {
-            self.become_follower(Following::None);
-            self.hints.ended = Some(LeaderReason::Left);
-        }
-        self.arm_election(now, view);
     }
 
     pub(super) fn arm_election(&mut self, now: Time, view: &View) {

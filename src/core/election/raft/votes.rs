@@ -10,6 +10,16 @@ use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{ElectionMessage, LiveLeader};
 
+/// What a voter answers to a request for its vote or pre-vote.
+pub(super) struct Answer {
+    pub(super) round: u64,
+    pub(super) granted: bool,
+    /// What the voter goes by.
+    pub(super) record: Record,
+    /// The leader that it names.
+    pub(super) live: Option<LiveLeader>,
+}
+
 impl Raft {
     pub(super) fn answer_pre_vote(
         &mut self,
@@ -64,27 +74,29 @@ impl Raft {
         };
     }
 
-    #[allow(clippy::too_many_arguments)] // the fields of one message
     pub(super) fn pre_vote_answered(
         &mut self,
         now: Time,
         view: &View,
         from: &PeerId,
-        round: u64,
-        granted: bool,
-        record: &Record,
-        live: Option<LiveLeader>,
+        answer: Answer,
     ) {
+        let Answer {
+            round,
+            granted,
+            record,
+            live,
+        } = answer;
         let open = self.rules.campaign().map(|campaign| campaign.round);
         if !matches!(self.role, Role::PreCandidate(_)) || open != Some(round) {
             return;
         }
         #[cfg(feature = "laboratory")]
-        self.rules.thaw(&self.electorate(view));
+        self.rules.refresh_electorate(&self.electorate(view));
         let (is_voter, alone) = (view.is_eligible(from), view.is_alone());
         match self.veto(now, live) {
             Word::Dead => {}
-            Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            Word::Alive(live) => self.follow_indirectly(now, view, &record, &live),
             // An observer can object, but not consent for a voter that is linked.
             Word::None if self.one_answer_decides(view) && !is_voter && !alone => {}
             Word::None if self.one_answer_decides(view) => {
@@ -98,9 +110,9 @@ impl Raft {
                 }
             }
             Word::None => {
-                if *record > *self.rules.record() {
+                if record > *self.rules.record() {
                     // Ask again, for a higher term, when the round is repeated.
-                    self.take_over(now, view, record);
+                    self.take_over(now, view, &record);
                     return;
                 }
                 let granted = granted && self.remembers_its_votes(view, from);
@@ -160,23 +172,19 @@ impl Raft {
         self.send(from, answer);
     }
 
-    #[allow(clippy::too_many_arguments)] // the fields of one message
-    pub(super) fn vote_answered(
-        &mut self,
-        now: Time,
-        view: &View,
-        from: &PeerId,
-        round: u64,
-        granted: bool,
-        record: &Record,
-        live: Option<LiveLeader>,
-    ) {
+    pub(super) fn vote_answered(&mut self, now: Time, view: &View, from: &PeerId, answer: Answer) {
+        let Answer {
+            round,
+            granted,
+            record,
+            live,
+        } = answer;
         let open = self.rules.campaign().map(|campaign| campaign.round);
         if !self.rules.campaigning() || open != Some(round) {
             return;
         }
-        if !granted && *record > *self.rules.record() {
-            self.nacked(now, view, from, record, live);
+        if !granted && record > *self.rules.record() {
+            self.nacked(now, view, from, &record, live);
             return;
         }
         // A voter that gives no vote yet names the leader that asked for this campaign: it leads until that is won.
@@ -186,12 +194,12 @@ impl Raft {
             && let Word::Alive(live) = self.veto(now, live)
             && !asked(&live)
         {
-            self.follow_indirectly(now, view, record, &live);
+            self.follow_indirectly(now, view, &record, &live);
             return;
         }
         let granted = granted && self.remembers_its_votes(view, from);
         #[cfg(feature = "laboratory")]
-        self.rules.thaw(&self.electorate(view));
+        self.rules.refresh_electorate(&self.electorate(view));
         if self.rules.count_vote(round, from, granted) == Tally::Won {
             self.become_leader(now);
         }

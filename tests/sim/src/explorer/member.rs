@@ -406,7 +406,7 @@ impl<'a> Members<'a> {
                     member.votes.insert(*voter);
                 }
                 let linked = self.linked(member);
-                member.rules.thaw(&linked);
+                member.rules.refresh_electorate(&linked);
                 member.rules.count_vote(*round, &self.ids[*voter], *granted);
                 None
             }

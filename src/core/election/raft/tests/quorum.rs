@@ -4,7 +4,7 @@ use super::*;
 use crate::core::wire::LiveLeader;
 
 /// A leader among others, whose heartbeats a test sends as it likes.
-struct Reigning {
+struct Leading {
     raft: Raft,
     view: View,
     now: Time,
@@ -19,7 +19,7 @@ fn voter(number: u64, eligible: bool) -> Voter {
     }
 }
 
-impl Reigning {
+impl Leading {
     /// It was assigned by itself at 10 s.
     fn over(names: &[&str]) -> Self {
         let Voting { mut raft, mut view } = Voting::new();
@@ -102,38 +102,38 @@ impl Reigning {
 
 #[test]
 fn r30_a_leader_that_a_majority_answers_stays() {
-    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-    reign.until(60_000, &["a", "b"]);
-    assert!(reign.leads());
+    let mut leading = Leading::over(&["a", "b", "c", "d"]);
+    leading.until(60_000, &["a", "b"]);
+    assert!(leading.leads());
 }
 
 #[test]
 fn r31_a_leader_that_no_majority_answers_resigns_within_two_timeouts() {
     for loyal in [&[][..], &["a"]] {
-        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-        reign.until(20_000, &["a", "b"]);
-        assert!(reign.leads());
-        reign.until(23_000, loyal);
-        assert!(!reign.leads(), "{loyal:?}");
-        assert_eq!(reign.raft.leader(), None);
-        assert_eq!(reign.raft.leader_reason(), LeaderReason::Resigned);
+        let mut leading = Leading::over(&["a", "b", "c", "d"]);
+        leading.until(20_000, &["a", "b"]);
+        assert!(leading.leads());
+        leading.until(23_000, loyal);
+        assert!(!leading.leads(), "{loyal:?}");
+        assert_eq!(leading.raft.leader(), None);
+        assert_eq!(leading.raft.leader_reason(), LeaderReason::Resigned);
     }
 }
 
 #[test]
 fn a_new_leader_has_one_timeout_to_be_answered() {
-    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-    reign.until(11_000, &[]);
-    assert!(reign.leads());
-    reign.until(12_000, &[]);
-    assert!(!reign.leads());
+    let mut leading = Leading::over(&["a", "b", "c", "d"]);
+    leading.until(11_000, &[]);
+    assert!(leading.leads());
+    leading.until(12_000, &[]);
+    assert!(!leading.leads());
 }
 
 #[test]
 fn a_leader_of_one_other_needs_no_answer() {
-    let mut reign = Reigning::over(&["a"]);
-    reign.until(60_000, &[]);
-    assert!(reign.leads());
+    let mut leading = Leading::over(&["a"]);
+    leading.until(60_000, &[]);
+    assert!(leading.leads());
 }
 
 #[test]
@@ -143,112 +143,112 @@ fn who_is_lost_counts_for_one_timeout_and_who_left_does_not() {
         (Gone::Closed, false),
         (Gone::Left { successor: None }, true),
     ] {
-        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-        reign.until(20_500, &["a", "b", "c", "d"]);
+        let mut leading = Leading::over(&["a", "b", "c", "d"]);
+        leading.until(20_500, &["a", "b", "c", "d"]);
         for name in ["b", "c", "d"] {
-            reign.lost(name, why.clone());
+            leading.lost(name, why.clone());
         }
-        reign.until(24_000, &["a"]);
-        assert_eq!(reign.leads(), stays, "{why:?}");
+        leading.until(24_000, &["a"]);
+        assert_eq!(leading.leads(), stays, "{why:?}");
     }
     // One after the other they make no majority at any time.
-    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-    reign.until(20_500, &["a", "b", "c", "d"]);
-    reign.lost("d", Gone::Silent);
-    reign.until(25_000, &["a", "b", "c"]);
-    reign.lost("c", Gone::Silent);
-    reign.until(30_000, &["a", "b"]);
-    reign.lost("b", Gone::Silent);
-    reign.until(60_000, &["a"]);
-    assert!(reign.leads());
+    let mut leading = Leading::over(&["a", "b", "c", "d"]);
+    leading.until(20_500, &["a", "b", "c", "d"]);
+    leading.lost("d", Gone::Silent);
+    leading.until(25_000, &["a", "b", "c"]);
+    leading.lost("c", Gone::Silent);
+    leading.until(30_000, &["a", "b"]);
+    leading.lost("b", Gone::Silent);
+    leading.until(60_000, &["a"]);
+    assert!(leading.leads());
 }
 
 /// P13: they fall silent together, but are found lost one after the other.
 #[test]
 fn the_end_of_a_window_between_two_losses_does_not_hide_one() {
-    let mut reign = Reigning::over(&["a", "b"]);
-    reign.until(20_000, &["a", "b"]);
+    let mut leading = Leading::over(&["a", "b"]);
+    leading.until(20_000, &["a", "b"]);
     // A window ends at 20.5 s.
-    reign.lost("a", Gone::Silent);
-    reign.until(20_500, &[]);
-    assert!(reign.leads());
-    reign.lost("b", Gone::Silent);
-    reign.until(23_000, &[]);
-    assert!(!reign.leads());
+    leading.lost("a", Gone::Silent);
+    leading.until(20_500, &[]);
+    assert!(leading.leads());
+    leading.lost("b", Gone::Silent);
+    leading.until(23_000, &[]);
+    assert!(!leading.leads());
 }
 
 #[test]
 fn r42_voters_that_join_silently_are_given_a_timeout() {
-    let mut reign = Reigning::over(&[]);
-    reign.until(20_000, &[]);
+    let mut leading = Leading::over(&[]);
+    leading.until(20_000, &[]);
     for name in ["a", "b", "c"] {
-        reign.linked(name, true);
+        leading.linked(name, true);
     }
-    reign.until(21_000, &[]);
-    assert!(reign.leads(), "at once");
-    reign.until(23_500, &[]);
-    assert!(!reign.leads(), "never");
+    leading.until(21_000, &[]);
+    assert!(leading.leads(), "at once");
+    leading.until(23_500, &[]);
+    assert!(!leading.leads(), "never");
 }
 
 #[test]
 fn observers_are_not_counted() {
-    let mut reign = Reigning::over(&["a", "b"]);
+    let mut leading = Leading::over(&["a", "b"]);
     for name in ["x", "y", "z"] {
-        reign.linked(name, false);
+        leading.linked(name, false);
     }
-    reign.until(60_000, &["a"]);
-    assert!(reign.leads());
+    leading.until(60_000, &["a"]);
+    assert!(leading.leads());
 }
 
 /// Of five, one answers, two are silent, and one more comes back.
 #[test]
 fn a_voter_that_is_linked_anew_has_answered() {
     for comes_back in [true, false] {
-        let mut reign = Reigning::over(&["a", "b", "c"]);
-        reign.until(20_000, &["a", "b", "c"]);
+        let mut leading = Leading::over(&["a", "b", "c"]);
+        leading.until(20_000, &["a", "b", "c"]);
         // A window ends at 20.5 s, and the next one at 22 s.
-        reign.until(21_000, &["a"]);
+        leading.until(21_000, &["a"]);
         if comes_back {
-            reign.linked("d", true);
+            leading.linked("d", true);
         }
-        reign.until(22_500, &["a"]);
-        assert_eq!(reign.leads(), comes_back);
+        leading.until(22_500, &["a"]);
+        assert_eq!(leading.leads(), comes_back);
     }
 }
 
 #[test]
 fn a_check_is_late_from_a_tenth_of_a_second_on() {
     for (at_ms, is_late) in [(22_000, false), (22_100, false), (22_101, true)] {
-        let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-        reign.until(20_000, &["a", "b", "c", "d"]);
-        reign.until(20_500, &[]);
+        let mut leading = Leading::over(&["a", "b", "c", "d"]);
+        leading.until(20_000, &["a", "b", "c", "d"]);
+        leading.until(20_500, &[]);
         // Nobody answered in the window that ends at 22 s.
-        reign.now = at(at_ms);
-        reign.input(ElectionInput::Tick);
-        assert_eq!(reign.leads(), is_late, "{at_ms}");
+        leading.now = at(at_ms);
+        leading.input(ElectionInput::Tick);
+        assert_eq!(leading.leads(), is_late, "{at_ms}");
     }
 }
 
 /// The answers were held up with the process.
 #[test]
 fn a_leader_that_was_paused_reads_first() {
-    let mut reign = Reigning::over(&["a", "b", "c", "d"]);
-    reign.until(20_000, &["a", "b"]);
-    reign.now = at(22_000);
-    reign.input(ElectionInput::Tick);
-    assert!(reign.leads());
-    reign.until(60_000, &["a", "b"]);
-    assert!(reign.leads());
+    let mut leading = Leading::over(&["a", "b", "c", "d"]);
+    leading.until(20_000, &["a", "b"]);
+    leading.now = at(22_000);
+    leading.input(ElectionInput::Tick);
+    assert!(leading.leads());
+    leading.until(60_000, &["a", "b"]);
+    assert!(leading.leads());
     // But it is not late for ever.
     for _ in 0..3 {
-        reign.now = reign.now + Duration::from_secs(2);
-        reign.input(ElectionInput::Tick);
+        leading.now = leading.now + Duration::from_secs(2);
+        leading.input(ElectionInput::Tick);
     }
-    assert!(!reign.leads());
+    assert!(!leading.leads());
 }
 
-fn told_timeout(reign: &Reigning) -> u32 {
-    match reign.raft.pulse(reign.now, &reign.view) {
+fn told_timeout(leading: &Leading) -> u32 {
+    match leading.raft.pulse(leading.now, &leading.view) {
         Pulse::Leads {
             election_timeout_min_ms,
             ..
@@ -270,15 +270,15 @@ fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most(
     ];
     for (trips, told) in table {
         let names = &["a", "b", "c", "d", "e"][..trips.len().max(3)];
-        let mut reign = Reigning::over(names);
+        let mut leading = Leading::over(names);
         for (name, trip) in names.iter().zip(*trips) {
-            let voter = reign.view.voters.get_mut(&id(name)).expect("linked");
+            let voter = leading.view.voters.get_mut(&id(name)).expect("linked");
             voter.rtt = Some(Duration::from_millis(*trip));
         }
-        reign.until(11_000, names);
-        reign.now = at(11_500);
-        reign.input(ElectionInput::Tick);
-        assert_eq!(told_timeout(&reign), *told, "{trips:?}");
+        leading.until(11_000, names);
+        leading.now = at(11_500);
+        leading.input(ElectionInput::Tick);
+        assert_eq!(told_timeout(&leading), *told, "{trips:?}");
     }
 }
 
@@ -297,17 +297,17 @@ fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
         .handle(at(10_500), &follower.view, ElectionInput::Tick)
         .expect("no violation");
     assert_eq!(follower.raft.election_timeout_min(), MIN);
-    let mut reign = Reigning::over(&["a", "b"]);
-    far(&mut reign.view);
-    reign.input(ElectionInput::Tick);
-    assert_eq!(told_timeout(&reign), 2400);
+    let mut leading = Leading::over(&["a", "b"]);
+    far(&mut leading.view);
+    leading.input(ElectionInput::Tick);
+    assert_eq!(told_timeout(&leading), 2400);
     #[cfg(feature = "laboratory")]
     {
-        let mut reign = Reigning::over(&["a", "b"]);
-        reign.raft.config.guards.adaptive_timeouts = false;
-        far(&mut reign.view);
-        reign.input(ElectionInput::Tick);
-        assert_eq!(told_timeout(&reign), 1500, "without G15");
+        let mut leading = Leading::over(&["a", "b"]);
+        leading.raft.config.guards.adaptive_timeouts = false;
+        far(&mut leading.view);
+        leading.input(ElectionInput::Tick);
+        assert_eq!(told_timeout(&leading), 1500, "without G15");
     }
 }
 
