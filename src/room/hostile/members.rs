@@ -27,6 +27,23 @@ fn leader_of(host: &Host) -> Option<String> {
     snapshot.leader.as_ref().map(ToString::to_string)
 }
 
+/// Claims to lead, in one term after another: while a claim is on its way, the victims may elect somebody above it.
+async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, first_term: u64) {
+    let claims = async {
+        for term in first_term.. {
+            member.tell_core(claim(name, term)).await;
+            for _ in 0..20 {
+                sleep(Duration::from_millis(5)).await;
+                if leader_of(victim).as_deref() == Some(name) {
+                    return;
+                }
+            }
+        }
+    };
+    let believed = tokio::time::timeout(PATIENCE, claims).await;
+    assert!(believed.is_ok(), "{name} is never believed");
+}
+
 /// Whoever says such a number may have it from a third one, so that it is no offence.
 #[tokio::test]
 async fn a_counter_that_runs_away_costs_nobody_anything() {
@@ -76,8 +93,7 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
         let liar = Attacker::new(&name, "liars");
         for host in [&pair.a, &pair.b] {
             let mut member = liar.join_to_lead(host).await;
-            member.tell_core(claim(&name, n << 21)).await;
-            eventually("it is believed", || leader_of(host).as_ref() == Some(&name)).await;
+            claim_until_believed(&mut member, host, &name, n << 21).await;
         }
         eventually("they agree without it", || {
             let leader = leader_of(&pair.a);
@@ -111,13 +127,10 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
 async fn three_claims_to_one_victim_cost_it_nobody() {
     let pair = Pair::settled("victim").await;
     let mut member = Attacker::new("m", "victim").join_to_lead(&pair.a).await;
-    for n in 1..=3 {
+    for n in 1..=2 {
         member.tell_core(claim("m", n << 20)).await;
     }
-    eventually("it is believed", || {
-        leader_of(&pair.a).as_deref() == Some("m")
-    })
-    .await;
+    claim_until_believed(&mut member, &pair.a, "m", 3 << 20).await;
     drop(member);
     eventually("they agree without it", || {
         let leader = leader_of(&pair.a);
