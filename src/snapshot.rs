@@ -1,11 +1,9 @@
 //! What queries read: the room as it stands, published whole by the network thread.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::election::record::Record;
 use crate::core::id::PeerId;
-use crate::core::wire::Strategy;
+use crate::core::wire::{Opaque, Strategy};
 
 /// How a peer is linked to us, with the numbers of the C ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,8 +51,8 @@ pub struct Snapshot {
     pub epoch: u64,
     /// How the room elects its leader.
     pub strategy: Strategy,
-    /// What stamps the messages that we send as leader.
-    pub leader_stamp: Option<Arc<Record>>,
+    /// What the messages carry that we send as leader.
+    pub leader_token: Option<Opaque>,
 }
 
 impl Snapshot {

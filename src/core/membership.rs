@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::time::{Duration, Time};
-use super::wire::{Echo, Heartbeat, Memory, Pulse};
+use super::wire::{Echo, Heartbeat, Opaque};
 
 /// Heartbeats whose send time is remembered for the round trip.
 const MAX_OPEN_HEARTBEATS: usize = 16;
@@ -102,7 +102,7 @@ impl Member {
     }
 
     /// The next heartbeat to this peer.
-    pub fn next_heartbeat(&mut self, now: Time, pulse: Pulse, memory: Option<Memory>) -> Heartbeat {
+    pub fn next_heartbeat(&mut self, now: Time, pulse: Opaque) -> Heartbeat {
         let seq = self.next_seq;
         self.next_seq += 1;
         if self.open.len() == MAX_OPEN_HEARTBEATS {
@@ -116,7 +116,6 @@ impl Member {
                 held_us: now.since(at).as_micros().try_into().unwrap_or(u64::MAX),
             }),
             pulse,
-            memory,
         }
     }
 
@@ -285,17 +284,10 @@ mod tests {
         Member::new(incarnation, Fingerprint([0; 32]), Vec::new(), at(0))
     }
 
-    fn follows() -> Pulse {
-        Pulse::Follows {
-            record: Default::default(),
-            live: false,
-        }
-    }
-
     #[test]
     fn s18_the_round_trip_leaves_out_the_time_that_the_peer_held_the_heartbeat() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(1000), follows(), None);
+        let heartbeat = member.next_heartbeat(at(1000), Opaque::default());
         let echo = Echo {
             seq: heartbeat.seq,
             held_us: 400_000,
@@ -303,7 +295,7 @@ mod tests {
         member.heartbeat_received(at(1440), 7, Some(echo));
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(40)));
         assert_eq!(member.rtt.variation(), Some(Duration::from_millis(20)));
-        let heartbeat = member.next_heartbeat(at(2000), follows(), None);
+        let heartbeat = member.next_heartbeat(at(2000), Opaque::default());
         assert_eq!(
             heartbeat.echo.map(|echo| (echo.seq, echo.held_us)),
             Some((7, 560_000))
@@ -322,7 +314,7 @@ mod tests {
     #[test]
     fn an_echo_that_lies_gives_no_sample() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(0), follows(), None);
+        let heartbeat = member.next_heartbeat(at(0), Opaque::default());
         let held_longer_than_away = Echo {
             seq: heartbeat.seq,
             held_us: 11_000,
@@ -373,7 +365,7 @@ mod tests {
     fn only_the_last_heartbeats_are_remembered() {
         let mut member = member();
         for ms in 0..1000 {
-            member.next_heartbeat(at(ms), follows(), None);
+            member.next_heartbeat(at(ms), Opaque::default());
         }
         assert_eq!(member.open.len(), MAX_OPEN_HEARTBEATS);
     }

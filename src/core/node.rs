@@ -15,11 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 use super::election::bound::WallClock;
-use super::election::gossip::{self, Gossip, GossipConfig};
-use super::election::raft::{Raft, RaftConfig};
 use super::election::record::{Record, Stamp};
 use super::election::{
-    AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, View, Voter,
+    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, OpaqueInput, Start,
+    View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
@@ -28,7 +27,7 @@ use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, PeerEntry, Probe, RoomPolicy, Side, Strategy,
+    Message, Opaque, PeerEntry, Probe, RoomPolicy,
 };
 use bars::Bars;
 use joins::Joins;
@@ -53,7 +52,7 @@ pub struct Node {
     clock: WallClock,
     /// When a dropped message was told of last.
     drop_told_at: Option<Time>,
-    election: AnyElection,
+    election: Box<dyn AnyElection>,
     membership: Membership,
     absent: BTreeMap<PeerId, Absent>,
     view: View,
@@ -80,7 +79,7 @@ pub struct Node {
     farewells: Option<BTreeSet<PeerId>>,
     /// Whether the room is over for this node.
     ended: bool,
-    recent_records: relay::RecentRecords,
+    recent_leaders: relay::RecentLeaders,
     past_lives: relay::PastLives,
     /// The leader's reason for removing this node, as another member passed it on.
     reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
@@ -102,7 +101,7 @@ impl Node {
         config.policy.quorum = config.quorum.policy();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
         let clock = WallClock::new(now, config.wall_clock);
-        let election = elect_by(&me, incarnation, &config, clock, seed, now);
+        let election = start_election(&me, incarnation, &config, clock, seed, now);
         let mut node = Self {
             election,
             clock,
@@ -129,7 +128,7 @@ impl Node {
             probes: 0,
             farewells: None,
             ended: false,
-            recent_records: relay::RecentRecords::default(),
+            recent_leaders: relay::RecentLeaders::default(),
             past_lives: relay::PastLives::default(),
             reason_passed_on: None,
             outputs: VecDeque::new(),
@@ -198,12 +197,12 @@ impl Node {
 
     /// Who leads, as the host is shown; `None` while nobody is known to.
     pub fn leader(&self) -> Option<&PeerId> {
-        self.election.leader()
+        self.election.leadership().leader
     }
 
     /// Whether this node leads.
     pub fn is_leader(&self) -> bool {
-        self.election.leader() == Some(&self.me)
+        self.leader() == Some(&self.me)
     }
 
     /// The rules that all members of the room share.
@@ -221,19 +220,25 @@ impl Node {
         self.ended
     }
 
-    /// The record that stamps what this node sends as leader.
-    pub fn leader_stamp(&self) -> Option<&Record> {
-        self.election.leader_stamp()
+    /// What this node's messages carry that it sends as leader; `None` unless it leads, and while a restart could undo
+    /// that.
+    pub fn leader_token(&self) -> Option<Opaque> {
+        self.election.leader_token()
     }
 
-    /// The record that this node goes by.
+    /// What this node's broadcasts carry to the leader that it follows.
+    pub fn followed_token(&self) -> Opaque {
+        self.election.followed_token()
+    }
+
+    /// The record that this node follows.
     pub fn record(&self) -> &Record {
-        self.election.record()
+        self.election.leadership().record
     }
 
-    /// The election, for checks.
-    pub fn election(&self) -> &AnyElection {
-        &self.election
+    /// The election, for traces and checks.
+    pub fn election(&self) -> &dyn AnyElection {
+        self.election.as_ref()
     }
 
     /// The largest counter that this node takes from another member now, for checks.
@@ -242,8 +247,8 @@ impl Node {
     }
 
     /// What a Hello of this moment says about leadership.
-    pub fn side(&self, now: Time) -> Side {
-        self.election.side(now, &self.view)
+    pub fn side(&self, now: Time) -> Opaque {
+        self.election.hello(now, &self.view)
     }
 
     /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
@@ -287,7 +292,7 @@ impl Node {
         if self.is_kicked(peer, key) {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
-        if self.has_another_key(peer, key) {
+        if !self.election.admits(peer, key) {
             return Err(AdmissionRefusal::VoterKey(peer.clone()));
         }
         let linked = self.membership.get(peer).is_some();
@@ -312,15 +317,13 @@ impl Node {
         Ok(())
     }
 
-    /// Whether a message that `from` sent as leader under `record` may be delivered. A newer record is taken
-    /// over first, so poll the outputs before the message is delivered.
-    pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
+    /// Whether a message that `from` sent as leader with this token may be delivered. A newer leadership is adopted
+    /// first, so poll the outputs before the message is delivered.
+    pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         if self.membership.get(from).is_none() {
             return false;
         }
-        let accepted = self
-            .election
-            .accept_leader_message(now, &self.view, from, record);
+        let accepted = self.election.judge(now, &self.view, from, token);
         let accepted = accepted.unwrap_or_else(|error| {
             self.punish(now, from, error);
             false
@@ -380,11 +383,11 @@ impl Node {
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
         // What the new leader said before it was known to lead can end this room, and its leadership here with it.
-        while self.election.leader() != self.told_leader.as_ref() {
-            self.told_leader = self.election.leader().cloned();
+        while self.leader() != self.told_leader.as_ref() {
+            self.told_leader = self.leader().cloned();
             self.event(Event::LeaderChanged {
                 leader: self.told_leader.clone(),
-                reason: self.election.leader_reason(),
+                reason: self.election.leadership().reason,
             });
             self.decider_changed(now);
             self.share_decrees(now);
@@ -398,8 +401,8 @@ impl Node {
                 // Without G11 it may write to one who is gone.
                 ElectionOutput::Send { to, .. }
                     if !self.config.guards.fresh_view() && self.membership.get(&to).is_none() => {}
-                ElectionOutput::Send { to, stamp, message } => {
-                    self.transmit_at(&to, stamp, Message::Election(message), true);
+                ElectionOutput::Send { to, message } => {
+                    self.transmit(&to, Message::Election(message));
                 }
                 ElectionOutput::Persist { number, saved } => {
                     self.outputs.push_back(Output::Persist { number, saved });
@@ -414,7 +417,11 @@ impl Node {
                 }
             }
         }
-        self.recent_records.note(self.election.record());
+        let record = self.election.leadership().record;
+        if record.leader.is_some() && !self.recent_leaders.ends_with(record) {
+            let token = self.election.followed_token();
+            self.recent_leaders.note(record.clone(), token);
+        }
     }
 
     fn tick(&mut self, now: Time) {
@@ -430,7 +437,7 @@ impl Node {
         if now >= self.heartbeat_at {
             self.heartbeat_at = now + self.config.heartbeat_interval;
             self.heartbeat_all(now, false);
-            self.election.heartbeat_sent();
+            self.elect(now, ElectionInput::HeartbeatSent);
             // Those to whom it says something now may be gone at the end of this tick.
             self.take_election_outputs(now);
         }
@@ -459,12 +466,10 @@ impl Node {
     }
 
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
-        let pulse = self.election.pulse(now, &self.view);
         if let Some(member) = self.membership.get_mut(peer) {
-            let memory = self.election.memory_of(&self.view, peer);
-            let heartbeat = member.next_heartbeat(now, pulse, memory);
-            let stamp = self.election.stamp().clone();
-            self.transmit_at(peer, stamp, Message::Heartbeat(heartbeat), urgent);
+            let pulse = self.election.pulse(now, &self.view, peer);
+            let heartbeat = member.next_heartbeat(now, pulse);
+            self.transmit_with(peer, Message::Heartbeat(heartbeat), urgent);
         }
     }
 
@@ -477,15 +482,6 @@ impl Node {
         }
         member.heard(now);
         self.binding_lives(from);
-        if self.config.quorum.is_static() {
-            let shown = ElectionInput::WritesShown {
-                from: from.clone(),
-                writes: envelope.writes,
-            };
-            if let Err(error) = self.try_elect(now, shown) {
-                return self.punish(now, from, error);
-            }
-        }
         match envelope.message {
             Message::PeerList(entries) => self.introduced(now, from, entries),
             Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
@@ -497,7 +493,6 @@ impl Node {
             Message::Election(message) => {
                 let input = ElectionInput::Message {
                     from: from.clone(),
-                    stamp: envelope.stamp,
                     message,
                 };
                 self.elect_for(now, from, input);
@@ -537,13 +532,6 @@ impl Node {
             pulse: heartbeat.pulse,
         };
         self.elect_for(now, from, input);
-        if let Some(memory) = heartbeat.memory.filter(|_| self.config.quorum.is_static()) {
-            let input = ElectionInput::Memory {
-                from: from.clone(),
-                memory,
-            };
-            self.elect_for(now, from, input);
-        }
         self.decider_heard(from);
         if answer {
             self.heartbeat(now, from, true);
@@ -645,20 +633,20 @@ impl Node {
     }
 
     /// Asks the election about something that no peer said; it cannot refuse that.
-    fn elect(&mut self, now: Time, input: ElectionInput) {
+    fn elect(&mut self, now: Time, input: OpaqueInput) {
         let result = self.try_elect(now, input);
         debug_assert_eq!(result, Ok(()));
     }
 
     /// Asks the election about something that `from` said; a violation costs `from` its link, and a counter that is too
     /// large nothing: the word was a sign of life.
-    fn elect_for(&mut self, now: Time, from: &PeerId, input: ElectionInput) {
+    fn elect_for(&mut self, now: Time, from: &PeerId, input: OpaqueInput) {
         if let Err(error) = self.try_elect(now, input) {
             self.punish(now, from, error);
         }
     }
 
-    fn try_elect(&mut self, now: Time, input: ElectionInput) -> Result<(), ElectionError> {
+    fn try_elect(&mut self, now: Time, input: OpaqueInput) -> Result<(), ElectionError> {
         #[cfg(feature = "laboratory")]
         if !self.config.guards.fresh_view() {
             let [last, before] = &mut self.lagging;
@@ -698,17 +686,14 @@ impl Node {
     }
 
     fn transmit(&mut self, to: &PeerId, message: Message) {
-        let stamp = self.election.stamp().clone();
-        self.transmit_at(to, stamp, message, true);
+        self.transmit_with(to, message, true);
     }
 
-    fn transmit_at(&mut self, to: &PeerId, stamp: Stamp, message: Message, urgent: bool) {
+    fn transmit_with(&mut self, to: &PeerId, message: Message, urgent: bool) {
         self.outputs.push_back(Output::Transmit {
             to: to.clone(),
             envelope: Envelope {
                 incarnation: self.incarnation,
-                stamp,
-                writes: self.election.writes(),
                 message,
             },
             urgent,
@@ -727,50 +712,33 @@ impl Node {
     }
 }
 
-/// The strategy that the room's rules name.
-fn elect_by(
+fn start_election(
     me: &PeerId,
     incarnation: Incarnation,
     config: &NodeConfig,
     clock: WallClock,
     seed: u64,
     now: Time,
-) -> AnyElection {
-    match config.policy.strategy {
-        Strategy::Raft => {
-            let raft = RaftConfig {
-                heartbeat_timeout: config.heartbeat_timeout,
-                election_timeout_min: config.election_timeout_min,
-                election_timeout_max: config.election_timeout_max,
-                quorum: config.quorum.clone(),
-                saved: config.saved.clone(),
-                guards: config.guards,
-                merge: config.policy.merge,
-                authority: config.policy.authority,
-                host_mode: config.policy.host_mode,
-                recovery: config.recovery,
-                auto_election: config.auto_election,
-                eligible: config.eligible && config.quorum.admits(me),
-                priority: config.priority,
-                clock,
-            };
-            let raft = Raft::new(me.clone(), incarnation, raft, seed, now);
-            AnyElection::Raft(Box::new(raft))
-        }
-        Strategy::Gossip { strict_lowest } => {
-            let gossip = GossipConfig {
-                settings: gossip::Settings {
-                    windows: config.windows,
-                    strict_lowest,
-                },
-                auto_election: config.auto_election,
-                eligible: config.eligible,
-                is_host: config.policy.host_mode == HostMode::Host,
-            };
-            let gossip = Gossip::new(me.clone(), incarnation, &gossip, now);
-            AnyElection::Gossip(Box::new(gossip))
-        }
-    }
+) -> Box<dyn AnyElection> {
+    let start = Start {
+        me: me.clone(),
+        incarnation,
+        policy: config.policy,
+        quorum: config.quorum.clone(),
+        heartbeat_timeout: config.heartbeat_timeout,
+        election_timeout_min: config.election_timeout_min,
+        election_timeout_max: config.election_timeout_max,
+        auto_election: config.auto_election,
+        eligible: config.eligible,
+        priority: config.priority,
+        recovery: config.recovery,
+        windows: config.windows,
+        saved: config.saved.clone(),
+        clock,
+        guards: config.guards,
+        seed,
+    };
+    election::start(now, start)
 }
 
 fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {

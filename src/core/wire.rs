@@ -3,11 +3,14 @@
 //!
 //! Nothing here is trusted beyond its type: the receiver checks who said it.
 
+use std::fmt;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::election::record::{Record, Stamp};
+use super::election::record::Stamp;
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::quorum::QuorumPolicy;
 
@@ -25,6 +28,60 @@ pub const MAX_REASON_BYTES: usize = 3072;
 pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
+
+/// A part of a message that only the election strategy of the room reads and writes, as `postcard` encodes it.
+///
+/// Members of one room have one strategy ([`RoomPolicy::strategy`]). What cannot be decoded is a violation. Bytes behind what a
+/// version knows are ignored, so that later versions may append fields.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Opaque(Arc<[u8]>);
+
+impl Opaque {
+    /// The encoded `value`.
+    pub fn of<T: Serialize>(value: &T) -> Self {
+        // Only types that refuse themselves, or sequences of unknown length, cannot be encoded, and strategies have neither.
+        let bytes = postcard::to_allocvec(value);
+        debug_assert!(bytes.is_ok());
+        Self(bytes.unwrap_or_default().into())
+    }
+
+    /// The decoded value.
+    ///
+    /// # Errors
+    /// What `postcard` says of bytes that are no `T`.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, postcard::Error> {
+        postcard::from_bytes(&self.0)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&[u8]> for Opaque {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl fmt::Debug for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:02x?}", &self.0)
+    }
+}
+
+impl Serialize for Opaque {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Opaque {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&[u8]>::deserialize(deserializer).map(Self::from)
+    }
+}
 
 /// How the room elects its leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -121,36 +178,6 @@ impl RoomPolicy {
     }
 }
 
-/// What one end of a new link knows about leadership, as both ends compare it when two sides meet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Side {
-    /// The largest leadership record seen.
-    pub record: Record,
-    /// The leader that is alive now: the sender itself, or one that it hears directly.
-    pub live: Option<LiveLeader>,
-    /// Whether the sender has had no peer since its start.
-    pub lone: bool,
-    /// Where the quorum is static, what a heartbeat calls [`Memory::since`]. Else, and there is no Hold with a static one,
-    /// 1 if `record` is assigned and Hold binds whoever takes it from the sender, because its leader was followed under it.
-    pub since: u64,
-}
-
-/// A leader that is known to be alive, and how strong its side is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LiveLeader {
-    /// Who leads.
-    pub id: PeerId,
-    /// Which life of it leads.
-    pub incarnation: Incarnation,
-    /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 where the sender
-    /// has not heard it yet under the record beside which this stands, which assigns it.
-    pub weight: u32,
-    /// How long it has led without interruption, in milliseconds.
-    pub led_ms: u64,
-    /// How much longer the sender believes in it without hearing from it, in milliseconds.
-    pub rest_ms: u32,
-}
-
 /// The first thing that either end says about itself, after the PAKE has shown that both know the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -177,8 +204,8 @@ pub struct Hello {
     pub eligible: bool,
     /// The sender's election priority; higher is preferred.
     pub priority: i32,
-    /// What the sender knows about leadership.
-    pub side: Side,
+    /// What the sender's election strategy says.
+    pub side: Opaque,
     /// Bytes of the sender's application, at most 8192.
     #[serde(with = "bytes_field")]
     pub join_payload: Vec<u8>,
@@ -202,7 +229,7 @@ pub struct HelloAck {
 
 /// Serializes a byte vector as one blob instead of a sequence of numbers.
 mod bytes_field {
-    use serde::{Deserialize, Deserializer, Serializer};
+    use super::*;
 
     pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(bytes)
@@ -231,12 +258,7 @@ pub struct PeerEntry {
 pub struct Envelope {
     /// The sender's life; a message of an older one is dropped.
     pub incarnation: Incarnation,
-    /// The sender's epoch and term.
-    pub stamp: Stamp,
-    /// Where the quorum is static, the sender's write counter
-    /// ([`Saved::writes`](super::election::record::Saved::writes)) as it is on disk; else 0.
-    pub writes: u64,
-    /// What is said.
+    /// The message.
     pub message: Message,
 }
 
@@ -255,7 +277,7 @@ pub enum Message {
     /// The answer to [`Message::Leave`].
     LeaveAck,
     /// A message of the election strategy.
-    Election(ElectionMessage),
+    Election(Opaque),
     /// A member asks the leader whether a stranger may enter.
     JoinRequest {
         /// Counts the sender's questions.
@@ -356,24 +378,8 @@ pub struct Heartbeat {
     pub seq: u64,
     /// The newest heartbeat received from this peer, sent back to measure the round trip.
     pub echo: Option<Echo>,
-    /// What the strategy adds.
-    pub pulse: Pulse,
-    /// Between voters of a static quorum: what the sender remembers of the receiver.
-    pub memory: Option<Memory>,
-}
-
-/// What a voter of a static quorum tells another one about state files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Memory {
-    /// The sender's write counter when its incarnation began, or when it last learned which votes it may have
-    /// forgotten: it knows all votes that it gave since.
-    pub since: u64,
-    /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender does
-    /// not count this one; else 0. A receiver that knows no more of that counter lost its file, or has an older copy.
-    pub remembered: u64,
-    /// Whether the sender has heard from all other voters since it began, and knows all votes of its own of which they
-    /// know. Until then its own file may be the one that was lost.
-    pub sure: bool,
+    /// What the election strategy adds.
+    pub pulse: Opaque,
 }
 
 /// A heartbeat's sequence sent back, with the time that it was held.
@@ -385,143 +391,11 @@ pub struct Echo {
     pub held_us: u64,
 }
 
-/// What a strategy adds to a heartbeat.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Pulse {
-    /// Of a peer that does not lead: the record it goes by, and whether it hears that leader directly.
-    Follows {
-        /// The largest record that the sender has seen.
-        record: Record,
-        /// Whether the record's leader is alive to the sender.
-        live: bool,
-    },
-    /// Of a leader.
-    Leads {
-        /// The record under which it leads.
-        record: Record,
-        /// Voters, itself included, that answered within the last heartbeat timeout.
-        weight: u32,
-        /// How long it has led without interruption, in milliseconds.
-        led_ms: u64,
-        /// The shortest election timeout in force where it leads, in milliseconds.
-        election_timeout_min_ms: u32,
-    },
-    /// Where the strategy is gossip, whose declarations are messages of their own.
-    Gossip {
-        /// Whether the sender leads. One that stopped is shown no longer.
-        leads: bool,
-    },
-}
+/// The first byte of a datagram that carries a [`Probe`]. Those with another first byte are of later versions, and are
+/// ignored.
+pub const PROBE_DATAGRAM: u8 = 0;
 
-/// What the strategies say: all but the last are raft's. Names of peers in here must be those of the authenticated
-/// sender where the field says so; a message that names another is a violation, and so is one of another strategy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ElectionMessage {
-    /// "Would you vote for me in `term`?" Changes nothing at either end.
-    PreVoteRequest {
-        /// Counts the candidate's rounds.
-        round: u64,
-        /// The sender.
-        candidate: PeerId,
-        /// The term that a campaign would have.
-        term: u64,
-    },
-    /// The answer to a pre-vote.
-    PreVoteResponse {
-        /// The round answered.
-        round: u64,
-        /// The sender.
-        voter: PeerId,
-        /// Whether the sender would vote for the candidate.
-        granted: bool,
-        /// The largest record that the sender has seen.
-        record: Record,
-        /// The leader that the sender hears directly, or is.
-        live: Option<LiveLeader>,
-    },
-    /// "Vote for me." The term is in the envelope's stamp.
-    VoteRequest {
-        /// Counts the candidate's rounds.
-        round: u64,
-        /// The sender.
-        candidate: PeerId,
-        /// The leader that asked for this campaign: it left, or hands over. The leases that it holds do not bind then.
-        asked_by: Option<PeerId>,
-    },
-    /// The answer to a vote request.
-    VoteResponse {
-        /// The round answered.
-        round: u64,
-        /// The sender.
-        voter: PeerId,
-        /// Whether the vote was given.
-        granted: bool,
-        /// The largest record that the sender has seen.
-        record: Record,
-        /// The leader that the sender hears directly, or is.
-        live: Option<LiveLeader>,
-    },
-    /// `SetLeader` was called at the sender.
-    LeaderAssign {
-        /// The new record; its assigner is the sender.
-        record: Record,
-        /// Counts the sender's assignments.
-        seq: u64,
-    },
-    /// The answer to an assignment.
-    LeaderAssignAck {
-        /// The assignment answered.
-        seq: u64,
-        /// Whether the sender goes by it now.
-        accepted: bool,
-        /// The largest record that the sender has seen.
-        record: Record,
-    },
-    /// "What you claim is older than what I know."
-    Nack {
-        /// The largest record that the sender has seen.
-        record: Record,
-        /// The leader that the sender hears directly, or is.
-        live: Option<LiveLeader>,
-    },
-    /// A follower met a foreign side and tells its leader what that side said of itself.
-    ForeignSide {
-        /// The peer that was met.
-        peer: PeerId,
-        /// What the sender said of its own side.
-        ours: Side,
-        /// What the peer said of its side.
-        theirs: Side,
-    },
-    /// The sender, who leads under the record of the envelope's stamp, hands over: `target` campaigns at once. All
-    /// are told, so that they let that campaign pass.
-    TimeoutNow {
-        /// Who shall lead.
-        target: PeerId,
-    },
-    /// Where the quorum is static: `SetLeader` was called at the sender, who follows the receiver. The receiver hands
-    /// over to `target`.
-    TransferRequest {
-        /// Counts the sender's requests.
-        seq: u64,
-        /// Who shall lead.
-        target: PeerId,
-    },
-    /// The answer of a leader that does not hand over to the target of a request.
-    TransferRefused {
-        /// The request answered.
-        seq: u64,
-    },
-    /// Where the strategy is gossip: the sender would lead, or leads.
-    Claim {
-        /// Counts the claims of the sender's life, from 1 on; those that come late are dropped.
-        sequence: u64,
-        /// Whether it leads.
-        declares: bool,
-    },
-}
-
-/// A datagram between two cores: asks for a sign of life beside the streams.
+/// Between two cores, as a datagram: asks for a sign of life beside the streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Probe {
     /// "Are you there?"

@@ -11,7 +11,7 @@ use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId};
 use crate::core::relay::{Heard, Place, Relays};
 use crate::core::wire::{
-    Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, Probe, RoomPolicy,
+    Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
 use crate::net::frame::{
     ControlFrame, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, OWN_FLAG, put_message,
@@ -68,7 +68,9 @@ pub fn hello_ack(bytes: &[u8]) {
 
 /// A datagram.
 pub fn datagram(bytes: &[u8]) {
-    whole::<Probe>(bytes, usize::MAX);
+    if let [PROBE_DATAGRAM, probe @ ..] = bytes {
+        whole::<Probe>(probe, usize::MAX);
+    }
 }
 
 /// A lane: its header, then messages, some of them compressed. The first byte says in which pieces it arrives.

@@ -7,7 +7,9 @@ use std::process::Command;
 
 use super::wild::{Known, Wild};
 use super::*;
-use crate::core::wire::{RoomPolicy, Strategy};
+use crate::core::election::raft::wire::{Beat, Stamped};
+use crate::core::election::record::Stamp;
+use crate::core::wire::{Opaque, PROBE_DATAGRAM, RoomPolicy, Strategy};
 use crate::net::frame::{OWN_FLAG, put_message, put_value};
 use crate::net::packing::pack;
 
@@ -267,15 +269,15 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                     seeds.push(core(&mut wild, message));
                 }
                 for n in 0..elections::NAMES.len() {
-                    let message = Message::Election(elections::nth(n, &mut wild));
+                    let says = elections::nth(n, &mut wild);
+                    let message = Stamped::new(Stamp::default(), says).encoded();
                     seeds.push(core(&mut wild, message));
                 }
                 for n in 0..pulses::NAMES.len() {
                     let heartbeat = Heartbeat {
-                        memory: None,
                         seq: 1,
                         echo: None,
-                        pulse: pulses::nth(n, &mut wild),
+                        pulse: Opaque::of(&Beat::from(pulses::nth(n, &mut wild))),
                     };
                     seeds.push(core(&mut wild, Message::Heartbeat(heartbeat)));
                 }
@@ -296,7 +298,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "datagram" => {
             for seed in 0..4 {
                 for n in 0..probes::NAMES.len() {
-                    seeds.push(encode(&probes::nth(n, &mut speaker(seed))));
+                    let probe = probes::nth(n, &mut speaker(seed));
+                    seeds.push(encode(&(PROBE_DATAGRAM, probe)));
                 }
             }
         }

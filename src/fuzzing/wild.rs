@@ -6,14 +6,18 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::chance::Chance;
+use crate::core::election::gossip::{Claimed, Leads};
+use crate::core::election::raft::wire::{
+    Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side, Stamped,
+};
 use crate::core::election::record::{Epoch, KnownVoter, Record, Saved, Stamp};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
-    Authority, Candidate, Decrees, Echo, ElectionMessage, Envelope, Heartbeat, Hello, HelloAck,
-    HostMode, LiveLeader, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES,
-    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, Memory, MergePolicy, Message, PeerEntry, Probe, Pulse,
-    RoomPolicy, Side, Strategy, Verdict,
+    Authority, Candidate, Decrees, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
+    MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
+    MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, Strategy,
+    Verdict,
 };
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
 
@@ -152,7 +156,6 @@ variants!(pulses, Pulse, |wild| {
         led_ms: wild.number(1000),
         election_timeout_min_ms: wild.small(300),
     },
-    Gossip => Pulse::Gossip { leads: wild.chance.flip() },
 });
 
 variants!(elections, ElectionMessage, |wild| {
@@ -201,10 +204,6 @@ variants!(elections, ElectionMessage, |wild| {
         target: wild.id(),
     },
     TransferRefused => ElectionMessage::TransferRefused { seq: wild.number(1) },
-    Claim => ElectionMessage::Claim {
-        sequence: wild.number(1),
-        declares: wild.chance.flip(),
-    },
 });
 
 variants!(probes, Probe, |wild| {
@@ -214,14 +213,14 @@ variants!(probes, Probe, |wild| {
 
 variants!(roles, MessageRole, |wild| {
     Peer => MessageRole::Peer,
-    Leader => MessageRole::Leader(wild.own_record()),
+    Leader => MessageRole::Leader(wild.own_token()),
     Relayed => {
         let origin = wild.known();
         MessageRole::Relayed {
             origin: origin.id.clone(),
             incarnation: wild.incarnation_of(&origin),
             origin_seq: wild.number(0),
-            record: wild.own_record(),
+            token: wild.own_token(),
         }
     },
     Central => {
@@ -229,10 +228,10 @@ variants!(roles, MessageRole, |wild| {
         MessageRole::Central {
             origin_seq,
             relayed_before: if wild.tame { origin_seq } else { wild.number(origin_seq) },
-            record: wild.record(),
+            token: wild.token(),
         }
     },
-    Forwarded => MessageRole::Forwarded { origin: wild.id(), record: wild.own_record() },
+    Forwarded => MessageRole::Forwarded { origin: wild.id(), token: wild.own_token() },
 });
 
 variants!(strategies, Strategy, |wild| {
@@ -511,6 +510,7 @@ impl Wild<'_> {
             live: self.live(),
             lone: self.chance.flip(),
             since: self.number(3),
+            hold_binds: self.chance.flip(),
         }
     }
 
@@ -522,48 +522,81 @@ impl Wild<'_> {
         Heartbeat {
             seq: self.number(10),
             echo,
-            pulse: self.pulse(),
-            memory: self.chance.flip().then(|| Memory {
-                since: self.number(3),
-                remembered: self.number(3),
-                sure: self.chance.flip(),
-            }),
+            pulse: self.part(
+                |wild| {
+                    Opaque::of(&Beat {
+                        writes: wild.number(3),
+                        pulse: pulses::any(wild),
+                        memory: wild.chance.flip().then(|| Memory {
+                            since: wild.number(3),
+                            remembered: wild.number(3),
+                            sure: wild.chance.flip(),
+                        }),
+                    })
+                },
+                |wild| {
+                    Opaque::of(&Leads {
+                        leads: wild.chance.flip(),
+                    })
+                },
+            ),
         }
     }
 
-    fn raft(&self) -> bool {
-        self.policy.strategy == Strategy::Raft
+    /// A part of the room's strategy; else of any, or nothing that can be decoded.
+    fn part(
+        &mut self,
+        of_votes: fn(&mut Self) -> Opaque,
+        of_gossip: fn(&mut Self) -> Opaque,
+    ) -> Opaque {
+        let votes = match self.tame {
+            true => self.policy.strategy == Strategy::Raft,
+            false => self.chance.flip(),
+        };
+        if !self.tame && self.chance.one_in(32) {
+            let len = self.chance.length(64, true);
+            return Opaque::from(&self.chance.bytes(len)[..]);
+        }
+        match votes {
+            true => of_votes(self),
+            false => of_gossip(self),
+        }
     }
 
-    fn pulse(&mut self) -> Pulse {
-        let pulse = pulses::any(self);
-        match (&pulse, self.tame) {
-            (Pulse::Gossip { .. }, true) if self.raft() => Pulse::Follows {
-                record: self.record(),
-                live: self.chance.flip(),
-            },
-            (Pulse::Follows { .. } | Pulse::Leads { .. }, true) if !self.raft() => Pulse::Gossip {
-                leads: self.chance.flip(),
-            },
-            _ => pulse,
+    fn token_of(&mut self, record: fn(&mut Self) -> Record) -> Opaque {
+        let record = record(self);
+        match self.policy.strategy {
+            Strategy::Raft => Opaque::of(&record),
+            Strategy::Gossip { .. } => Opaque::of(&record.leader),
         }
+    }
+
+    fn token(&mut self) -> Opaque {
+        self.token_of(Self::record)
+    }
+
+    /// One in which the speaker leads.
+    fn own_token(&mut self) -> Opaque {
+        self.token_of(Self::own_record)
     }
 
     /// What an election's peer says: where it keeps to what is allowed, of the room's own strategy.
-    pub(crate) fn election(&mut self) -> ElectionMessage {
-        let message = elections::any(self);
-        let of_gossip = matches!(message, ElectionMessage::Claim { .. });
-        match self.tame && of_gossip == self.raft() {
-            true if of_gossip => ElectionMessage::Nack {
-                record: self.record(),
-                live: self.live(),
+    pub(crate) fn election(&mut self) -> Opaque {
+        self.part(
+            |wild| {
+                Opaque::of(&Stamped {
+                    stamp: wild.stamp(),
+                    writes: wild.number(3),
+                    message: elections::any(wild),
+                })
             },
-            true => ElectionMessage::Claim {
-                sequence: self.number(1),
-                declares: self.chance.flip(),
+            |wild| {
+                Opaque::of(&Claimed {
+                    sequence: wild.number(1),
+                    declares: wild.chance.flip(),
+                })
             },
-            false => message,
-        }
+        )
     }
 
     /// A message with what every control message carries.
@@ -575,13 +608,11 @@ impl Wild<'_> {
     pub(crate) fn envelope_of(&mut self, message: Message) -> Envelope {
         let me = self.me.clone();
         Envelope {
-            writes: self.number(3),
             // Of another life nothing is read.
             incarnation: match self.chance.one_in(16) {
                 true => self.incarnation_of(&me),
                 false => me.incarnation,
             },
-            stamp: self.stamp(),
             message,
         }
     }
@@ -659,7 +690,7 @@ impl Wild<'_> {
             max_message_size: self.small(262_144),
             eligible,
             priority: self.signed(),
-            side: self.side(),
+            side: self.part(|wild| Opaque::of(&wild.side()), |_| Opaque::default()),
             join_payload: self.chance.bytes(len),
         }
     }
@@ -740,15 +771,6 @@ mod tests {
             for _ in 0..20_000 {
                 if let ControlFrame::Core(envelope) = wild.control_frame() {
                     seen.insert(messages::name_of(&envelope.message));
-                    match &envelope.message {
-                        Message::Election(message) => {
-                            seen.insert(elections::name_of(message));
-                        }
-                        Message::Heartbeat(heartbeat) => {
-                            seen.insert(pulses::name_of(&heartbeat.pulse));
-                        }
-                        _ => {}
-                    }
                 }
             }
             assert!(seen.is_superset(&messages::NAMES.iter().copied().collect()));

@@ -10,7 +10,7 @@ use tokio::time::{sleep, timeout};
 use super::close;
 use super::events::{LinkEvent, LinkId, RelayEvent};
 use super::frame::{ControlFrame, FrameError, RELIABLE_ORDERED, put_value, read_frame};
-use crate::core::wire::MAX_CONTROL_FRAME_BYTES;
+use crate::core::wire::{MAX_CONTROL_FRAME_BYTES, PROBE_DATAGRAM};
 
 /// Control frames that wait to be written; a peer that takes none of them loses its link.
 pub(super) const CONTROL_QUEUE_FRAMES: usize = 1024;
@@ -132,10 +132,10 @@ pub(super) async fn read_datagrams(
     events: mpsc::Sender<(LinkId, LinkEvent)>,
 ) {
     while let Ok(datagram) = connection.read_datagram().await {
-        if datagram.is_empty() {
-            continue; // a trailer: it was to be acknowledged, no more
-        }
-        let event = match postcard::take_from_bytes(&datagram) {
+        let [PROBE_DATAGRAM, probe @ ..] = &datagram[..] else {
+            continue; // a trailer, which was to be acknowledged and no more, or of a later version
+        };
+        let event = match postcard::take_from_bytes(probe) {
             Ok((probe, [])) => LinkEvent::Datagram(probe),
             _ => LinkEvent::Violation("a malformed datagram"),
         };

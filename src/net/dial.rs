@@ -28,7 +28,7 @@ use super::limiter::{MAX_FAILURES_OF_ONE, Source};
 use super::link::Admitted;
 use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
-use crate::core::wire::{Hello, HelloAck, Side};
+use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
 /// Links in admission at a time; those beyond wait unaccepted.
@@ -142,7 +142,7 @@ pub(crate) struct Attach {
     /// The key that it showed.
     pub(crate) key: Fingerprint,
     /// What we said about leadership.
-    pub(crate) our_side: Side,
+    pub(crate) our_side: Opaque,
     /// How many sessions with this peer we said had ended.
     pub(crate) our_generation: u32,
     /// How many links we said we had lost in the present session.

@@ -8,9 +8,9 @@ use quinn::ConnectionError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::outbox::Outboxes;
-use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::{Heard, Relays};
+use crate::core::wire::Opaque;
 use crate::core::wire::{Envelope, Probe};
 use crate::dispatch::Dispatch;
 
@@ -30,8 +30,8 @@ pub(crate) enum LinkEvent {
     Datagram(Probe),
     /// The peer has taken every message before this number.
     Acked(u64),
-    /// A message that is stamped with a leadership record waits for the answer whether it may be delivered.
-    Stamped(Record, oneshot::Sender<bool>),
+    /// A message that is stamped with a leadership token waits for the answer whether it may be delivered.
+    Stamped(Opaque, oneshot::Sender<bool>),
     /// Something about messages in another's name.
     Relay(RelayEvent),
     /// The peer's lane is read to its end.
@@ -47,8 +47,8 @@ pub(crate) enum LinkEvent {
 pub(crate) enum RelayEvent {
     /// A message in another's name waits for the answer whether it may be delivered.
     InAnothersName(InAnothersName),
-    /// A broadcast of the peer, which goes by the record, waits to be relayed.
-    ToRelay(Record, oneshot::Sender<Option<Leading>>),
+    /// A broadcast of the peer, which carries the token of the leadership that it follows, waits to be relayed.
+    ToRelay(Opaque, oneshot::Sender<Option<Leading>>),
     /// The peer has relayed every broadcast of this node before this number.
     Relayed(u64),
     /// The peer leads and asks for what it could not relay before.
@@ -63,8 +63,8 @@ pub(crate) struct InAnothersName {
     pub(crate) life: Option<Incarnation>,
     /// Whether the answer may wait until that life is known, for the time of a handshake at most.
     pub(crate) may_wait: bool,
-    /// The record under which it was relayed.
-    pub(crate) record: Record,
+    /// The relay's, as leader.
+    pub(crate) token: Opaque,
     pub(crate) answer: oneshot::Sender<Hearing>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) enum Hearing {
 pub(crate) struct Leading {
     /// Which life of its origin is linked.
     pub(crate) life: Incarnation,
-    /// The record under which this node leads.
-    pub(crate) record: Arc<Record>,
+    /// This node's, as leader.
+    pub(crate) token: Opaque,
     /// Whether it goes on to the other members.
     pub(crate) forward: bool,
 }

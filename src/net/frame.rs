@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::identity::{DialError, abi};
-use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Envelope;
+use crate::core::wire::Opaque;
 
 /// Bytes of the length before every frame.
 pub(crate) const LENGTH_BYTES: usize = 4;
@@ -73,8 +73,8 @@ pub(crate) struct MessageHeader {
 pub(crate) enum MessageRole {
     /// The sender's own.
     Peer,
-    /// The sender's as leader, under this record.
-    Leader(Record),
+    /// The sender's as leader, with the token of its leadership.
+    Leader(Opaque),
     /// Another member's broadcast, relayed by the leader; or the leader's own, from before it led.
     Relayed {
         /// Whose it is.
@@ -83,8 +83,8 @@ pub(crate) enum MessageRole {
         incarnation: Incarnation,
         /// The number that its origin gave it.
         origin_seq: u64,
-        /// The record under which the sender leads.
-        record: Record,
+        /// Of the sender's leadership.
+        token: Opaque,
     },
     /// The sender's broadcast, for the receiver to relay as leader.
     Central {
@@ -92,15 +92,15 @@ pub(crate) enum MessageRole {
         origin_seq: u64,
         /// All of them before this number have been relayed.
         relayed_before: u64,
-        /// The record that the sender goes by.
-        record: Record,
+        /// Of the leadership that the sender follows.
+        token: Opaque,
     },
     /// Another member's, as the leader's host says.
     Forwarded {
         /// Whose it is.
         origin: PeerId,
-        /// The record under which the sender leads.
-        record: Record,
+        /// Of the sender's leadership.
+        token: Opaque,
     },
 }
 

@@ -29,7 +29,7 @@ use zeroize::Zeroizing;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
-pub(crate) const ALPN: &[u8] = b"mmn/3";
+pub(crate) const ALPN: &[u8] = b"mmn/4";
 /// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 

@@ -232,8 +232,8 @@ impl Reader {
         let intake = &mut self.intake;
         match header.role {
             MessageRole::Peer => intake.deliver(intake.peer.clone(), message).await,
-            MessageRole::Leader(record) => {
-                let event = |answer| LinkEvent::Stamped(record, answer);
+            MessageRole::Leader(token) => {
+                let event = |answer| LinkEvent::Stamped(token, answer);
                 if intake.ask(event).await == Some(true) {
                     intake.deliver(intake.peer.clone(), message).await;
                 }
@@ -242,7 +242,7 @@ impl Reader {
                 origin,
                 incarnation,
                 origin_seq,
-                record,
+                token,
             } => {
                 let broadcast = Broadcast {
                     origin,
@@ -250,18 +250,18 @@ impl Reader {
                     number: origin_seq,
                 };
                 let relayed = &mut self.relayed;
-                relayed.take(intake, broadcast, record, message).await?;
+                relayed.take(intake, broadcast, token, message).await?;
             }
-            MessageRole::Forwarded { origin, record } => {
-                relay::take_forwarded(intake, origin, record, message).await;
+            MessageRole::Forwarded { origin, token } => {
+                relay::take_forwarded(intake, origin, token, message).await;
             }
             MessageRole::Central {
                 origin_seq,
                 relayed_before,
-                record,
+                token,
             } => {
                 let range = relayed_before..=origin_seq;
-                relay::take_central(intake, range, record, message, packed).await?;
+                relay::take_central(intake, range, token, message, packed).await?;
             }
         }
         intake.take(wire_len).await;

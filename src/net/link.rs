@@ -14,7 +14,7 @@ use super::frame::ControlFrame;
 use super::intake::Intake;
 use super::lane;
 use crate::core::id::PeerId;
-use crate::core::wire::Probe;
+use crate::core::wire::{PROBE_DATAGRAM, Probe};
 
 /// An admitted connection with its control stream.
 pub(crate) struct Admitted {
@@ -136,7 +136,7 @@ impl Link {
         if let Probe::Ping { .. } = probe {
             self.frames_at_probe = Some(self.frames_received());
         }
-        if let Ok(bytes) = postcard::to_allocvec(&probe) {
+        if let Ok(bytes) = postcard::to_allocvec(&(PROBE_DATAGRAM, probe)) {
             let _ = self.connection.send_datagram(Bytes::from(bytes));
         }
     }

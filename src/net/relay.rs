@@ -10,9 +10,9 @@ use bytes::Bytes;
 use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
 use super::intake::Intake;
 use super::outbox::{OutMessage, Relay};
-use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::Place;
+use crate::core::wire::Opaque;
 
 /// Names a broadcast.
 #[derive(Debug, Clone)]
@@ -58,18 +58,18 @@ impl RelayedReader {
         &mut self,
         intake: &mut Intake,
         broadcast: Broadcast,
-        record: Record,
+        token: Opaque,
         message: OutMessage,
     ) -> Result<(), &'static str> {
         if broadcast.number == LAST_NUMBER {
             return Err(RUNS_OUT);
         }
         let (origin, life) = (&broadcast.origin, broadcast.life);
-        let mut hearing = ask_hearing(intake, origin, Some(life), false, &record).await;
+        let mut hearing = ask_hearing(intake, origin, Some(life), false, &token).await;
         if hearing == Hearing::NotYet && !self.unknown_lives.contains(origin, life) {
             // The sender learns what was taken before; then it waits, because nothing more is read.
             intake.ack().await;
-            hearing = ask_hearing(intake, origin, Some(life), true, &record).await;
+            hearing = ask_hearing(intake, origin, Some(life), true, &token).await;
             if hearing == Hearing::NotYet {
                 self.unknown_lives.note(origin.clone(), life);
             }
@@ -87,10 +87,10 @@ impl RelayedReader {
 pub(super) async fn take_forwarded(
     intake: &Intake,
     origin: PeerId,
-    record: Record,
+    token: Opaque,
     message: OutMessage,
 ) {
-    if ask_hearing(intake, &origin, None, false, &record).await != Hearing::No {
+    if ask_hearing(intake, &origin, None, false, &token).await != Hearing::No {
         intake.deliver(origin, message).await;
     }
 }
@@ -100,14 +100,14 @@ async fn ask_hearing(
     origin: &PeerId,
     life: Option<Incarnation>,
     may_wait: bool,
-    record: &Record,
+    token: &Opaque,
 ) -> Hearing {
     let event = |answer| {
         LinkEvent::Relay(RelayEvent::InAnothersName(InAnothersName {
             origin: origin.clone(),
             life,
             may_wait,
-            record: record.clone(),
+            token: token.clone(),
             answer,
         }))
     };
@@ -133,7 +133,7 @@ async fn deliver_once(intake: &Intake, broadcast: Broadcast, is_bound: bool, mes
 pub(super) async fn take_central(
     intake: &mut Intake,
     range: RangeInclusive<u64>,
-    record: Record,
+    token: Opaque,
     message: OutMessage,
     packed: Option<Bytes>,
 ) -> Result<(), &'static str> {
@@ -144,7 +144,7 @@ pub(super) async fn take_central(
     if first > number {
         return Err("a broadcast that was relayed comes to be relayed");
     }
-    let Some(leading) = ask_leading(intake, record.clone()).await else {
+    let Some(leading) = ask_leading(intake, token.clone()).await else {
         return Ok(()); // its origin keeps it for whoever leads
     };
     let relaying = Arc::clone(&intake.context.relaying);
@@ -166,7 +166,7 @@ pub(super) async fn take_central(
         message,
         packed,
     };
-    if leading.forward && !forwarded && !forward(intake, &relay, leading, record).await {
+    if leading.forward && !forwarded && !forward(intake, &relay, leading, token).await {
         return Ok(());
     }
     let broadcast = Broadcast {
@@ -181,14 +181,14 @@ pub(super) async fn take_central(
 }
 
 /// As what this node relays; `None` while it does not lead.
-async fn ask_leading(intake: &Intake, record: Record) -> Option<Leading> {
-    let event = |answer| LinkEvent::Relay(RelayEvent::ToRelay(record, answer));
+async fn ask_leading(intake: &Intake, token: Opaque) -> Option<Leading> {
+    let event = |answer| LinkEvent::Relay(RelayEvent::ToRelay(token, answer));
     intake.ask(event).await.flatten()
 }
 
 /// Waits until the queues of all other members have room, and puts the broadcast into them. `false` when
 /// this node leads no longer: the next leader will get it.
-async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, record: Record) -> bool {
+async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token: Opaque) -> bool {
     let outboxes = Arc::clone(&intake.context.outboxes);
     loop {
         let room = outboxes.more_room();
@@ -197,14 +197,14 @@ async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, recor
         if outboxes.is_shut() {
             return false; // nothing is taken any more while the rest is flushed
         }
-        if outboxes.relay(relay, &leading.record) {
+        if outboxes.relay(relay, &leading.token) {
             let mut relays = intake.context.relaying.relays();
             relays.forwarded(&relay.origin, relay.life, relay.number);
             return true;
         }
         intake.ack().await;
         room.await;
-        match ask_leading(intake, record.clone()).await {
+        match ask_leading(intake, token.clone()).await {
             Some(now) if now.life == relay.life => leading = now,
             _ => return false,
         }

@@ -46,14 +46,14 @@ impl Room {
         message: OutMessage,
     ) -> Result<(), SendError> {
         let shared = &self.shared;
-        let record = self.snapshot().leader_stamp.clone();
-        let record = record.ok_or(SendError::NotLeader)?;
+        let token = self.snapshot().leader_token.clone();
+        let token = token.ok_or(SendError::NotLeader)?;
         if *from != shared.peer_id && !shared.outboxes.is_linked(from) {
             return Err(SendError::PeerNotFound { id: from.clone() });
         }
         let voice = Voice::Forwarded {
             origin: from.clone(),
-            record,
+            token,
         };
         match to {
             None => shared.outboxes.broadcast_to_others(&message, &voice, from),

@@ -236,7 +236,7 @@ impl Driver {
 
     fn publish(&self) {
         let published = self.shared.published.load();
-        let snapshot = snapshot(&self.node.core, self.admissions.reserved(), &published);
+        let snapshot = snapshot(&self.node.core, self.admissions.reserved());
         if **published != snapshot {
             self.shared.published.store(Arc::new(snapshot));
         }
@@ -591,10 +591,10 @@ impl Driver {
                     self.broken(peer, "an ack of a message that was never sent");
                 }
             }
-            LinkEvent::Stamped(record, answer) => {
+            LinkEvent::Stamped(token, answer) => {
                 let now = self.node.now();
                 let core = &mut self.node.core;
-                let accepted = core.accept_leader_message(now, &peer, &record);
+                let accepted = core.accept_leader_message(now, &peer, &token);
                 self.carry_out();
                 // The reader may be gone by now.
                 let _ = answer.send(accepted);
@@ -624,14 +624,14 @@ impl Driver {
                 let core = &mut self.node.core;
                 // Nobody speaks for this node to itself.
                 let accepted = message.origin != self.shared.peer_id
-                    && core.accept_relay(now, &peer, &message.record);
+                    && core.accept_relay(now, &peer, &message.token);
                 self.carry_out();
                 let until = Instant::now() + self.shared.config.handshake_timeout;
                 let core = &self.node.core;
                 self.broadcasts.hear(core, message, accepted, until);
             }
-            RelayEvent::ToRelay(record, answer) => {
-                let relays = self.node.core.may_relay(now, &peer, &record);
+            RelayEvent::ToRelay(token, answer) => {
+                let relays = self.node.core.may_relay(now, &peer, &token);
                 self.carry_out();
                 let core = &self.node.core;
                 // Whoever asked may be gone; then the answer is dropped.
@@ -653,15 +653,14 @@ impl Driver {
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
         let core = &self.node.core;
         match event {
-            LinkEvent::Stamped(record, answer) => {
+            LinkEvent::Stamped(token, answer) => {
                 // It spoke as leader before it left; what is known since decides.
                 let named = core.record().leader.as_ref();
-                let accepted =
-                    record.leader.as_ref() == Some(peer) && named.is_none_or(|id| id == peer);
+                let accepted = named.is_none_or(|id| id == peer) && core.led_or_leads(peer, &token);
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
-                let accepted = core.is_leader_under(peer, &message.record);
+                let accepted = core.is_leader_under(peer, &message.token);
                 self.broadcasts.hear_departing(core, message, accepted);
             }
             LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),

@@ -50,7 +50,7 @@ impl LiveNode {
     /// The core's, for a command that it refuses.
     pub(super) fn handle(&mut self, input: Input) -> Result<(), CommandError> {
         let now = self.now();
-        self.trace.input(now, &input);
+        self.trace.input(now, &self.core, &input);
         let result = self.core.handle(now, input);
         if let Err(error) = &result {
             self.trace.refused(now, error);
@@ -69,7 +69,7 @@ impl LiveNode {
     pub(super) fn poll_output(&mut self, now: Time) -> Option<Output> {
         let output = self.core.poll_output();
         match &output {
-            Some(output) => self.trace.output(now, output),
+            Some(output) => self.trace.output(now, &self.core, output),
             None => self.trace.pass_on(),
         }
         output

@@ -343,15 +343,14 @@ impl Room {
         self.send_to(&leader.ok_or(SendError::NoLeader)?, message)
     }
 
-    /// Queues `message` for every connected peer, or for none, stamped with the record under which this node
-    /// leads.
+    /// Queues `message` for every connected peer, or for none, with the token of this node's
+    /// leadership.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let stamp = self.snapshot().leader_stamp.clone();
-        let stamp = stamp.ok_or(SendError::NotLeader)?;
-        let voice = Voice::Leader(stamp);
+        let token = self.snapshot().leader_token.clone();
+        let voice = Voice::Leader(token.ok_or(SendError::NotLeader)?);
         self.shared.outboxes.broadcast(&message, &voice)
     }
 

@@ -72,24 +72,22 @@ impl Broadcasts {
     /// the snapshot is published, so that a host that sees a leader can broadcast.
     pub(super) fn follow_leader(&mut self, node: &Node) -> BTreeSet<PeerId> {
         let leader = node.leader();
-        let record = node.record();
+        let (leads, followed) = (node.leader_token(), node.followed_token());
         let unchanged = match &self.lead {
             Lead::Nobody => leader.is_none(),
-            Lead::Myself { record, .. } => node.leader_stamp() == Some(record),
-            Lead::Peer(peer, goes_by) => leader == Some(peer) && **goes_by == *record,
+            Lead::Myself { token, .. } => leads.as_ref() == Some(token),
+            Lead::Peer(peer, token) => leader == Some(peer) && *token == followed,
         };
         if unchanged {
             return BTreeSet::new();
         }
-        self.lead = match (node.leader_stamp(), leader) {
-            (Some(record), _) => Lead::Myself {
+        self.lead = match (leads, leader) {
+            (Some(token), _) => Lead::Myself {
                 me: node.id().clone(),
                 life: node.incarnation(),
-                record: Arc::new(record.clone()),
+                token,
             },
-            (None, Some(peer)) if peer != node.id() => {
-                Lead::Peer(peer.clone(), Arc::new(record.clone()))
-            }
+            (None, Some(peer)) if peer != node.id() => Lead::Peer(peer.clone(), followed),
             (None, _) => Lead::Nobody,
         };
         let leap = self.draw_leap();
@@ -157,9 +155,9 @@ impl Broadcasts {
         relays: bool,
     ) -> Option<Leading> {
         let leading = match (&self.lead, node.membership().get(&origin)) {
-            (Lead::Myself { record, .. }, Some(member)) if relays => Some(Leading {
+            (Lead::Myself { token, .. }, Some(member)) if relays => Some(Leading {
                 life: member.incarnation,
-                record: Arc::clone(record),
+                token: token.clone(),
                 forward: self.centralized.auto_forward.load(Ordering::Relaxed),
             }),
             _ => None,

@@ -65,9 +65,9 @@ impl Trace {
     }
 
     /// An input that the node is about to get.
-    pub(super) fn input(&mut self, now: Time, input: &Input) {
+    pub(super) fn input(&mut self, now: Time, node: &Node, input: &Input) {
         if let Some(running) = &mut self.0 {
-            running.tracer.input(now, input);
+            running.tracer.input(now, node, input);
         }
     }
 
@@ -86,9 +86,9 @@ impl Trace {
     }
 
     /// An output of the node.
-    pub(super) fn output(&mut self, now: Time, output: &Output) {
+    pub(super) fn output(&mut self, now: Time, node: &Node, output: &Output) {
         if let Some(running) = &mut self.0 {
-            running.tracer.output(now, output);
+            running.tracer.output(now, node, output);
         }
     }
 

@@ -1,7 +1,5 @@
 //! What the host sees of the core: the snapshot that queries read, and events.
 
-use std::sync::Arc;
-
 use crate::core::election::AssignOutcome;
 use crate::core::id::PeerId;
 use crate::core::node::{Event, Node};
@@ -10,11 +8,7 @@ use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 /// The room as it is now. `reserved` are those whose admission goes on.
-pub(super) fn snapshot<'a>(
-    node: &'a Node,
-    reserved: impl Iterator<Item = &'a PeerId>,
-    published: &Snapshot,
-) -> Snapshot {
+pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a PeerId>) -> Snapshot {
     let mut peers: Vec<_> = node
         .membership()
         .iter()
@@ -42,10 +36,6 @@ pub(super) fn snapshot<'a>(
         }
     }
     peers.sort_by(|a, b| a.id.cmp(&b.id));
-    let leader_stamp = match (node.leader_stamp(), &published.leader_stamp) {
-        (Some(now), Some(before)) if *now == **before => Some(Arc::clone(before)),
-        (now, _) => now.cloned().map(Arc::new),
-    };
     let stamp = &node.record().stamp;
     Snapshot {
         peers,
@@ -56,7 +46,7 @@ pub(super) fn snapshot<'a>(
         term: stamp.term,
         epoch: stamp.epoch.override_seq,
         strategy: node.policy().strategy,
-        leader_stamp,
+        leader_token: node.leader_token(),
     }
 }
 

@@ -1,27 +1,36 @@
 //! Election strategies behind one interface.
 //!
-//! A strategy is told who is linked, what they say and what time it is; it says what to send, and who leads.
+//! A strategy receives who is linked, what they say and what time it is; it says what to send, and who leads.
 //! It has the same shape as the whole core: inputs, outputs, one deadline, nothing else.
+//!
+//! A strategy implements [`Election`] with message types of its own. A node runs it as [`AnyElection`], which encodes and
+//! decodes them: nobody but the strategy knows what its parts of messages say.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::fmt;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::time::{Duration, Time};
-use super::wire::{ElectionMessage, Memory, Pulse, Side};
+use super::wire::Opaque;
 use bound::WallClock;
-use gossip::{Gossip, Windows};
-use raft::Raft;
-use record::{Record, Saved, Stamp};
+use gossip::Windows;
+use record::{Record, Saved};
 
+mod any;
 pub mod bound;
 pub mod gossip;
 pub mod guards;
 pub mod raft;
 pub mod record;
 pub mod rules;
+mod start;
+
+pub use any::AnyElection;
+pub use start::{Start, start};
 
 /// A linked peer, as elections see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,9 +85,9 @@ pub enum Gone {
     Silent,
 }
 
-/// What a strategy is told.
+/// What a strategy receives. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElectionInput {
+pub enum ElectionInput<M, P, S> {
     /// Time has passed.
     Tick,
     /// A peer is linked; it is in the view already.
@@ -87,10 +96,10 @@ pub enum ElectionInput {
         peer: PeerId,
         /// The key that it showed.
         key: Fingerprint,
-        /// What we said of our side in our Hello.
-        ours: Side,
-        /// What it said of its side.
-        theirs: Side,
+        /// This node's part of its Hello.
+        ours: S,
+        /// The peer's.
+        theirs: S,
     },
     /// A peer is gone; it is out of the view already.
     PeerDown {
@@ -105,31 +114,15 @@ pub enum ElectionInput {
     Message {
         /// The peer.
         from: PeerId,
-        /// Its epoch and term.
-        stamp: Stamp,
         /// What it says.
-        message: ElectionMessage,
-    },
-    /// Where the quorum is static: the write counter that a peer shows with a message, before that message.
-    WritesShown {
-        /// The peer.
-        from: PeerId,
-        /// What it shows.
-        writes: u64,
-    },
-    /// Where the quorum is static: what a peer's heartbeat says of state files, after its pulse.
-    Memory {
-        /// The peer.
-        from: PeerId,
-        /// What it says.
-        memory: Memory,
+        message: M,
     },
     /// The strategy's part of a peer's heartbeat.
     Pulse {
         /// The peer.
         from: PeerId,
         /// What it says.
-        pulse: Pulse,
+        pulse: P,
     },
     /// The host calls `SetLeader`.
     SetLeader {
@@ -168,6 +161,8 @@ pub enum ElectionInput {
     SetWindows(Windows),
     /// The wall clock was read again.
     SetClock(WallClock),
+    /// A heartbeat went to every peer: what is not answered yet is repeated with it.
+    HeartbeatSent,
     /// A peer may lead again; it is so in the view already.
     PeerEligible {
         /// The peer.
@@ -184,17 +179,15 @@ pub enum ElectionInput {
     },
 }
 
-/// What a strategy wants done.
+/// What a strategy wants done. `M` is its part of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElectionOutput {
+pub enum ElectionOutput<M> {
     /// Send to one connected peer.
     Send {
         /// The peer.
         to: PeerId,
-        /// Epoch and term at which it is said.
-        stamp: Stamp,
-        /// What is said.
-        message: ElectionMessage,
+        /// What to say.
+        message: M,
     },
     /// Keep this where it survives the process; answered by [`ElectionInput::Persisted`]. Only where the
     /// quorum is static.
@@ -301,127 +294,128 @@ pub enum ElectionError {
     },
 }
 
+/// Who leads, as a strategy sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leadership<'a> {
+    /// Whom the host is shown as leader.
+    pub leader: Option<&'a PeerId>,
+    /// Why that is another one than before.
+    pub reason: LeaderReason,
+    /// The record that this node follows: the largest seen, where the strategy orders them. Where it does not, it
+    /// names the leader that is shown, and nothing else in it counts.
+    pub record: &'a Record,
+}
+
+/// What a node is in its election, for traces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It leads.
+    Leader,
+    /// It has asked for votes, or has proposed itself.
+    Candidate,
+    /// It asks whether it would get votes.
+    PreCandidate,
+    /// None of these.
+    Follower,
+}
+
+/// What a message says, for traces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What it is called.
+    pub kind: &'static str,
+    /// The term that it is about.
+    pub term: Option<u64>,
+    /// Whether it grants what was asked for, where it is an answer.
+    pub granted: Option<bool>,
+    /// Whom it names.
+    pub names: Option<PeerId>,
+}
+
+/// What a node tells any strategy.
+pub type OpaqueInput = ElectionInput<Opaque, Opaque, Opaque>;
+
+/// What a strategy takes, with its own types.
+pub type InputOf<E> =
+    ElectionInput<<E as Election>::Message, <E as Election>::Pulse, <E as Election>::Hello>;
+
+/// What a strategy does, with its own types.
+pub type OutputOf<E> = ElectionOutput<<E as Election>::Message>;
+
 /// One way to agree on a leader.
-pub trait Election {
+pub trait Election: fmt::Debug {
+    /// What members say to each other.
+    type Message: Serialize + DeserializeOwned;
+    /// Its part of a heartbeat.
+    type Pulse: Serialize + DeserializeOwned;
+    /// Its part of a Hello.
+    type Hello: Serialize + DeserializeOwned;
+    /// What shows under which leadership a message is sent: a fencing token.
+    type Token: Serialize + DeserializeOwned;
+
     /// Takes one input.
     ///
     /// # Errors
-    /// [`ElectionError`]; nothing has changed then.
-    fn handle(&mut self, now: Time, view: &View, input: ElectionInput)
+    /// [`ElectionError`]; nothing has changed then, but for what [`ElectionError::TooLarge`] says.
+    fn handle(&mut self, now: Time, view: &View, input: InputOf<Self>)
     -> Result<(), ElectionError>;
     /// What to do next; call until `None` after every input.
-    fn poll_output(&mut self) -> Option<ElectionOutput>;
+    fn poll_output(&mut self) -> Option<OutputOf<Self>>;
     /// When to send the next [`ElectionInput::Tick`].
     fn next_deadline(&self) -> Option<Time>;
-    /// Whom the host is shown as leader.
-    fn leader(&self) -> Option<&PeerId>;
-    /// Why that is another one than before.
-    fn leader_reason(&self) -> LeaderReason;
-    /// The record that this node goes by: the largest seen, where the strategy orders them. Where it does not, it
-    /// names the leader that is shown, and nothing else in it counts.
-    fn record(&self) -> &Record;
-    /// Epoch and term of what this node says: those of the largest record that a restart of it cannot undo.
-    fn stamp(&self) -> &Stamp {
-        &self.record().stamp
-    }
-    /// Where the quorum is static: the write counter that this node shows with everything that it says.
-    fn writes(&self) -> u64 {
-        0
-    }
-    /// Where the quorum is static: what a heartbeat to the voter `peer` says of state files.
-    fn memory_of(&self, _view: &View, _peer: &PeerId) -> Option<Memory> {
+    /// Who leads.
+    fn leadership(&self) -> Leadership<'_>;
+    /// What it is now, for traces.
+    fn role(&self) -> Role;
+    /// Who has its vote in the term of its record, for traces.
+    fn voted_for(&self) -> Option<&PeerId> {
         None
     }
-    /// Where the quorum is static: the key of the voter `peer`. Nobody else may use its id.
-    fn key_of(&self, _peer: &PeerId) -> Option<Fingerprint> {
-        None
+    /// Whether `peer` may be linked under this key.
+    fn admits(&self, _peer: &PeerId, _key: Fingerprint) -> bool {
+        true
     }
-    /// The record that stamps what this node sends as leader; `None` unless it leads, and while a restart could
-    /// undo that.
-    fn leader_stamp(&self) -> Option<&Record>;
-    /// A heartbeat went to every peer: repeat with it what is not answered yet.
-    fn heartbeat_sent(&mut self) {}
-    /// The strategy's part of the next heartbeat.
-    fn pulse(&self, now: Time, view: &View) -> Pulse;
-    /// What a Hello says about leadership.
-    fn side(&self, now: Time, view: &View) -> Side;
+    /// What this node's messages carry that it sends as leader; `None` unless it leads, and while a restart could undo that.
+    fn leader_token(&self) -> Option<Self::Token>;
+    /// What this node's broadcasts carry to the leader that it follows.
+    fn followed_token(&self) -> Self::Token;
+    /// The next heartbeat's part.
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Self::Pulse;
+    /// The part of a Hello of this moment.
+    fn hello(&self, now: Time, view: &View) -> Self::Hello;
     /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
     fn successor(&self, _view: &View) -> Option<PeerId> {
         None
     }
-    /// A peer goes by `record` and takes this node for the leader: an assignment may come here on another way than
-    /// from its assigner.
+    /// A peer sends what it [follows](Self::followed_token) and takes this node for the leader: an assignment may come here
+    /// on another way than from its assigner.
     ///
     /// # Errors
-    /// [`ElectionError::TooLarge`] when the record's counters are that: it changes nothing.
-    fn hear_assignment(
+    /// [`ElectionError::TooLarge`] when a counter in it is that: it changes nothing.
+    fn hear_followed(
         &mut self,
         _now: Time,
         _view: &View,
-        _record: &Record,
+        _token: Self::Token,
     ) -> Result<(), ElectionError> {
         Ok(())
     }
-    /// Whether `record` may tell more of who leads than this node knows, so that
-    /// [`accept_leader_message`](Self::accept_leader_message) is to be asked.
-    fn may_supersede(&self, record: &Record) -> bool;
-    /// Whether a message that `from` sent as leader under `record` may be delivered; a newer record is taken
-    /// over first.
+    /// Whether the token of `from` may say more of who leads than this node knows, so that [`judge`](Self::judge) is to
+    /// be asked.
+    fn may_supersede(&self, from: &PeerId, token: &Self::Token) -> bool;
+    /// Whether a message that `from` sent as leader with this token may be delivered; a newer leadership is adopted first.
     ///
     /// # Errors
-    /// [`ElectionError::Violation`] when `record` does not name `from`, and [`ElectionError::TooLarge`].
-    fn accept_leader_message(
+    /// [`ElectionError::Violation`] when the token does not name `from`, and [`ElectionError::TooLarge`].
+    fn judge(
         &mut self,
         now: Time,
         view: &View,
         from: &PeerId,
-        record: &Record,
+        token: &Self::Token,
     ) -> Result<bool, ElectionError>;
-}
-
-/// One of the strategies, as a node runs it.
-#[derive(Debug)]
-pub enum AnyElection {
-    /// Votes of the connected peers.
-    Raft(Box<Raft>),
-    /// The lowest id that finds no leader.
-    Gossip(Box<Gossip>),
-}
-
-impl AnyElection {
-    /// The votes, where they elect.
-    pub fn raft(&self) -> Option<&Raft> {
-        match self {
-            Self::Raft(raft) => Some(raft),
-            Self::Gossip(_) => None,
-        }
-    }
-
-    /// The gossip, where it elects.
-    pub fn gossip(&self) -> Option<&Gossip> {
-        match self {
-            Self::Raft(_) => None,
-            Self::Gossip(gossip) => Some(gossip),
-        }
-    }
-}
-
-impl Deref for AnyElection {
-    type Target = dyn Election;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Raft(raft) => raft.as_ref(),
-            Self::Gossip(gossip) => gossip.as_ref(),
-        }
-    }
-}
-
-impl DerefMut for AnyElection {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        match self {
-            Self::Raft(raft) => raft.as_mut(),
-            Self::Gossip(gossip) => gossip.as_mut(),
-        }
-    }
+    /// A message in the words of a trace.
+    fn describe(message: &Self::Message) -> Description;
+    /// A heartbeat's part in the words of a trace.
+    fn describe_pulse(pulse: &Self::Pulse) -> Description;
 }

@@ -14,7 +14,7 @@ use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
 use crate::core::quorum::Quorum;
 use crate::core::time::Duration;
-use crate::core::wire::{Candidate, Envelope, Probe, RoomPolicy, Side, Verdict};
+use crate::core::wire::{Candidate, Envelope, Opaque, Probe, RoomPolicy, Verdict};
 
 /// Settings of a node.
 #[derive(Debug, Clone)]
@@ -99,9 +99,9 @@ pub struct LinkUp {
     /// Whether the room ends with it.
     pub is_host: bool,
     /// What we said about leadership.
-    pub ours: Side,
+    pub ours: Opaque,
     /// What it said about leadership.
-    pub theirs: Side,
+    pub theirs: Opaque,
 }
 
 /// Why a link ended.

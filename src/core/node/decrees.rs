@@ -209,7 +209,7 @@ impl Node {
             self.violation(now, from, "a kick is longer than allowed");
             return;
         }
-        if self.election.leader() != Some(from) {
+        if self.leader() != Some(from) {
             // Only the leader may. If decrees of this member then say the same, this is why.
             if *peer == self.me {
                 self.reason_passed_on = Some((from.clone(), code, bytes));
@@ -254,7 +254,7 @@ impl Node {
             return Err(CommandError::NotLeader);
         }
         let (known, count) = &self.decrees.version;
-        let stamp = &self.election.record().stamp;
+        let stamp = &self.record().stamp;
         self.decrees.version = if stamp > known {
             (stamp.clone(), 1)
         } else {
@@ -358,7 +358,7 @@ impl Node {
         }
         said.is_new = false;
         let decrees = said.decrees.clone();
-        if self.election.leader() == Some(from) {
+        if self.leader() == Some(from) {
             self.set_limit(&decrees);
             self.go_by_kicks_of_leader(now, from, decrees);
         } else {
@@ -382,13 +382,13 @@ impl Node {
     /// Another leads. A former leader may have been lost before all had its word: the new one is told what is
     /// known here, and tells everybody what it knows.
     pub(super) fn share_decrees(&mut self, now: Time) {
-        let Some(leader) = self.election.leader().cloned() else {
+        let Some(leader) = self.leader().cloned() else {
             return;
         };
         if leader == self.me {
             self.leads_since = now;
-            let stamp = &self.election.record().stamp;
-            self.led_first.get_or_insert_with(|| stamp.clone());
+            let stamp = self.record().stamp.clone();
+            self.led_first.get_or_insert(stamp);
             self.tell_all_decrees(now);
             self.hear_decrees_again(now);
         } else if self.membership.get(&leader).is_some() {
@@ -420,7 +420,7 @@ impl Node {
     /// not begun.
     fn set_limit(&mut self, decrees: &Decrees) {
         let (stamp, count) = decrees.version.clone();
-        let stamp = stamp.min(self.election.record().stamp.clone());
+        let stamp = stamp.min(self.record().stamp.clone());
         self.decrees.version = (stamp, count);
         self.decrees.max_peers = decrees.max_peers;
     }
@@ -471,7 +471,7 @@ impl Node {
         }
         if self.is_leader() {
             self.tell_all_decrees(now);
-        } else if let Some(leader) = self.election.leader().cloned()
+        } else if let Some(leader) = self.leader().cloned()
             && leader != *from
             && self.membership.get(&leader).is_some()
         {
@@ -487,7 +487,7 @@ impl Node {
         let gone = |leader: &PeerId| self.membership.get(leader).is_none();
         now.since(self.leads_since) < TAKES_OVER_FOR
             && *version > self.decrees.version
-            && self.recent_records.leaders_under(&version.0).any(|leader| {
+            && self.recent_leaders.under(&version.0).any(|leader| {
                 if *leader == self.me {
                     was_restarted
                 } else {

@@ -149,7 +149,7 @@ impl Node {
             };
             return self.answer(number, verdict);
         }
-        if entry.id == self.me || self.has_another_key(&entry.id, entry.key) {
+        if entry.id == self.me || !self.election.admits(&entry.id, entry.key) {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
         let linked = self.membership.get(&entry.id).is_some();
@@ -171,7 +171,7 @@ impl Node {
             None if self.is_vouched(&entry) => return self.accept(now, number, false),
             Some(_) | None => {}
         }
-        let leader = self.election.leader().cloned();
+        let leader = self.leader().cloned();
         let linked = |id: &PeerId| self.membership.get(id).is_some();
         match leader {
             // It asks again whoever leads, or decides itself.
@@ -214,7 +214,7 @@ impl Node {
         let lost = self.absent.keys().filter(|id| *id != peer).count();
         let linked = self.membership.len();
         let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
-        let leads = self.election.leader() == Some(peer);
+        let leads = self.leader() == Some(peer);
         linked >= self.config.max_connections
             || (!leads && max_peers > 0 && linked + granted + lost >= max_peers)
     }
@@ -412,7 +412,7 @@ impl Node {
 
     /// The leader was heard: what it did not take before, it may take now.
     pub(super) fn decider_heard(&mut self, leader: &PeerId) {
-        if self.joins.open.is_empty() || self.election.leader() != Some(leader) {
+        if self.joins.open.is_empty() || self.leader() != Some(leader) {
             return;
         }
         let unasked: Vec<_> = self

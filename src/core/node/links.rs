@@ -327,12 +327,6 @@ impl Node {
         hosts.find(|id| *id != peer)
     }
 
-    /// Whether `peer` is a voter whose key is another one.
-    pub(super) fn has_another_key(&self, peer: &PeerId, key: Fingerprint) -> bool {
-        let fixed = self.election.key_of(peer);
-        fixed.is_some_and(|fixed| fixed != key)
-    }
-
     /// Whether the room has a fixed host, this node or another.
     pub(super) fn is_fixed(&self) -> bool {
         self.config.policy.host_mode != HostMode::Off

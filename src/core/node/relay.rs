@@ -6,34 +6,38 @@ use super::Node;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
+use crate::core::wire::Opaque;
 
-/// Records that this node went by and that are remembered, at most: what their leaders sent may still be on
-/// its way.
-const MAX_RECENT_RECORDS: usize = 8;
+/// Leaderships that are remembered, at most: what their leaders sent may still be on its way.
+const MAX_RECENT_LEADERS: usize = 8;
 
-/// The records that this node went by last and that name a leader, newest last.
+/// The leaderships that this node followed last, with their tokens, newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct RecentRecords(VecDeque<Record>);
+pub(super) struct RecentLeaders(VecDeque<(Record, Opaque)>);
 
-impl RecentRecords {
-    pub(super) fn note(&mut self, record: &Record) {
-        if record.leader.is_none() || self.0.back() == Some(record) {
-            return;
-        }
-        if self.0.len() == MAX_RECENT_RECORDS {
+impl RecentLeaders {
+    /// Whether the newest is this one.
+    pub(super) fn ends_with(&self, record: &Record) -> bool {
+        self.0.back().is_some_and(|(last, _)| last == record)
+    }
+
+    pub(super) fn note(&mut self, record: Record, token: Opaque) {
+        if self.0.len() == MAX_RECENT_LEADERS {
             self.0.pop_front();
         }
-        self.0.push_back(record.clone());
+        self.0.push_back((record, token));
     }
 
     /// Who led under the stamp.
-    pub(super) fn leaders_under(&self, stamp: &Stamp) -> impl Iterator<Item = &PeerId> {
-        let its = self.0.iter().filter(move |record| record.stamp == *stamp);
-        its.filter_map(|record| record.leader.as_ref())
+    pub(super) fn under(&self, stamp: &Stamp) -> impl Iterator<Item = &PeerId> {
+        let its = self.0.iter().filter(move |(led, _)| led.stamp == *stamp);
+        its.filter_map(|(led, _)| led.leader.as_ref())
     }
 
-    fn contains(&self, record: &Record) -> bool {
-        self.0.contains(record)
+    fn contains(&self, leader: &PeerId, token: &Opaque) -> bool {
+        self.0
+            .iter()
+            .any(|(led, its)| led.leader.as_ref() == Some(leader) && its == token)
     }
 }
 
@@ -73,21 +77,23 @@ pub enum LifeOfOrigin {
 }
 
 impl Node {
-    /// Whether a message that `from` sent in another's name, as leader under `record`, may be delivered. A newer
-    /// record is taken over first, so poll the outputs before the message is delivered.
-    pub fn accept_relay(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
-        if record.leader.as_ref() != Some(from) {
-            return false;
-        }
-        self.is_leader_under(from, record)
-            || (self.election.may_supersede(record)
-                && self.accept_leader_message(now, from, record))
+    /// Whether a message that `from` sent in another's name, as leader with this token, may be delivered. A newer
+    /// leadership is adopted first, so poll the outputs before the message is delivered.
+    pub fn accept_relay(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
+        self.is_leader_under(from, token)
+            || (self.election.may_supersede(from, token)
+                && self.accept_leader_message(now, from, token))
     }
 
-    /// Whether `from` led under `record`, as far as this node knows: its present record, or one of the last
-    /// before it.
-    pub fn is_leader_under(&self, from: &PeerId, record: &Record) -> bool {
-        record.leader.as_ref() == Some(from) && self.recent_records.contains(record)
+    /// Whether `from` led with this token, as far as this node knows: in the present leadership, or in one of the
+    /// last before it.
+    pub fn is_leader_under(&self, from: &PeerId, token: &Opaque) -> bool {
+        self.recent_leaders.contains(from, token)
+    }
+
+    /// The same, or in a leadership of which this node has not heard.
+    pub fn led_or_leads(&self, from: &PeerId, token: &Opaque) -> bool {
+        self.is_leader_under(from, token) || self.election.may_supersede(from, token)
     }
 
     /// What this node knows of a life of `origin`, in whose name a message was relayed. The life of a member, linked or
@@ -102,52 +108,54 @@ impl Node {
         }
     }
 
-    /// Whether this node leads, and so relays a broadcast of `from`, which goes by `record`. An assignment of
-    /// this node that it did not hear of yet is taken over first, so poll the outputs before anything is sent.
-    pub fn may_relay(&mut self, now: Time, from: &PeerId, record: &Record) -> bool {
+    /// Whether this node leads, and so relays a broadcast of `from`, which follows the leadership of this token. An
+    /// assignment of this node that it did not hear of yet is adopted first, so poll the outputs before anything is sent.
+    pub fn may_relay(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
         if self.membership.get(from).is_none() {
             return false;
         }
-        if let Err(error) = self.election.hear_assignment(now, &self.view, record) {
+        if let Err(error) = self.election.hear_followed(now, &self.view, token) {
             self.punish(now, from, error);
         }
         self.after(now);
-        self.is_leader() && self.leader_stamp().is_some() && self.membership.get(from).is_some()
+        let leads = self.is_leader() && self.leader_token().is_some();
+        leads && self.membership.get(from).is_some()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::election::record::Epoch;
 
-    fn id(name: &str) -> PeerId {
-        PeerId::new(name).expect("valid")
-    }
-
-    fn record(term: u64, leader: Option<&str>) -> Record {
-        Record {
+    fn led(term: u64, leader: &str) -> (Record, Opaque) {
+        let record = Record {
             stamp: Stamp {
-                epoch: Epoch::default(),
                 term,
+                ..Stamp::default()
             },
-            leader: leader.map(id),
+            leader: Some(PeerId::new(leader).expect("valid")),
             assigned: false,
-        }
+        };
+        let token = Opaque::of(&record);
+        (record, token)
     }
 
     #[test]
-    fn the_last_records_that_name_a_leader_are_remembered() {
-        let mut recent = RecentRecords::default();
+    fn the_last_leaderships_are_remembered() {
+        let mut recent = RecentLeaders::default();
         for term in 0..20 {
-            recent.note(&record(term, None));
-            recent.note(&record(term, Some("a")));
-            recent.note(&record(term, Some("a")));
+            let (record, token) = led(term, "a");
+            assert!(!recent.ends_with(&record));
+            recent.note(record.clone(), token);
+            assert!(recent.ends_with(&record));
         }
-        assert_eq!(recent.0.len(), MAX_RECENT_RECORDS);
-        assert!(recent.contains(&record(12, Some("a"))));
-        assert!(!recent.contains(&record(11, Some("a"))));
-        assert!(!recent.contains(&record(19, Some("b"))));
-        assert!(!recent.contains(&record(19, None)));
+        assert_eq!(recent.0.len(), MAX_RECENT_LEADERS);
+        let contains = |term, leader| {
+            let (record, token) = led(term, leader);
+            recent.contains(&record.leader.expect("named"), &token)
+        };
+        assert!(contains(12, "a"));
+        assert!(!contains(11, "a"));
+        assert!(!contains(19, "b"));
     }
 }

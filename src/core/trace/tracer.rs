@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Header, Role, Said, VERSION, What, Word};
 use crate::core::election::record::Record;
-use crate::core::election::{AnyElection, AssignOutcome, LeaderReason, rules};
+use crate::core::election::{self, AssignOutcome, Description, LeaderReason};
 use crate::core::id::PeerId;
 use crate::core::node::{
     Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
 };
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, Message, Probe, Pulse, Verdict};
+use crate::core::wire::{Message, Probe, Verdict};
 
 /// How many messages of a link went each way.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl Tracer {
     }
 
     /// An input that the node is about to get.
-    pub fn input(&mut self, now: Time, input: &Input) {
+    pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
             Input::Tick | Input::Heard { .. } | Input::HostDialing(_) | Input::WallClock(_) => {
                 return;
@@ -111,7 +111,7 @@ impl Tracer {
                 let counts = self.links.entry(from.clone()).or_default();
                 counts.received += 1;
                 let n = counts.received;
-                let Some(said) = self.said(n, envelope.stamp.term, &envelope.message) else {
+                let Some(said) = self.said(node, n, &envelope.message) else {
                     return;
                 };
                 What::Received {
@@ -142,18 +142,12 @@ impl Tracer {
     /// What the node is after an input, where that is something else than before.
     pub fn state(&mut self, now: Time, node: &Node) {
         let may_lead = node.standing_of_myself().0;
-        let role = match node.election() {
-            AnyElection::Raft(raft) => match raft.rules().role() {
-                rules::RoleKind::Leader => Role::Leader,
-                _ if !may_lead => Role::Observer,
-                rules::RoleKind::Candidate => Role::Candidate,
-                rules::RoleKind::PreCandidate => Role::PreCandidate,
-                rules::RoleKind::Follower => Role::Follower,
-            },
-            AnyElection::Gossip(_) if node.is_leader() => Role::Leader,
-            AnyElection::Gossip(_) if !may_lead => Role::Observer,
-            AnyElection::Gossip(gossip) if gossip.peer().machine().is_electing() => Role::Candidate,
-            AnyElection::Gossip(_) => Role::Follower,
+        let role = match node.election().role() {
+            election::Role::Leader => Role::Leader,
+            _ if !may_lead => Role::Observer,
+            election::Role::Candidate => Role::Candidate,
+            election::Role::PreCandidate => Role::PreCandidate,
+            election::Role::Follower => Role::Follower,
         };
         if self.role != Some(role) {
             self.role = Some(role);
@@ -171,10 +165,7 @@ impl Tracer {
             };
             self.add(now, what);
         }
-        let voted_for = match node.election() {
-            AnyElection::Raft(raft) => raft.rules().voted_for(),
-            AnyElection::Gossip(_) => None,
-        };
+        let voted_for = node.election().voted_for();
         if self.voted_for.as_ref() != voted_for {
             self.voted_for = voted_for.cloned();
             if let Some(candidate) = voted_for {
@@ -188,13 +179,13 @@ impl Tracer {
     }
 
     /// An output of the node.
-    pub fn output(&mut self, now: Time, output: &Output) {
+    pub fn output(&mut self, now: Time, node: &Node, output: &Output) {
         let what = match output {
             Output::Transmit { to, envelope, .. } => {
                 let counts = self.links.entry(to.clone()).or_default();
                 counts.sent += 1;
                 let n = counts.sent;
-                let Some(said) = self.said(n, envelope.stamp.term, &envelope.message) else {
+                let Some(said) = self.said(node, n, &envelope.message) else {
                     return;
                 };
                 What::Sent {
@@ -228,53 +219,71 @@ impl Tracer {
     }
 
     /// A message in the words of a trace; `None` for a routine one that is not kept.
-    fn said(&self, n: u64, term: u64, message: &Message) -> Option<Said> {
+    fn said(&self, node: &Node, n: u64, message: &Message) -> Option<Said> {
         let routine = matches!(message, Message::Heartbeat(_) | Message::PeerList(_));
         if routine && !n.is_multiple_of(self.routine) {
             return None;
         }
-        let (kind, granted, names) = match message {
-            Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
-                Pulse::Leads { record, .. } => ("leader_heartbeat", None, &record.leader),
-                Pulse::Follows { record, .. } => ("heartbeat", None, &record.leader),
-                Pulse::Gossip { .. } => ("heartbeat", None, &None),
+        let election = node.election();
+        let plain = |kind| Description {
+            kind,
+            term: None,
+            granted: None,
+            names: None,
+        };
+        let description = match message {
+            Message::Heartbeat(heartbeat) => election
+                .describe_pulse(&heartbeat.pulse)
+                .unwrap_or_else(|| plain("heartbeat")),
+            Message::PeerList(_) => plain("peer_list"),
+            Message::Leave { successor } => Description {
+                names: successor.clone(),
+                ..plain("leave")
             },
-            Message::PeerList(_) => ("peer_list", None, &None),
-            Message::Leave { successor } => ("leave", None, successor),
-            Message::LeaveAck => ("leave_ack", None, &None),
-            Message::Election(message) => return Some(elected(n, term, message)),
-            Message::JoinRequest { candidate, .. } => {
-                return Some(naming("join_request", n, &candidate.entry.id));
-            }
-            Message::JoinAnswer { verdict, .. } => {
-                ("join_answer", Some(*verdict == Verdict::Accepted), &None)
-            }
-            Message::Admitted { entry, .. } => return Some(naming("admitted", n, &entry.id)),
-            Message::Kicked { peer, .. } => return Some(naming("kicked", n, peer)),
-            Message::Decrees(_) => ("decrees", None, &None),
+            Message::LeaveAck => plain("leave_ack"),
+            Message::Election(message) => election
+                .describe(message)
+                .unwrap_or_else(|| plain("election")),
+            Message::JoinRequest { candidate, .. } => Description {
+                names: Some(candidate.entry.id.clone()),
+                ..plain("join_request")
+            },
+            Message::JoinAnswer { verdict, .. } => Description {
+                granted: Some(*verdict == Verdict::Accepted),
+                ..plain("join_answer")
+            },
+            Message::Admitted { entry, .. } => Description {
+                names: Some(entry.id.clone()),
+                ..plain("admitted")
+            },
+            Message::Kicked { peer, .. } => Description {
+                names: Some(peer.clone()),
+                ..plain("kicked")
+            },
+            Message::Decrees(_) => plain("decrees"),
             Message::Standing {
                 eligible,
                 successor,
                 ..
-            } => ("standing", Some(*eligible), successor),
+            } => Description {
+                granted: Some(*eligible),
+                names: successor.clone(),
+                ..plain("standing")
+            },
         };
+        let Description {
+            kind,
+            term,
+            granted,
+            names,
+        } = description;
         Some(Said {
             kind: kind.into(),
             n,
-            term: Some(term),
+            term,
             granted,
-            names: names.clone(),
+            names,
         })
-    }
-}
-
-fn naming(kind: &'static str, n: u64, names: &PeerId) -> Said {
-    Said {
-        kind: kind.into(),
-        n,
-        term: None,
-        granted: None,
-        names: Some(names.clone()),
     }
 }
 
@@ -289,59 +298,6 @@ fn probed(probe: Probe) -> Said {
         term: None,
         granted: None,
         names: None,
-    }
-}
-
-fn elected(n: u64, stamp_term: u64, message: &ElectionMessage) -> Said {
-    use ElectionMessage as M;
-    let at = stamp_term;
-    let (kind, term, granted, names) = match message {
-        M::PreVoteRequest { term, .. } => ("pre_vote_request", *term, None, None),
-        M::PreVoteResponse {
-            granted, record, ..
-        } => (
-            "pre_vote_response",
-            at,
-            Some(*granted),
-            record.leader.as_ref(),
-        ),
-        M::VoteRequest { .. } => ("vote_request", at, None, None),
-        M::VoteResponse {
-            granted, record, ..
-        } => ("vote_response", at, Some(*granted), record.leader.as_ref()),
-        M::LeaderAssign { record, .. } => {
-            ("leader_assign", record.term(), None, record.leader.as_ref())
-        }
-        M::LeaderAssignAck {
-            accepted, record, ..
-        } => (
-            "leader_assign_ack",
-            record.term(),
-            Some(*accepted),
-            record.leader.as_ref(),
-        ),
-        M::Nack { record, .. } => ("nack", record.term(), None, record.leader.as_ref()),
-        M::TimeoutNow { target } => ("timeout_now", at, None, Some(target)),
-        M::TransferRequest { target, .. } => ("transfer_request", at, None, Some(target)),
-        M::TransferRefused { .. } => ("transfer_refused", at, None, None),
-        M::ForeignSide { peer, .. } => ("foreign_side", at, None, Some(peer)),
-        M::Claim { declares, .. } => {
-            let kind = if *declares { "declaration" } else { "proposal" };
-            return Said {
-                kind: kind.into(),
-                n,
-                term: None,
-                granted: None,
-                names: None,
-            };
-        }
-    };
-    Said {
-        kind: kind.into(),
-        n,
-        term: Some(term),
-        granted,
-        names: names.cloned(),
     }
 }
 
@@ -469,11 +425,10 @@ fn verdict_word(verdict: &Verdict) -> Word {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::core::election::record::Stamp;
     use crate::core::id::Incarnation;
     use crate::core::node::NodeConfig;
     use crate::core::time::Duration;
-    use crate::core::wire::{Envelope, Heartbeat};
+    use crate::core::wire::{Envelope, Heartbeat, Opaque};
 
     fn id(name: &str) -> PeerId {
         PeerId::new(name).expect("a valid id")
@@ -499,22 +454,16 @@ pub(crate) mod tests {
 
     fn envelope(message: Message) -> Envelope {
         Envelope {
-            writes: 0,
             incarnation: incarnation(),
-            stamp: Stamp::default(),
             message,
         }
     }
 
     fn heartbeat() -> Envelope {
         envelope(Message::Heartbeat(Heartbeat {
-            memory: None,
             seq: 77,
             echo: None,
-            pulse: Pulse::Follows {
-                record: Record::default(),
-                live: false,
-            },
+            pulse: Opaque::default(),
         }))
     }
 
@@ -551,11 +500,11 @@ pub(crate) mod tests {
         let mut tracer = Tracer::new(Time::ZERO, &node, 1);
         let now = Time::ZERO + Duration::from_secs(10);
         tracer.take();
-        tracer.input(now, &Input::Tick);
+        tracer.input(now, &node, &Input::Tick);
         node.handle(now, Input::Tick).expect("no command");
         tracer.state(now, &node);
         while let Some(output) = node.poll_output() {
-            tracer.output(now, &output);
+            tracer.output(now, &node, &output);
         }
         let entries = tracer.take();
         let role = Role::Leader;
@@ -569,9 +518,10 @@ pub(crate) mod tests {
 
     #[test]
     fn both_ends_number_and_thin_messages_alike_and_begin_anew_with_a_link() {
+        let node = node();
         let (mut sender, mut receiver) = (
-            Tracer::new(Time::ZERO, &node(), 3),
-            Tracer::new(Time::ZERO, &node(), 3),
+            Tracer::new(Time::ZERO, &node, 3),
+            Tracer::new(Time::ZERO, &node, 3),
         );
         let mut say = |envelope: &Envelope| {
             let to = id("b");
@@ -580,13 +530,13 @@ pub(crate) mod tests {
                 envelope: envelope.clone(),
                 urgent: true,
             };
-            sender.output(Time::ZERO, &output);
+            sender.output(Time::ZERO, &node, &output);
             let from = id("a");
             let input = Input::Message {
                 from,
                 envelope: envelope.clone(),
             };
-            receiver.input(Time::ZERO, &input);
+            receiver.input(Time::ZERO, &node, &input);
         };
         for _ in 0..4 {
             say(&heartbeat());
@@ -598,13 +548,13 @@ pub(crate) mod tests {
         assert_eq!(sent, [2, 3, 4, 6, 8]);
         let peer = id("b");
         let why = LinkEnd::Silent;
-        sender.input(Time::ZERO, &Input::LinkDown { peer, why });
+        sender.input(Time::ZERO, &node, &Input::LinkDown { peer, why });
         let output = Output::Transmit {
             to: id("b"),
             envelope: leave_ack(),
             urgent: true,
         };
-        sender.output(Time::ZERO, &output);
+        sender.output(Time::ZERO, &node, &output);
         assert_eq!(numbers(&sender.take()), [1]);
     }
 
@@ -636,9 +586,10 @@ pub(crate) mod tests {
             code: 4,
             bytes: b"private".to_vec(),
         };
-        let mut tracer = Tracer::new(Time::ZERO, &node(), 1);
+        let node = node();
+        let mut tracer = Tracer::new(Time::ZERO, &node, 1);
         tracer.take();
-        tracer.input(Time::ZERO, &Input::Command(command));
+        tracer.input(Time::ZERO, &node, &Input::Command(command));
         let line = serde_json::to_string(&tracer.take()[0]).expect("JSON");
         let expected = r#"{"at":0,"what":"command","name":"kick","peer":"b","value":4}"#;
         assert_eq!(line, expected);

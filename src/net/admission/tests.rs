@@ -1,9 +1,10 @@
 use quinn::VarInt;
 
 use super::*;
-use crate::core::election::record::Record;
+use crate::core::election::raft::wire::{LiveLeader, Side};
+use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::wire::{RoomPolicy, Side};
+use crate::core::wire::{Opaque, RoomPolicy};
 use crate::net::frame::testing::{Streams, open_streams};
 use crate::net::identity::testing::{Process, in_time, pair};
 use crate::net::identity::{ADMISSION_CODE_BASE, MAX_INCOMING_UNI_STREAMS};
@@ -59,12 +60,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
         max_message_size: 262_144,
         eligible: true,
         priority: -1,
-        side: Side {
-            since: 0,
-            record: Record::default(),
-            live: None,
-            lone: true,
-        },
+        side: Opaque::default(),
         join_payload,
     }
 }
@@ -492,16 +488,29 @@ fn the_largest_hello_fits_and_leaves_room_for_a_rejection() {
     largest.listen_port = u16::MAX;
     largest.max_message_size = u32::MAX;
     largest.priority = i32::MIN;
-    largest.side.record.stamp.epoch.override_seq = u64::MAX;
-    largest.side.record.stamp.epoch.assigner = Some(id.clone());
-    largest.side.record.stamp.term = u64::MAX;
-    largest.side.record.leader = Some(id.clone());
-    largest.side.live = Some(crate::core::wire::LiveLeader {
-        id,
-        incarnation,
-        weight: u32::MAX,
-        led_ms: u64::MAX,
-        rest_ms: u32::MAX,
+    let epoch = Epoch {
+        override_seq: u64::MAX,
+        assigner: Some(id.clone()),
+    };
+    largest.side = Opaque::of(&Side {
+        record: Record {
+            stamp: Stamp {
+                epoch,
+                term: u64::MAX,
+            },
+            leader: Some(id.clone()),
+            assigned: true,
+        },
+        live: Some(LiveLeader {
+            id,
+            incarnation,
+            weight: u32::MAX,
+            led_ms: u64::MAX,
+            rest_ms: u32::MAX,
+        }),
+        lone: true,
+        since: u64::MAX,
+        hold_binds: true,
     });
     let len = postcard::to_allocvec(&largest).expect("a Hello").len();
     assert!(len + 3072 < MAX_HELLO_BYTES, "{len}");

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 
 use super::{Entry, Inner, OutMessage, Outboxes, Queued, Voice};
-use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::CentralLog;
+use crate::core::wire::Opaque;
 use crate::error::SendError;
 
 /// Who leads, as far as this node's broadcasts are concerned.
@@ -17,14 +17,14 @@ pub(crate) enum Lead {
     /// Nobody is known to.
     #[default]
     Nobody,
-    /// This node, under the record.
+    /// This node, with the token of its leadership.
     Myself {
         me: PeerId,
         life: Incarnation,
-        record: Arc<Record>,
+        token: Opaque,
     },
-    /// A peer; the record is the one that this node goes by.
-    Peer(PeerId, Arc<Record>),
+    /// A peer, with the token of its leadership.
+    Peer(PeerId, Opaque),
 }
 
 /// The log of this node, and where it goes.
@@ -57,7 +57,7 @@ pub(crate) struct Relay {
 }
 
 impl Outboxes {
-    /// Another leader, or another record: what no leader has relayed yet goes to the present one. A node that
+    /// Another leader, or another token: what no leader has relayed yet goes to the present one. A node that
     /// leads itself sends it to all. The numbers of broadcasts leap ahead by `leap`, which nobody else may know.
     pub(crate) fn follow(&self, lead: Lead, leap: u64) {
         let mut inner = self.lock_always();
@@ -75,9 +75,9 @@ impl Outboxes {
                 inner.withdraw_unsent();
                 inner.carry_log_to(&leader);
             }
-            Lead::Myself { me, life, record } => {
+            Lead::Myself { me, life, token } => {
                 inner.withdraw_unsent();
-                inner.relay_own(&me, life, &record);
+                inner.relay_own(&me, life, &token);
             }
         }
     }
@@ -89,10 +89,10 @@ impl Outboxes {
     pub(crate) fn broadcast_central(&self, message: &OutMessage) -> Result<(), SendError> {
         let limits = self.limits;
         let mut inner = self.lock()?;
-        let (leader, record) = match &inner.central.lead {
+        let (leader, token) = match &inner.central.lead {
             Lead::Nobody => return Err(SendError::NoLeader),
             Lead::Myself { .. } => return inner.broadcast(limits, message, &Voice::Own, None),
-            Lead::Peer(leader, record) => (leader.clone(), Arc::clone(record)),
+            Lead::Peer(leader, token) => (leader.clone(), token.clone()),
         };
         let len = message.payload.len();
         // The leader could not relay what one of the others does not take.
@@ -110,7 +110,7 @@ impl Outboxes {
         }
         let message = Queued::new(message.clone());
         let number = inner.central.log.push(Arc::clone(&message), len);
-        let entry = Entry::new(message, Voice::Central { number, record });
+        let entry = Entry::new(message, Voice::Central { number, token });
         inner.linked(&leader)?.push(entry);
         Ok(())
     }
@@ -138,7 +138,7 @@ impl Outboxes {
 
     /// Queues another's broadcast for every linked peer but its origin, or for none; tells whether there was
     /// room. A peer that takes no message of that length is left out.
-    pub(crate) fn relay(&self, relay: &Relay, record: &Arc<Record>) -> bool {
+    pub(crate) fn relay(&self, relay: &Relay, token: &Opaque) -> bool {
         let len = relay.message.payload.len();
         let mut inner = self.lock_always();
         let origin = Some(&relay.origin);
@@ -162,7 +162,7 @@ impl Outboxes {
             origin: relay.origin.clone(),
             life: relay.life,
             number: relay.number,
-            record: Arc::clone(record),
+            token: token.clone(),
         };
         let entry = Entry::new(message, voice);
         for (peer, outbox) in &mut inner.open {
@@ -201,7 +201,7 @@ impl Inner {
     /// Puts everything that is kept at the end of the leader's queue, beyond its limits: the log has the same.
     /// Copies that did not go out yet are taken back first, so that no more than one is ever added.
     pub(super) fn carry_log_to(&mut self, leader: &PeerId) {
-        let Lead::Peer(target, record) = &self.central.lead else {
+        let Lead::Peer(target, token) = &self.central.lead else {
             return;
         };
         let Some(outbox) = self.open.get_mut(leader) else {
@@ -212,8 +212,8 @@ impl Inner {
         }
         outbox.withdraw_unsent();
         for (number, message) in self.central.log.iter() {
-            let record = Arc::clone(record);
-            let voice = Voice::Central { number, record };
+            let token = token.clone();
+            let voice = Voice::Central { number, token };
             outbox.push(Entry::new(Arc::clone(message), voice));
         }
     }
@@ -225,7 +225,7 @@ impl Inner {
     }
 
     /// This node leads now: what it left to an earlier leader goes to all, who may have some of it already.
-    fn relay_own(&mut self, me: &PeerId, life: Incarnation, record: &Arc<Record>) {
+    fn relay_own(&mut self, me: &PeerId, life: Incarnation, token: &Opaque) {
         let entries: Vec<_> = self
             .central
             .log
@@ -235,7 +235,7 @@ impl Inner {
                     origin: me.clone(),
                     life,
                     number,
-                    record: Arc::clone(record),
+                    token: token.clone(),
                 };
                 Entry::new(Arc::clone(message), voice)
             })

@@ -20,8 +20,8 @@ use tokio::sync::Notify;
 
 use super::frame::{MessageHeader, MessageRole, OWN_FLAG, put_message};
 use super::packing::pack;
-use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, PeerId};
+use crate::core::wire::Opaque;
 use crate::error::SendError;
 use central::Central;
 pub(crate) use central::{Lead, Relay};
@@ -53,19 +53,19 @@ pub(crate) struct OutboxLimits {
 pub(crate) enum Voice {
     /// This node's.
     Own,
-    /// This node's as leader, under this record.
-    Leader(Arc<Record>),
-    /// This node's, for the leader to relay; this node goes by the record.
-    Central { number: u64, record: Arc<Record> },
+    /// This node's as leader, with the token of its leadership.
+    Leader(Opaque),
+    /// This node's, for the leader to relay; with the token of the leadership that this node follows.
+    Central { number: u64, token: Opaque },
     /// Another's, whose broadcast this node relays as leader; or this node's, from before it led.
     Relayed {
         origin: PeerId,
         life: Incarnation,
         number: u64,
-        record: Arc<Record>,
+        token: Opaque,
     },
     /// Another's, as the leader's host says.
-    Forwarded { origin: PeerId, record: Arc<Record> },
+    Forwarded { origin: PeerId, token: Opaque },
 }
 
 /// The queues to all linked peers. Shared by host threads and the network thread; no call waits.
@@ -538,26 +538,26 @@ impl Voice {
     fn role(&self, relayed_before: u64) -> MessageRole {
         match self {
             Self::Own => MessageRole::Peer,
-            Self::Leader(record) => MessageRole::Leader(Record::clone(record)),
-            Self::Central { number, record } => MessageRole::Central {
+            Self::Leader(token) => MessageRole::Leader(token.clone()),
+            Self::Central { number, token } => MessageRole::Central {
                 origin_seq: *number,
                 relayed_before,
-                record: Record::clone(record),
+                token: token.clone(),
             },
             Self::Relayed {
                 origin,
                 life,
                 number,
-                record,
+                token,
             } => MessageRole::Relayed {
                 origin: origin.clone(),
                 incarnation: *life,
                 origin_seq: *number,
-                record: Record::clone(record),
+                token: token.clone(),
             },
-            Self::Forwarded { origin, record } => MessageRole::Forwarded {
+            Self::Forwarded { origin, token } => MessageRole::Forwarded {
                 origin: origin.clone(),
-                record: Record::clone(record),
+                token: token.clone(),
             },
         }
     }

@@ -1,6 +1,7 @@
 //! The queues without links.
 
 use super::*;
+use crate::core::election::record::Record;
 use crate::net::frame::take_frame;
 
 const LIMITS: OutboxLimits = OutboxLimits {
@@ -180,13 +181,13 @@ fn life() -> Incarnation {
     }
 }
 
-fn led_by(leader: &str, term: u64) -> Arc<Record> {
+fn led_by(leader: &str, term: u64) -> Opaque {
     let mut record = Record {
         leader: Some(id(leader)),
         ..Record::default()
     };
     record.stamp.term = term;
-    Arc::new(record)
+    Opaque::of(&record)
 }
 
 fn under(leader: &str, term: u64) -> Lead {
@@ -197,7 +198,7 @@ fn myself() -> Lead {
     Lead::Myself {
         me: id("me"),
         life: life(),
-        record: led_by("me", 9),
+        token: led_by("me", 9),
     }
 }
 
@@ -351,7 +352,7 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
         MessageRole::Central {
             origin_seq: 0,
             relayed_before: 0,
-            record: Record::clone(&led_by("a", 2)),
+            token: led_by("a", 2),
         }
     );
     outboxes.follow(myself(), 0);
@@ -464,7 +465,7 @@ fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
                 origin: id("me"),
                 incarnation: life(),
                 origin_seq: 0,
-                record: Record::clone(&led_by("me", 9)),
+                token: led_by("me", 9),
             }
         );
     }
@@ -481,12 +482,12 @@ fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
             .send(&id("c"), message(1), Voice::Own)
             .expect("room");
     }
-    let record = led_by("me", 1);
-    assert!(!outboxes.relay(&relay("a", 4), &record));
+    let token = led_by("me", 1);
+    assert!(!outboxes.relay(&relay("a", 4), &token));
     assert_eq!(taken(&outboxes, "b").len(), 0);
     taken_seqs(&outboxes, "c");
     assert!(outboxes.acked(&id("c"), 1));
-    assert!(outboxes.relay(&relay("a", 4), &record));
+    assert!(outboxes.relay(&relay("a", 4), &token));
     assert_eq!(taken(&outboxes, "a").len(), 0);
     assert_eq!(taken(&outboxes, "b").len(), 1);
     assert_eq!(taken(&outboxes, "c").len(), 1);

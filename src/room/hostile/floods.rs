@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::core::id::Fingerprint;
-use crate::core::wire::{Decrees, ElectionMessage, Heartbeat, MAX_KICKED, Pulse};
+use crate::core::wire::{Decrees, MAX_KICKED};
 use crate::net::close;
 use crate::net::identity::{client_config, transport_config};
 
@@ -76,7 +76,9 @@ async fn demand_answers(member: &mut Member, candidate: &str, pace: Duration) {
             candidate: id(candidate),
             term: 1,
         };
-        member.tell_core(Message::Election(request)).await;
+        member
+            .tell_core(Stamped::new(Stamp::default(), request).encoded())
+            .await;
         if !pace.is_zero() {
             sleep(pace).await;
         }
@@ -127,16 +129,11 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
     let reader = tokio::spawn(async move { while read_frame(&mut recv, 1 << 20).await.is_ok() {} });
     let flood = async {
         for seq in 0..20_000 {
-            let heartbeat = Heartbeat {
-                memory: None,
-                seq,
-                echo: None,
-                pulse: Pulse::Follows {
-                    record: Record::default(),
-                    live: false,
-                },
+            let follows = Pulse::Follows {
+                record: Record::default(),
+                live: false,
             };
-            member.tell_core(Message::Heartbeat(heartbeat)).await;
+            member.tell_core(heartbeat(seq, follows)).await;
         }
     };
     let work = async {

@@ -4,22 +4,18 @@ use std::time::Instant;
 
 use super::offences::{entry, led_by};
 use super::*;
-use crate::core::wire::{Decrees, ElectionMessage, Heartbeat, PeerEntry, Pulse};
+use crate::core::wire::{Decrees, PeerEntry};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 
 /// The heartbeat of one that leads in `term`.
 fn claim(name: &str, term: u64) -> Message {
-    Message::Heartbeat(Heartbeat {
-        memory: None,
-        seq: term,
-        echo: None,
-        pulse: Pulse::Leads {
-            record: led_by(name, term),
-            weight: 9,
-            led_ms: 0,
-            election_timeout_min_ms: 300,
-        },
-    })
+    let leads = Pulse::Leads {
+        record: led_by(name, term),
+        weight: 9,
+        led_ms: 0,
+        election_timeout_min_ms: 300,
+    };
+    heartbeat(term, leads)
 }
 
 fn leader_of(host: &Host) -> Option<String> {
@@ -53,12 +49,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
     for term in [1 << 48, u64::MAX] {
         let stamp = led_by("m", term).stamp;
         let record = led_by("b", term);
-        let follows = Heartbeat {
-            memory: None,
-            seq: term,
-            echo: None,
-            pulse: Pulse::Follows { record, live: true },
-        };
+        let follows = Pulse::Follows { record, live: true };
         let nack = ElectionMessage::Nack {
             record: Record::default(),
             live: None,
@@ -69,11 +60,11 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
             kicked: Vec::new(),
         };
         member.tell_core(claim("m", term)).await;
-        member.tell_core(Message::Heartbeat(follows)).await;
-        member.tell_core_at(stamp, Message::Election(nack)).await;
+        member.tell_core(heartbeat(term, follows)).await;
+        member.tell_core(Stamped::new(stamp, nack).encoded()).await;
         member.tell_core(Message::Decrees(decrees)).await;
     }
-    let far = MessageRole::Leader(led_by("m", u64::MAX));
+    let far = MessageRole::Leader(Opaque::of(&led_by("m", u64::MAX)));
     member.send_as(0, 0x100, far, b"dropped").await;
     member.send(1, b"its own").await;
     let own = Told::Message("m".to_owned(), b"its own".to_vec());

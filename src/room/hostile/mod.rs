@@ -25,9 +25,12 @@ use tokio::time::sleep;
 use super::shared::{Census, HostCommand};
 use super::{OutMessage, Room};
 use crate::config::{Config, DiscoveryMode};
+use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::{Incarnation, PeerId, SessionId};
-use crate::core::wire::{Authority, Envelope, Hello, HelloAck, Message, RoomPolicy, Side};
+use crate::core::wire::{
+    Authority, Envelope, Heartbeat, Hello, HelloAck, Message, Opaque, RoomPolicy,
+};
 use crate::dispatch::{ConnectionResult, Incoming};
 use crate::error::SendError;
 use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
@@ -78,6 +81,15 @@ fn message(payload: &[u8]) -> OutMessage {
         msg_type: 0x0100,
         flags: 0,
     }
+}
+
+/// A heartbeat of a member that keeps nothing on disk.
+fn heartbeat(seq: u64, pulse: Pulse) -> Message {
+    Message::Heartbeat(Heartbeat {
+        seq,
+        echo: None,
+        pulse: Opaque::of(&Beat::from(pulse)),
+    })
 }
 
 /// A message as it lies on a lane.
@@ -355,12 +367,13 @@ impl Attacker {
             max_message_size: 262_144,
             eligible: false,
             priority: 0,
-            side: Side {
+            side: Opaque::of(&Side {
                 since: 0,
+                hold_binds: false,
                 record: Record::default(),
                 live: None,
                 lone: true,
-            },
+            }),
             join_payload: Vec::new(),
         }
     }
@@ -448,15 +461,9 @@ impl Member {
     }
 
     async fn tell_core(&mut self, message: Message) {
-        self.tell_core_at(Stamp::default(), message).await;
-    }
-
-    async fn tell_core_at(&mut self, stamp: Stamp, message: Message) {
         let incarnation = self.incarnation;
         self.say(&ControlFrame::Core(Envelope {
-            writes: 0,
             incarnation,
-            stamp,
             message,
         }))
         .await;

@@ -4,8 +4,8 @@ use super::*;
 use crate::core::election::record::Epoch;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{
-    Candidate, Decrees, ElectionMessage, Heartbeat, MAX_CONTROL_FRAME_BYTES,
-    MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry, Pulse,
+    Candidate, Decrees, MAX_CONTROL_FRAME_BYTES, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED,
+    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry,
 };
 use crate::net::close;
 use crate::net::frame::OWN_FLAG;
@@ -29,30 +29,22 @@ fn length(len: usize) -> Vec<u8> {
     u32::try_from(len).expect("short").to_le_bytes().to_vec()
 }
 
-fn core(stamp: Stamp, message: Message) -> Offence {
+fn core(message: Message) -> Offence {
     Offence::Control(framed(&ControlFrame::Core(Envelope {
-        writes: 0,
         incarnation: Incarnation {
             started_us: 1,
             random: 1,
         },
-        stamp,
         message,
     })))
 }
 
 fn election(message: ElectionMessage) -> Offence {
-    core(Stamp::default(), Message::Election(message))
+    core(Stamped::new(Stamp::default(), message).encoded())
 }
 
 fn pulse(pulse: Pulse) -> Offence {
-    let heartbeat = Heartbeat {
-        memory: None,
-        seq: u64::MAX,
-        echo: None,
-        pulse,
-    };
-    core(Stamp::default(), Message::Heartbeat(heartbeat))
+    core(heartbeat(u64::MAX, pulse))
 }
 
 fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> Offence {
@@ -104,12 +96,12 @@ fn offences() -> Vec<(&'static str, Offence)> {
             random: 1,
         },
         origin_seq,
-        record: led_by("m", 1),
+        token: Opaque::of(&led_by("m", 1)),
     };
     let central = |origin_seq, relayed_before| Central {
         origin_seq,
         relayed_before,
-        record: Record::default(),
+        token: Opaque::of(&Record::default()),
     };
     let candidate = id("b");
     let someone = SocketAddr::from(([127, 0, 0, 1], 9));
@@ -154,7 +146,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
         ("a block that is cut", packed_message(&bomb(1000)[..8])),
         (
             "another leader's record",
-            lane_message(0, 0x100, Leader(led_by("b", 1)), b"x"),
+            lane_message(0, 0x100, Leader(Opaque::of(&led_by("b", 1))), b"x"),
         ),
         (
             "one byte too long",
@@ -194,7 +186,23 @@ fn offences() -> Vec<(&'static str, Offence)> {
             Offence::Control(length(MAX_CONTROL_FRAME_BYTES + 1)),
         ),
         ("the end of the control stream", Offence::EndOfControl),
-        ("a malformed datagram", Offence::Datagram(vec![0xff; 9])),
+        ("a malformed datagram", Offence::Datagram(vec![0; 9])),
+        (
+            "an election message that cannot be decoded",
+            core(Message::Election(Opaque::default())),
+        ),
+        (
+            "a heartbeat whose part cannot be decoded",
+            core(Message::Heartbeat(Heartbeat {
+                seq: 1,
+                echo: None,
+                pulse: Opaque::default(),
+            })),
+        ),
+        (
+            "no token",
+            lane_message(0, 0x100, Leader(Opaque::default()), b"x"),
+        ),
         (
             "another's vote request",
             election(ElectionMessage::VoteRequest {
@@ -229,76 +237,58 @@ fn offences() -> Vec<(&'static str, Offence)> {
         ),
         (
             "a long peer list",
-            core(
-                Stamp::default(),
-                Message::PeerList(vec![entry("x", Vec::new()); MAX_PEER_LIST_ENTRIES + 1]),
-            ),
+            core(Message::PeerList(vec![
+                entry("x", Vec::new());
+                MAX_PEER_LIST_ENTRIES + 1
+            ])),
         ),
         (
             "a peer list of 10,000",
-            core(
-                Stamp::default(),
-                Message::PeerList(vec![entry("x", Vec::new()); 10_000]),
-            ),
+            core(Message::PeerList(vec![entry("x", Vec::new()); 10_000])),
         ),
         (
             "a long join payload",
-            core(
-                Stamp::default(),
-                Message::JoinRequest {
-                    request: 1,
-                    candidate: Candidate {
-                        entry: entry("x", Vec::new()),
-                        incarnation: Incarnation {
-                            started_us: 1,
-                            random: 1,
-                        },
-                        payload: vec![0; MAX_JOIN_PAYLOAD_BYTES + 1],
-                    },
-                },
-            ),
-        ),
-        (
-            "an admission with many addresses",
-            core(
-                Stamp::default(),
-                Message::Admitted {
-                    entry: entry("x", vec![someone; 5]),
+            core(Message::JoinRequest {
+                request: 1,
+                candidate: Candidate {
+                    entry: entry("x", Vec::new()),
                     incarnation: Incarnation {
                         started_us: 1,
                         random: 1,
                     },
+                    payload: vec![0; MAX_JOIN_PAYLOAD_BYTES + 1],
                 },
-            ),
+            }),
+        ),
+        (
+            "an admission with many addresses",
+            core(Message::Admitted {
+                entry: entry("x", vec![someone; 5]),
+                incarnation: Incarnation {
+                    started_us: 1,
+                    random: 1,
+                },
+            }),
         ),
         (
             "a kick with a long reason",
-            core(
-                Stamp::default(),
-                Message::Kicked {
-                    peer: id("b"),
-                    key: Fingerprint([9; 32]),
-                    code: 1,
-                    bytes: vec![0; MAX_REASON_BYTES + 1],
-                },
-            ),
+            core(Message::Kicked {
+                peer: id("b"),
+                key: Fingerprint([9; 32]),
+                code: 1,
+                bytes: vec![0; MAX_REASON_BYTES + 1],
+            }),
         ),
         (
             "a long list of kicked peers",
-            core(
-                Stamp::default(),
-                Message::Decrees(Decrees {
-                    kicked: vec![(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
-                    ..Decrees::default()
-                }),
-            ),
+            core(Message::Decrees(Decrees {
+                kicked: vec![(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
+                ..Decrees::default()
+            })),
         ),
         (
             "many addresses",
-            core(
-                Stamp::default(),
-                Message::PeerList(vec![entry("x", vec![someone; 5])]),
-            ),
+            core(Message::PeerList(vec![entry("x", vec![someone; 5])])),
         ),
     ]
 }

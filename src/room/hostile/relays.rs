@@ -17,7 +17,7 @@ fn record(leader: Option<&str>, term: u64) -> Record {
     }
 }
 
-fn relayed(origin: &str, origin_seq: u64, record: Record) -> MessageRole {
+fn relayed(origin: &str, origin_seq: u64, record: &Record) -> MessageRole {
     MessageRole::Relayed {
         origin: id(origin),
         incarnation: Incarnation {
@@ -25,14 +25,14 @@ fn relayed(origin: &str, origin_seq: u64, record: Record) -> MessageRole {
             random: 1,
         },
         origin_seq,
-        record,
+        token: Opaque::of(record),
     }
 }
 
-fn forwarded(origin: &str, record: Record) -> MessageRole {
+fn forwarded(origin: &str, record: &Record) -> MessageRole {
     MessageRole::Forwarded {
         origin: id(origin),
-        record,
+        token: Opaque::of(record),
     }
 }
 
@@ -40,7 +40,7 @@ fn central(origin_seq: u64, relayed_before: u64) -> MessageRole {
     MessageRole::Central {
         origin_seq,
         relayed_before,
-        record: Record::default(),
+        token: Opaque::of(&Record::default()),
     }
 }
 
@@ -66,9 +66,10 @@ async fn who_does_not_lead_speaks_for_nobody() {
     let pair = Pair::settled("impostor").await;
     let mut member = Attacker::new("m", "impostor").join(&pair.a).await;
     let leader = leader_of(&pair.a).expect("settled");
-    let stamp = pair.a.room.snapshot().leader_stamp.clone();
-    let stamp = stamp.or_else(|| pair.b.room.snapshot().leader_stamp.clone());
-    let stamp = Record::clone(&stamp.expect("one of them leads"));
+    let token = pair.a.room.snapshot().leader_token.clone();
+    let token = token.or_else(|| pair.b.room.snapshot().leader_token.clone());
+    let token = token.expect("one of them leads");
+    let own = token.decode().expect("a record");
     let mut seq = 0;
     for record in [
         Record::default(),
@@ -76,9 +77,9 @@ async fn who_does_not_lead_speaks_for_nobody() {
         record(Some("m"), 0), // below every record
         record(Some("b"), 1 << 10),
         record(Some(&leader), 1),
-        stamp,
+        own,
     ] {
-        for role in [relayed("b", seq, record.clone()), forwarded("b", record)] {
+        for role in [relayed("b", seq, &record), forwarded("b", &record)] {
             member.send_as(seq, 0x100, role, b"forged").await;
             seq += 1;
         }
@@ -102,16 +103,16 @@ async fn a_leader_speaks_for_others_but_not_for_the_receiver_and_each_broadcast_
         origin: id("b"),
         incarnation,
         origin_seq,
-        record: mine.clone(),
+        token: Opaque::of(&mine),
     };
     for (seq, role) in (0..).zip([
         of_b(7),
         of_b(7),
         of_b(5),
-        relayed("a", 8, mine.clone()),
-        forwarded("a", mine.clone()),
-        forwarded("b", mine.clone()),
-        forwarded("b", mine.clone()),
+        relayed("a", 8, &mine),
+        forwarded("a", &mine),
+        forwarded("b", &mine),
+        forwarded("b", &mine),
     ]) {
         let payload = format!("{seq}");
         member.send_as(seq, 0x100, role, payload.as_bytes()).await;
@@ -173,7 +174,7 @@ async fn a_leader_that_asks_for_broadcasts_without_end_gets_an_answer_and_nothin
         .send_as(
             0,
             0x100,
-            MessageRole::Leader(record(Some("m"), 1 << 10)),
+            MessageRole::Leader(Opaque::of(&record(Some("m"), 1 << 10))),
             b"I lead",
         )
         .await;
@@ -214,8 +215,8 @@ async fn led_for_a_moment(session: &str) -> (Pair, Member) {
 
 /// A newer record of m than any that a knows.
 fn usurped(pair: &Pair) -> Record {
-    let stamp = pair.a.room.snapshot().leader_stamp.clone();
-    let mut record = Record::clone(&stamp.expect("a leads"));
+    let token = pair.a.room.snapshot().leader_token.clone();
+    let mut record: Record = token.expect("a leads").decode().expect("a record");
     record.stamp.term += 100;
     record.leader = Some(id("m"));
     record.assigned = false;
@@ -265,7 +266,7 @@ async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
             origin: id("b"),
             incarnation: last(random),
             origin_seq: 0,
-            record: record.clone(),
+            token: Opaque::of(&record),
         };
         member.send_as(seq, 0x100, role, b"forged").await;
     }
@@ -289,7 +290,7 @@ async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
             origin: id("b"),
             incarnation,
             origin_seq,
-            record: record.clone(),
+            token: Opaque::of(&record),
         };
         member.send_as(seq, 0x100, role, b"forged").await;
     }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::*;
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::gossip::Windows;
-use crate::core::wire::{Probe, Strategy};
+use crate::core::wire::{PROBE_DATAGRAM, Probe, Strategy};
 use crate::dispatch::{Event, Notice};
 use crate::fuzzing::Chance;
 use crate::fuzzing::wild::{Known, Wild, probes};
@@ -675,7 +675,17 @@ impl WildLink {
                     continue;
                 };
                 let mut heard = heard.lock().expect("not poisoned");
-                let record = Record::undecided(envelope.stamp);
+                let Message::Heartbeat(Heartbeat { pulse, .. }) = envelope.message else {
+                    continue;
+                };
+                let Ok(Beat {
+                    pulse: Pulse::Leads { record, .. } | Pulse::Follows { record, .. },
+                    ..
+                }) = pulse.decode()
+                else {
+                    continue;
+                };
+                let record = Record::undecided(record.stamp);
                 if record > *heard {
                     *heard = record;
                 }
@@ -702,7 +712,7 @@ impl WildLink {
         match wild.chance.below(16) {
             0 => {
                 let probe: Probe = probes::any(wild);
-                let bytes = postcard::to_allocvec(&probe).ok()?;
+                let bytes = postcard::to_allocvec(&(PROBE_DATAGRAM, probe)).ok()?;
                 self.connection.send_datagram(bytes.into()).ok()?;
             }
             1 if wild.chance.one_in(4) => {

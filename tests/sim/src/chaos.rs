@@ -1,5 +1,6 @@
 //! One run: a room under the faults of its plan, then healing, then quiet and one more trial.
 
+use crate::decoded::led_under;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -870,7 +871,7 @@ impl Run<'_> {
         let assigned = self
             .world
             .node(leader)
-            .and_then(Node::leader_stamp)
+            .and_then(led_under)
             .is_some_and(|record| record.assigned);
         let mut running = self.world.running().into_iter();
         assigned && running.any(|slot| self.world.recovery(slot) == Recovery::Hold)

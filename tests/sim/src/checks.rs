@@ -3,16 +3,18 @@
 //! The checker sees only what a node says (its outputs) and shows (a [`Seen`]); it is told nothing by the
 //! simulator, so that a wrong history can be fed to it by hand.
 
+use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use room_core::election::raft::Recovery;
+use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Saved, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
 use room_core::node::{Event, LeftReason, Output};
 use room_core::quorum::Quorum;
-use room_core::wire::{ElectionMessage, Message};
+use room_core::wire::Message;
 
 pub mod gossip;
 mod hold;
@@ -274,19 +276,20 @@ impl Checker {
         }
         match output {
             Output::Transmit { to, envelope, .. } => {
-                life.past.says(&envelope.stamp);
-                life.speaks_as_a_voter(&envelope.stamp, &envelope.message)?;
-                if let Message::Election(ElectionMessage::VoteResponse { granted: true, .. }) =
-                    &envelope.message
-                {
-                    let voters = self.granted.entry((envelope.stamp.clone(), to.clone()));
-                    voters.or_default().insert(life.id.clone());
-                    life.vote(&envelope.stamp, to)?;
-                    life.past.told.insert(envelope.stamp.clone(), to.clone());
+                if let Some(stamp) = decoded::stamp(&envelope.message) {
+                    life.past.says(&stamp);
                 }
-                if let Message::Election(ElectionMessage::VoteRequest { .. }) = &envelope.message {
-                    let id = life.id.clone();
-                    life.past.told.insert(envelope.stamp.clone(), id);
+                if let Some(Stamped { stamp, message, .. }) = decoded::voting(&envelope.message) {
+                    life.speaks_as_a_voter(&stamp, &message)?;
+                    if let ElectionMessage::VoteResponse { granted: true, .. } = message {
+                        let voters = self.granted.entry((stamp.clone(), to.clone()));
+                        voters.or_default().insert(life.id.clone());
+                        life.vote(&stamp, to)?;
+                        life.past.told.insert(stamp.clone(), to.clone());
+                    }
+                    if let ElectionMessage::VoteRequest { .. } = message {
+                        life.past.told.insert(stamp, life.id.clone());
+                    }
                 }
                 ensure(
                     life.joined.contains_key(to) || farewell(&envelope.message),
@@ -624,8 +627,8 @@ fn is_vote(output: &Output) -> bool {
         return false;
     };
     matches!(
-        envelope.message,
-        Message::Election(
+        decoded::election(&envelope.message),
+        Some(
             ElectionMessage::VoteResponse { granted: true, .. }
                 | ElectionMessage::PreVoteResponse { granted: true, .. }
         )

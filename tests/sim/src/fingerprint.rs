@@ -32,15 +32,16 @@ impl EventHash {
         self.add(slot as u64);
         self.add(code_of(input));
         if let Input::Message { envelope, .. } = input {
-            self.message(envelope.stamp.term, &envelope.message);
+            self.message(&envelope.message);
         }
     }
 
-    fn message(&mut self, term: u64, message: &Message) {
-        self.add(term);
+    fn message(&mut self, message: &Message) {
         self.add(code_of(message));
-        if let Message::Election(election) = message {
-            self.add(code_of(election));
+        if let Message::Election(part) = message {
+            for byte in part.as_bytes() {
+                self.add((*byte).into());
+            }
         }
     }
 
@@ -50,7 +51,7 @@ impl EventHash {
             self.add(code_of(output));
             match output {
                 Output::Transmit { envelope, .. } => {
-                    self.message(envelope.stamp.term, &envelope.message);
+                    self.message(&envelope.message);
                 }
                 Output::Event(event) => self.add(code_of(event)),
                 _ => {}

@@ -8,15 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{
     AdmissionRefusal, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
 };
 use room_core::time::{Duration, Time};
-use room_core::wire::{
-    Authority, Candidate, Decrees, ElectionMessage, Envelope, Message, PeerEntry, Verdict,
-};
+use room_core::wire::{Authority, Candidate, Decrees, Envelope, Message, PeerEntry, Verdict};
 
 use crate::chaos::Run;
 use crate::world::World;
@@ -127,9 +126,7 @@ impl Run<'_> {
         }
         for message in lie.told(words, victim == about) {
             let envelope = Envelope {
-                writes: 0,
                 incarnation: lie.incarnation,
-                stamp: own.clone(),
                 message,
             };
             self.world.forge(liar, victim, envelope);
@@ -148,6 +145,10 @@ struct Lie {
 }
 
 impl Lie {
+    fn elects(&self, message: ElectionMessage) -> Message {
+        Stamped::new(self.stamp.clone(), message).encoded()
+    }
+
     fn told(&self, words: Slander, to_itself: bool) -> Vec<Message> {
         let other_key = Fingerprint([0xee; 32]);
         let entry = |key, address| PeerEntry {
@@ -208,7 +209,7 @@ impl Lie {
                 (1..=4).map(refuses).collect()
             }
             Slander::HandsOver => vec![
-                Message::Election(ElectionMessage::TimeoutNow {
+                self.elects(ElectionMessage::TimeoutNow {
                     target: self.its.clone(),
                 }),
                 Message::Standing {
@@ -227,7 +228,7 @@ impl Lie {
                     leader: Some(self.its.clone()),
                     assigned: true,
                 };
-                vec![Message::Election(ElectionMessage::LeaderAssign {
+                vec![self.elects(ElectionMessage::LeaderAssign {
                     record,
                     seq: u64::from(to_itself) + 1,
                 })]

@@ -9,15 +9,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use room_core::election::gossip::Claimed;
+use room_core::election::raft::Raft;
+use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse, Side, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::{Incarnation, PeerId};
 use room_core::node::Output;
 use room_core::time::Duration;
-use room_core::wire::{
-    Decrees, ElectionMessage, Envelope, Heartbeat, LiveLeader, Message, Pulse, Side,
-};
+use room_core::wire::{Decrees, Envelope, Message, Opaque};
 
 use crate::chaos::Run;
+use crate::decoded;
 use crate::harm::SLANDERS;
 use crate::plan::{Plan, Step, Who};
 use crate::world::World;
@@ -220,7 +222,7 @@ impl Run<'_> {
         let round = self
             .world
             .node(victim)
-            .and_then(|node| node.election().raft())
+            .and_then(|node| node.election().of::<Raft>())
             .and_then(|raft| raft.rules().campaign())
             .map_or(1, |campaign| campaign.round);
         let Some(incarnation) = self.world.node(liar).map(|node| node.incarnation()) else {
@@ -236,9 +238,7 @@ impl Run<'_> {
         };
         for message in lie.told(words) {
             let envelope = Envelope {
-                writes: 0,
                 incarnation,
-                stamp: lie.stamp.clone(),
                 message,
             };
             self.world.forge(liar, victim, envelope);
@@ -267,6 +267,7 @@ impl Lie {
     fn side(&self, weight: u32) -> Side {
         Side {
             since: 0,
+            hold_binds: false,
             record: self.record(&self.me, false),
             live: Some(LiveLeader {
                 id: self.me.clone(),
@@ -280,14 +281,7 @@ impl Lie {
     }
 
     fn told(&self, words: Words) -> Vec<Message> {
-        let heartbeat = |pulse| {
-            vec![Message::Heartbeat(Heartbeat {
-                memory: None,
-                seq: u64::MAX,
-                echo: None,
-                pulse,
-            })]
-        };
+        let heartbeat = |pulse| vec![decoded::heartbeat(pulse)];
         let leads = |assigned| {
             heartbeat(Pulse::Leads {
                 record: self.record(&self.me, assigned),
@@ -297,7 +291,10 @@ impl Lie {
             })
         };
         let elections = |messages: Vec<ElectionMessage>| -> Vec<Message> {
-            messages.into_iter().map(Message::Election).collect()
+            let messages = messages.into_iter();
+            messages
+                .map(|message| Stamped::new(self.stamp.clone(), message).encoded())
+                .collect()
         };
         let (round, candidate, voter) = (self.round, self.me.clone(), self.me.clone());
         match words {
@@ -364,10 +361,10 @@ impl Lie {
                 max_peers: 77,
                 kicked: Vec::new(),
             })],
-            Words::Claims => elections(vec![ElectionMessage::Claim {
+            Words::Claims => vec![Message::Election(Opaque::of(&Claimed {
                 sequence: self.number,
                 declares: self.number.is_multiple_of(2),
-            }]),
+            }))],
             Words::Hello => Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ pub mod bounds;
 pub mod chaos;
 pub mod checks;
 pub mod clock;
+pub mod decoded;
 pub mod explorer;
 pub mod fingerprint;
 pub mod gossip;

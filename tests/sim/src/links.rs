@@ -8,16 +8,18 @@ mod closing;
 mod data;
 mod strays;
 
+use crate::decoded;
 use std::collections::VecDeque;
 
 use rand::Rng;
 
+use room_core::election::raft::wire::Side;
 use room_core::id::{Fingerprint, PeerId};
 use room_core::introductions::Dial;
 use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
-use room_core::wire::{Candidate, Envelope, Hello, PeerEntry, Probe, Side};
+use room_core::wire::{Candidate, Envelope, Hello, Opaque, PeerEntry, Probe};
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
@@ -45,7 +47,7 @@ const ACCEPTOR: usize = 1;
 #[derive(Debug)]
 enum Item {
     /// The acceptor's Hello: the link is up.
-    Ack(Side),
+    Ack(Opaque),
     /// A control message.
     Message(Box<Envelope>),
 }
@@ -73,7 +75,7 @@ pub struct Link {
     /// From the end of that number to the other.
     pipes: [Pipe; 2],
     dial: u64,
-    said: Side,
+    said: Opaque,
     /// Whether the dialler asks its room about the acceptor.
     asking: bool,
     /// What the ends said of sessions that ended and links that were lost.
@@ -470,12 +472,15 @@ impl World {
     }
 
     /// What its Hello says of leadership. A liar's says something else.
-    fn side(&self, slot: usize, process: &Process) -> Side {
-        let mut side = process.node.side(process.clock.local(self.now));
-        if let Some(record) = self.boasts.get(&slot) {
-            side.record = record.clone();
+    fn side(&self, slot: usize, process: &Process) -> Opaque {
+        let said = process.node.side(process.clock.local(self.now));
+        match (self.boasts.get(&slot), decoded::side(&said)) {
+            (Some(record), Some(side)) => Opaque::of(&Side {
+                record: record.clone(),
+                ..side
+            }),
+            _ => said,
         }
-        side
     }
 
     /// What `slot` counts of its sessions with the present process of `other`.
@@ -653,8 +658,8 @@ impl World {
         other: usize,
         hello: &Hello,
         key: Fingerprint,
-        ours: Side,
-        theirs: Side,
+        ours: Opaque,
+        theirs: Opaque,
     ) {
         self.trace.add(
             self.now,
@@ -686,7 +691,7 @@ impl World {
     }
 
     /// The acceptor's Hello is back at the dialler.
-    fn acknowledged(&mut self, id: u64, theirs: Side) {
+    fn acknowledged(&mut self, id: u64, theirs: Opaque) {
         let Some(link) = self.links.get(&id) else {
             return;
         };

@@ -72,9 +72,9 @@ impl Recorder {
     }
 
     /// An input that a node is about to get.
-    pub fn input(&mut self, slot: usize, now: Time, input: &Input) {
+    pub fn input(&mut self, slot: usize, now: Time, node: &Node, input: &Input) {
         if let Some(Some((tracer, _))) = self.running.get_mut(slot) {
-            tracer.input(now, input);
+            tracer.input(now, node, input);
         }
     }
 
@@ -95,7 +95,7 @@ impl Recorder {
         }
         tracer.state(now, node);
         for output in outputs {
-            tracer.output(now, output);
+            tracer.output(now, node, output);
         }
         self.sections[*section].entries.append(&mut tracer.take());
     }

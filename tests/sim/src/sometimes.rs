@@ -2,16 +2,18 @@
 //!
 //! Everything is seen from outside: what a node is told, what it says, and what it shows before and after.
 
+use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
 
 use room_core::election::AssignOutcome;
 use room_core::election::raft::Raft;
+use room_core::election::raft::wire::{ElectionMessage, Side, Stamped};
 use room_core::election::record::Stamp;
 use room_core::election::rules::{RoleKind, Rules};
 use room_core::id::PeerId;
 use room_core::node::{Command, Event, Input, Node, Output};
 use room_core::time::{Duration, Time};
-use room_core::wire::{ElectionMessage, Message, Side};
+use room_core::wire::Message;
 
 /// A round that follows a failed one sooner than any election timer fires is a fast retry.
 const SHORTER_THAN_ANY_TIMEOUT: Duration = Duration::from_millis(550);
@@ -189,20 +191,23 @@ impl Moment {
     /// Looks at a node before it takes `input`.
     pub fn before(node: &Node, input: &Input) -> Self {
         let what = match input {
-            Input::LinkUp(link) if link.ours.live.is_some() && link.theirs.live.is_some() => {
-                What::Meeting(Box::new((link.ours.clone(), link.theirs.clone())))
-            }
-            Input::Message { envelope, .. } => match &envelope.message {
-                Message::Election(ElectionMessage::PreVoteResponse { live: Some(_), .. }) => {
-                    What::Veto
+            Input::LinkUp(link) => {
+                match decoded::side(&link.ours).zip(decoded::side(&link.theirs)) {
+                    Some(sides) if sides.0.live.is_some() && sides.1.live.is_some() => {
+                        What::Meeting(Box::new(sides))
+                    }
+                    _ => What::Other,
                 }
-                Message::Election(ElectionMessage::ForeignSide { ours, theirs, .. })
+            }
+            Input::Message { envelope, .. } => match decoded::election(&envelope.message) {
+                Some(ElectionMessage::PreVoteResponse { live: Some(_), .. }) => What::Veto,
+                Some(ElectionMessage::ForeignSide { ours, theirs, .. })
                     if ours.live.is_some() && theirs.live.is_some() =>
                 {
-                    What::Meeting(Box::new((ours.clone(), theirs.clone())))
+                    What::Meeting(Box::new((ours, theirs)))
                 }
-                Message::Heartbeat(_) => What::Claim(envelope.stamp.clone()),
-                _ => What::Other,
+                Some(_) => What::Other,
+                None => decoded::stamp(&envelope.message).map_or(What::Other, What::Claim),
             },
             Input::Command(
                 Command::Leave
@@ -222,7 +227,7 @@ impl Moment {
     }
 
     fn with(node: &Node, what: What, tick: bool) -> Self {
-        let rules = node.election().raft().map(Raft::rules);
+        let rules = node.election().of::<Raft>().map(Raft::rules);
         Self {
             role: rules.map_or(RoleKind::Follower, Rules::role),
             alone: rules
@@ -245,7 +250,7 @@ impl Sometimes {
         node: &Node,
         outputs: &[Output],
     ) {
-        let Some(rules) = node.election().raft().map(Raft::rules) else {
+        let Some(rules) = node.election().of::<Raft>().map(Raft::rules) else {
             return;
         };
         let role = rules.role();
@@ -276,9 +281,11 @@ impl Sometimes {
         for output in outputs {
             match output {
                 Output::Transmit { to, envelope, .. } => match &envelope.message {
-                    Message::Election(message) => {
-                        asked |= matches!(message, ElectionMessage::PreVoteRequest { .. });
-                        self.said(slot, node, &envelope.stamp, message, role);
+                    message @ Message::Election(_) => {
+                        if let Some(Stamped { stamp, message, .. }) = decoded::voting(message) {
+                            asked |= matches!(message, ElectionMessage::PreVoteRequest { .. });
+                            self.said(slot, node, &stamp, &message, role);
+                        }
                     }
                     Message::JoinRequest { request, candidate } => {
                         let about = (slot, *request, candidate.entry.id.clone());

@@ -3,6 +3,7 @@
 //! Looked at every few milliseconds of a run, from outside. What the property presupposes, and nothing else,
 //! decides whether a change of the leader is a violation; see [`Stability::sample`].
 
+use crate::decoded::led_under;
 use std::collections::{BTreeMap, BTreeSet};
 
 use room_core::election::record::Epoch;
@@ -183,7 +184,7 @@ impl Stability {
             .filter(|(slot, _)| may_vote(world, **slot))
             .map(|(slot, (life, _))| (*slot, *life))
             .collect();
-        let epoch = &world.node(reign.leader)?.leader_stamp()?.stamp.epoch;
+        let epoch = &led_under(world.node(reign.leader)?)?.stamp.epoch;
         let newest = *epoch == world.checker.newest_epoch();
         let majority = self.is_majority(followers.len() + 1, self.voters.len());
         let ids: Vec<usize> = followers.iter().map(|(slot, _)| *slot).collect();

@@ -1,13 +1,15 @@
 //! What happened in a run, as lines; nothing is formatted unless somebody wants to read it.
 
+use crate::decoded;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse, Side};
 use room_core::election::record::{Record, Stamp};
 use room_core::id::PeerId;
 use room_core::time::Time;
-use room_core::wire::{ElectionMessage, Envelope, LiveLeader, Message, Pulse, Side};
+use room_core::wire::{Envelope, Message, Opaque};
 
 /// Lines of a run, when it is traced.
 #[derive(Debug, Default)]
@@ -108,37 +110,55 @@ impl fmt::Display for Brief<'_, Side> {
     }
 }
 
+impl fmt::Display for Brief<'_, Opaque> {
+    /// A Hello's part.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match decoded::side(self.0) {
+            Some(side) => write!(f, "{}", Brief(&side)),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
 impl fmt::Display for Brief<'_, Envelope> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{}] ", Brief(&self.0.stamp))?;
+        if let Some(stamp) = decoded::stamp(&self.0.message) {
+            write!(f, "[{}] ", Brief(&stamp))?;
+        }
         match &self.0.message {
             Message::PeerList(entries) => {
                 let names: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
                 write!(f, "PeerList {}", names.join(" "))
             }
-            Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
-                Pulse::Gossip { leads } => write!(f, "beat {} leads {leads}", heartbeat.seq),
-                Pulse::Follows { record, live } => {
+            message @ Message::Heartbeat(heartbeat) => match decoded::pulse(message) {
+                None => {
+                    let leads = decoded::leads(message);
+                    write!(f, "beat {} leads {leads:?}", heartbeat.seq)
+                }
+                Some(Pulse::Follows { record, live }) => {
                     write!(
                         f,
                         "beat {} follows {} live {live}",
                         heartbeat.seq,
-                        Brief(record)
+                        Brief(&record)
                     )
                 }
-                Pulse::Leads {
+                Some(Pulse::Leads {
                     record,
                     weight,
                     led_ms,
                     ..
-                } => write!(
+                }) => write!(
                     f,
                     "beat {} LEADS {} weight {weight} led {led_ms}",
                     heartbeat.seq,
-                    Brief(record)
+                    Brief(&record)
                 ),
             },
-            Message::Election(message) => write!(f, "{}", Brief(message)),
+            message @ Message::Election(_) => match decoded::election(message) {
+                Some(message) => write!(f, "{}", Brief(&message)),
+                None => write!(f, "{:?}", decoded::claimed(message)),
+            },
             other => write!(f, "{other:?}"),
         }
     }

@@ -8,6 +8,7 @@ mod gossip;
 mod roster;
 mod shown;
 
+use room_core::election::raft::Raft;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
@@ -758,7 +759,7 @@ impl World {
             return Ok(());
         };
         if let Some(recorder) = &mut self.recorder {
-            recorder.input(slot, now, &input);
+            recorder.input(slot, now, &process.node, &input);
         }
         let livelock = process.ticks.0 == now && process.ticks.1 > MAX_TICKS_AT_ONCE;
         process.inputs += 1;
@@ -861,7 +862,7 @@ impl World {
         let Some(process) = &self.slots[slot].process else {
             return;
         };
-        let Some(raft) = process.node.election().raft() else {
+        let Some(raft) = process.node.election().of::<Raft>() else {
             return;
         };
         let rules = raft.rules();

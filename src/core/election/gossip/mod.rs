@@ -15,7 +15,7 @@ mod strategy;
 
 pub use machine::{Act, Claim, MAX_ANSWERS, MAX_WINDOW, MIN_WINDOW, Machine, WindowError, Windows};
 pub use store::{MAX_CREATORS, Store};
-pub use strategy::{Gossip, GossipConfig};
+pub use strategy::{Claimed, Gossip, GossipConfig, Leads};
 
 /// A message of a peer: it would lead, or it leads. It goes to every member directly.
 #[derive(Debug, Clone, PartialEq, Eq)]

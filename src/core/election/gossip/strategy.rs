@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Act, Claim, Members, Message, Order, Peer, Settings};
 use crate::core::election::record::Record;
 use crate::core::election::{
-    Election, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason, View,
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
+    LeaderReason, Leadership, OutputOf, Role, Start, View,
 };
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, Pulse, Side};
+use crate::core::wire::HostMode;
 
 /// The linked peers: those that may not lead are counted, but not heard.
 impl Members<PeerId> for View {
@@ -35,6 +38,22 @@ pub struct GossipConfig {
     pub is_host: bool,
 }
 
+/// What members say to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claimed {
+    /// Counts the claims of the sender's incarnation, from 1 on; those that come late are dropped.
+    pub sequence: u64,
+    /// Whether the sender leads; else it proposes itself.
+    pub declares: bool,
+}
+
+/// What a heartbeat adds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leads {
+    /// Whether the sender leads. One that stopped is shown no longer.
+    pub leads: bool,
+}
+
 /// See the text of [`gossip`](super).
 ///
 /// Beyond the original, a leader declares itself to every peer that is linked to it, and tells with its heartbeats
@@ -49,7 +68,7 @@ pub struct Gossip {
     reason: LeaderReason,
     /// Linked peers that proposed themselves: one that leads later was elected meanwhile.
     proposed: BTreeSet<PeerId>,
-    outputs: VecDeque<ElectionOutput>,
+    outputs: VecDeque<OutputOf<Self>>,
 }
 
 impl Gossip {
@@ -74,6 +93,20 @@ impl Gossip {
         gossip
     }
 
+    /// A node that starts now, by the options of its room.
+    pub(in crate::core::election) fn start(now: Time, start: Start, strict_lowest: bool) -> Self {
+        let config = GossipConfig {
+            settings: Settings {
+                windows: start.windows,
+                strict_lowest,
+            },
+            auto_election: start.auto_election,
+            eligible: start.eligible,
+            is_host: start.policy.host_mode == HostMode::Host,
+        };
+        Self::new(start.me, start.incarnation, &config, now)
+    }
+
     /// The election itself, for questions.
     pub fn peer(&self) -> &Peer<PeerId> {
         &self.peer
@@ -88,7 +121,7 @@ impl Gossip {
         &mut self,
         now: Time,
         view: &View,
-        input: ElectionInput,
+        input: InputOf<Self>,
     ) -> Result<LeaderReason, ElectionError> {
         let mut reason = LeaderReason::Resigned;
         match input {
@@ -111,18 +144,14 @@ impl Gossip {
                 self.peer.forget(&peer);
                 reason = LeaderReason::Left;
             }
-            ElectionInput::Message { from, message, .. } => {
-                return self.claimed(now, view, &from, &message);
+            ElectionInput::Message { from, message } => {
+                return Ok(self.claimed(now, view, &from, message));
             }
-            ElectionInput::Pulse { from, pulse } => match pulse {
-                Pulse::Gossip { leads: true } => {}
-                Pulse::Gossip { leads: false } => self.peer.leads_no_longer(&from),
-                Pulse::Follows { .. } | Pulse::Leads { .. } => {
-                    return Err(ElectionError::Violation(
-                        "a heartbeat is of another election strategy",
-                    ));
+            ElectionInput::Pulse { from, pulse } => {
+                if !pulse.leads {
+                    self.peer.leads_no_longer(&from);
                 }
-            },
+            }
             ElectionInput::Transfer { target: None } if self.leads() => {
                 self.peer.yield_leadership(now);
             }
@@ -142,28 +171,17 @@ impl Gossip {
             // Nothing here is counted that another could run out.
             ElectionInput::PeerEligible { .. }
             | ElectionInput::Persisted { .. }
-            | ElectionInput::WritesShown { .. }
-            | ElectionInput::Memory { .. }
+            | ElectionInput::HeartbeatSent
             | ElectionInput::SetClock(_) => {}
         }
         Ok(reason)
     }
 
     /// A peer proposes or declares itself.
-    fn claimed(
-        &mut self,
-        now: Time,
-        view: &View,
-        from: &PeerId,
-        message: &ElectionMessage,
-    ) -> Result<LeaderReason, ElectionError> {
-        let ElectionMessage::Claim { sequence, declares } = *message else {
-            return Err(ElectionError::Violation(
-                "an election message is of another election strategy",
-            ));
-        };
+    fn claimed(&mut self, now: Time, view: &View, from: &PeerId, message: Claimed) -> LeaderReason {
+        let Claimed { sequence, declares } = message;
         let Some(voter) = view.voters.get(from) else {
-            return Ok(LeaderReason::None);
+            return LeaderReason::None;
         };
         let claim = if declares {
             Claim::Declaration
@@ -179,18 +197,18 @@ impl Gossip {
             claim,
         };
         if !self.peer.receive(now, &message, view) {
-            return Ok(LeaderReason::None);
+            return LeaderReason::None;
         }
         if !declares {
             self.proposed.insert(from.clone());
-            return Ok(LeaderReason::None);
+            return LeaderReason::None;
         }
         // One that proposed itself while it was linked here won an election of ours.
-        Ok(if self.proposed.remove(from) {
+        if self.proposed.remove(from) {
             LeaderReason::Elected
         } else {
             LeaderReason::Found
-        })
+        }
     }
 
     /// Carries out what the machine wants, and shows who leads then.
@@ -217,8 +235,7 @@ impl Gossip {
     fn send(&mut self, to: &PeerId, message: &Message<PeerId>) {
         self.outputs.push_back(ElectionOutput::Send {
             to: to.clone(),
-            stamp: self.record.stamp.clone(),
-            message: ElectionMessage::Claim {
+            message: Claimed {
                 sequence: message.order.sequence,
                 declares: message.claim == Claim::Declaration,
             },
@@ -227,18 +244,25 @@ impl Gossip {
 }
 
 impl Election for Gossip {
+    type Message = Claimed;
+    type Pulse = Leads;
+    /// Declarations say all: a Hello adds nothing to them.
+    type Hello = ();
+    /// Whom it names. There are no terms.
+    type Token = Option<PeerId>;
+
     fn handle(
         &mut self,
         now: Time,
         view: &View,
-        input: ElectionInput,
+        input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         let reason = self.apply(now, view, input)?;
         self.settle(view, reason);
         Ok(())
     }
 
-    fn poll_output(&mut self) -> Option<ElectionOutput> {
+    fn poll_output(&mut self) -> Option<OutputOf<Self>> {
         self.outputs.pop_front()
     }
 
@@ -246,61 +270,84 @@ impl Election for Gossip {
         self.peer.next_deadline()
     }
 
-    fn leader(&self) -> Option<&PeerId> {
-        self.record.leader.as_ref()
+    fn leadership(&self) -> Leadership<'_> {
+        Leadership {
+            leader: self.record.leader.as_ref(),
+            reason: self.reason,
+            record: &self.record,
+        }
     }
 
-    fn leader_reason(&self) -> LeaderReason {
-        self.reason
+    fn role(&self) -> Role {
+        if self.leads() {
+            Role::Leader
+        } else if self.peer.machine().is_electing() {
+            Role::Candidate
+        } else {
+            Role::Follower
+        }
     }
 
-    fn record(&self) -> &Record {
-        &self.record
+    fn leader_token(&self) -> Option<Option<PeerId>> {
+        self.leads().then(|| self.record.leader.clone())
     }
 
-    fn leader_stamp(&self) -> Option<&Record> {
-        self.leads().then_some(&self.record)
+    fn followed_token(&self) -> Option<PeerId> {
+        self.record.leader.clone()
     }
 
-    fn pulse(&self, _now: Time, _view: &View) -> Pulse {
-        Pulse::Gossip {
+    fn pulse(&self, _now: Time, _view: &View, _to: &PeerId) -> Leads {
+        Leads {
             leads: self.leads(),
         }
     }
 
-    /// Declarations say all: a Hello adds nothing to them.
-    fn side(&self, _now: Time, _view: &View) -> Side {
-        Side {
-            since: 0,
-            record: self.record.clone(),
-            live: None,
-            lone: false,
-        }
-    }
+    fn hello(&self, _now: Time, _view: &View) {}
 
-    fn may_supersede(&self, record: &Record) -> bool {
-        record.leader != self.record.leader
+    fn may_supersede(&self, from: &PeerId, named: &Option<PeerId>) -> bool {
+        named.as_ref() == Some(from) && *named != self.record.leader
     }
 
     /// Of two that lead at a time, the lower id stays: its messages are delivered. Those of a higher one only when
     /// no leader is known to live, since its declaration may come after them.
-    fn accept_leader_message(
+    fn judge(
         &mut self,
         now: Time,
         view: &View,
         from: &PeerId,
-        record: &Record,
+        named: &Option<PeerId>,
     ) -> Result<bool, ElectionError> {
-        if record.leader.as_ref() != Some(from) || record.stamp != self.record.stamp {
+        if named.as_ref() != Some(from) {
             return Err(ElectionError::Violation(
-                "a leader's message is stamped with another's record",
+                "a leader's message names another leader",
             ));
         }
-        let lowest = match self.leader() {
+        let lowest = match &self.record.leader {
             Some(leader) if *leader == self.me => *from < self.me,
             Some(leader) => from <= leader || self.peer.is_leaderless(now, view),
             None => true,
         };
         Ok(lowest && view.hears(from))
+    }
+
+    fn describe(message: &Claimed) -> Description {
+        described(if message.declares {
+            "declaration"
+        } else {
+            "proposal"
+        })
+    }
+
+    fn describe_pulse(_: &Leads) -> Description {
+        described("heartbeat")
+    }
+}
+
+fn described(kind: &'static str) -> Description {
+    Description {
+        kind,
+        term: None,
+        granted: None,
+        names: None,
     }
 }

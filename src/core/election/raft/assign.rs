@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use super::following::{Following, Named};
 use super::{AssignOutcome, ElectionError, ElectionOutput, LeaderReason, Raft, View};
-use crate::core::election::Election;
+use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::time::Time;
-use crate::core::wire::{Authority, ElectionMessage, HostMode};
+use crate::core::wire::{Authority, HostMode};
 
 /// Times that `SetLeader` goes above a larger epoch that it meets.
 const MAX_ASSIGN_RETRIES: u32 = 3;
@@ -166,12 +166,8 @@ impl Raft {
             record: assignment.record.clone(),
             seq: assignment.seq,
         };
-        for to in &assignment.unacked {
-            self.outputs.push_back(ElectionOutput::Send {
-                to: to.clone(),
-                stamp: self.rules.record().stamp.clone(),
-                message: message.clone(),
-            });
+        for to in assignment.unacked.clone() {
+            self.send(&to, message.clone());
         }
     }
 

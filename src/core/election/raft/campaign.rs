@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::following::Following;
-use super::{ElectionOutput, Electors, Raft, Role, View, Voter};
+use super::{ElectionOutput, Electors, Raft, Role, Stamped, View, Voter};
 use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
+use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::{Campaign, Tally};
 use crate::core::id::PeerId;
 use crate::core::quorum::{Quorum, majority_threshold};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::ElectionMessage;
 
 /// Campaigns.
 impl Raft {
@@ -213,10 +213,10 @@ impl Raft {
     }
 
     pub(super) fn send(&mut self, to: &PeerId, message: ElectionMessage) {
+        let stamp = self.rules.record().stamp.clone();
         self.outputs.push_back(ElectionOutput::Send {
             to: to.clone(),
-            stamp: self.rules.record().stamp.clone(),
-            message,
+            message: Stamped::new(stamp, message),
         });
     }
 }

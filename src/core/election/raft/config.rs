@@ -1,10 +1,12 @@
 //! Settings of the raft strategy.
 
+use super::Raft;
+use crate::core::election::Start;
 use crate::core::election::bound::WallClock;
 use crate::core::election::guards::Guards;
 use crate::core::election::record::Saved;
 use crate::core::quorum::Quorum;
-use crate::core::time::Duration;
+use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, HostMode, MergePolicy};
 
 /// What happens when a leader that `SetLeader` named is lost.
@@ -48,4 +50,27 @@ pub struct RaftConfig {
     pub priority: i32,
     /// What time it is, which bounds the counters of others.
     pub clock: WallClock,
+}
+
+impl Raft {
+    /// A node that starts now, by the options of its room.
+    pub(in crate::core::election) fn start(now: Time, start: Start) -> Self {
+        let config = RaftConfig {
+            heartbeat_timeout: start.heartbeat_timeout,
+            election_timeout_min: start.election_timeout_min,
+            election_timeout_max: start.election_timeout_max,
+            eligible: start.eligible && start.quorum.admits(&start.me),
+            quorum: start.quorum,
+            saved: start.saved,
+            guards: start.guards,
+            merge: start.policy.merge,
+            authority: start.policy.authority,
+            host_mode: start.policy.host_mode,
+            recovery: start.recovery,
+            auto_election: start.auto_election,
+            priority: start.priority,
+            clock: start.clock,
+        };
+        Self::new(start.me, start.incarnation, config, start.seed, now)
+    }
 }

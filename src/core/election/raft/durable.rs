@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{ElectionOutput, Raft, View};
+use super::{ElectionOutput, OutputOf, Raft, View};
+use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::{KnownVoter, Record, Saved};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::ElectionMessage;
 
 /// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
 const MAX_HELD: usize = 4096;
@@ -62,8 +62,8 @@ pub(super) struct Disk {
     /// The next write counter is larger than this.
     above: u64,
     /// Each with the number of the write that it waits for.
-    held: VecDeque<(u64, ElectionOutput)>,
-    released: VecDeque<ElectionOutput>,
+    held: VecDeque<(u64, OutputOf<Raft>)>,
+    released: VecDeque<OutputOf<Raft>>,
 }
 
 impl Disk {
@@ -133,7 +133,7 @@ impl Disk {
     }
 
     /// The next write, if there is something to write.
-    fn write(&mut self, now: Time, state: State) -> Option<ElectionOutput> {
+    fn write(&mut self, now: Time, state: State) -> Option<OutputOf<Raft>> {
         if self.writing.is_some() || state == self.safe.state {
             return None;
         }
@@ -159,7 +159,7 @@ impl Disk {
         })
     }
 
-    fn hold(&mut self, state: &State, output: ElectionOutput) -> Option<ElectionOutput> {
+    fn hold(&mut self, state: &State, output: OutputOf<Raft>) -> Option<OutputOf<Raft>> {
         if state.vote == self.safe.state.vote && self.held.is_empty() {
             return Some(output);
         }
@@ -218,7 +218,7 @@ impl Raft {
     }
 
     /// What to do next, writes first.
-    pub(super) fn next_output(&mut self) -> Option<ElectionOutput> {
+    pub(super) fn next_output(&mut self) -> Option<OutputOf<Raft>> {
         let Some(state) = self.state() else {
             return self.outputs.pop_front();
         };
@@ -265,7 +265,7 @@ impl Raft {
 
     /// What waits for a link that is gone must not go out on the next one.
     pub(super) fn forget_held(&mut self, peer: &PeerId) {
-        let to_others = |output: &ElectionOutput| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
+        let to_others = |output: &OutputOf<Self>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
         if let Some(disk) = &mut self.disk {
             disk.held.retain(|(_, output)| to_others(output));
             disk.released.retain(to_others);
@@ -274,12 +274,12 @@ impl Raft {
 
     /// An observer does not vote, not even late (P6).
     pub(super) fn forget_votes(&mut self) {
-        let no_vote = |output: &ElectionOutput| {
+        let no_vote = |output: &OutputOf<Self>| {
             let ElectionOutput::Send { message, .. } = output else {
                 return true;
             };
             !matches!(
-                message,
+                message.message,
                 ElectionMessage::VoteResponse { granted: true, .. }
                     | ElectionMessage::PreVoteResponse { granted: true, .. }
             )

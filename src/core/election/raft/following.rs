@@ -2,11 +2,11 @@
 
 use super::campaign::slowest_rtt;
 use super::{AssignOutcome, Electors, Raft, Role, View};
+use crate::core::election::raft::wire::LiveLeader;
 use crate::core::election::record::Record;
 use crate::core::election::rules::RoleKind;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::LiveLeader;
 
 /// Whom a follower shows as leader.
 #[derive(Debug, Clone, PartialEq, Eq)]

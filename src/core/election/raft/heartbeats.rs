@@ -5,10 +5,11 @@ use super::standing::millis;
 use super::{
     ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
 };
+use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Pulse};
+use crate::core::wire::MergePolicy;
 
 impl Raft {
     pub(super) fn pulse_received(
@@ -45,11 +46,6 @@ impl Raft {
             Pulse::Follows { record, live } => {
                 let record = self.heed(now, &record)?;
                 self.follower_heard(now, view, from, &record, live);
-            }
-            Pulse::Gossip { .. } => {
-                return Err(ElectionError::Violation(
-                    "a heartbeat is of another election strategy",
-                ));
             }
         }
         Ok(())

@@ -6,11 +6,10 @@
 //! a living leader for it, and never heard the named leader campaigns instead: else one call that named a dead member
 //! would silence a healthy room. So does the named member itself.
 
-use super::{ElectionInput, Raft, Recovery};
-use crate::core::election::Election;
+use super::{ElectionInput, InputOf, Raft, Recovery};
+use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
-use crate::core::wire::{ElectionMessage, LiveLeader, Pulse};
 
 /// An assigned record in an input, under which Hold may bind from then on.
 #[derive(Debug)]
@@ -52,7 +51,7 @@ impl Raft {
     }
 
     /// What `input` shows of an assigned leader, before this node takes it.
-    pub(super) fn sighting(&self, input: &ElectionInput) -> Option<Sighting> {
+    pub(super) fn sighting(&self, input: &InputOf<Self>) -> Option<Sighting> {
         if let Some(record) = living(input) {
             let is_news = record.assigned && self.held.under.as_ref() != Some(record);
             return is_news.then(|| Sighting::Lives(record.clone()));
@@ -65,7 +64,7 @@ impl Raft {
         let record = &theirs.record;
         let takes = self.rules.is_newer(record) || self.held.taken.as_ref() == Some(record);
         let may_bind = record.assigned && takes && self.leader().is_none();
-        let binds_it = theirs.since > 0;
+        let binds_it = theirs.hold_binds;
         (may_bind && !names_this_incarnation).then(|| Sighting::Hello(record.clone(), binds_it))
     }
 
@@ -106,19 +105,18 @@ impl Raft {
 }
 
 /// The record whose leader lives, as the sender says.
-fn living(input: &ElectionInput) -> Option<&Record> {
+fn living(input: &InputOf<Raft>) -> Option<&Record> {
     let of_live = |record: &Record, live: &Option<LiveLeader>| {
         let heard = live.as_ref().filter(|live| live.weight > 0);
         let live = heard.map(|live| &live.id);
         live.is_some() && live == record.leader.as_ref()
     };
     let (record, lives) = match input {
-        ElectionInput::Pulse { from, pulse } => match pulse {
+        ElectionInput::Pulse { from, pulse } => match &pulse.pulse {
             Pulse::Leads { record, .. } => (record, record.leader.as_ref() == Some(from)),
             Pulse::Follows { record, live } => (record, *live),
-            Pulse::Gossip { .. } => return None,
         },
-        ElectionInput::Message { message, .. } => match message {
+        ElectionInput::Message { message, .. } => match &message.message {
             ElectionMessage::PreVoteResponse { record, live, .. }
             | ElectionMessage::VoteResponse { record, live, .. }
             | ElectionMessage::Nack { record, live } => (record, of_live(record, live)),

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use super::durable::Disk;
 use super::following::Following;
 use super::{ElectionError, ElectionOutput, LeaderReason, Raft, View};
+use crate::core::election::raft::wire::Memory;
 use crate::core::election::record::KnownVoter;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::quorum::Roster;
 use crate::core::time::Time;
-use crate::core::wire::Memory;
 
 /// A voter that may have forgotten votes, until it cannot give them again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -2,10 +2,11 @@
 
 use super::following::{Following, Word};
 use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
+use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::core::election::record::{Epoch, Record};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy, Side};
+use crate::core::wire::MergePolicy;
 
 /// Links come and go.
 impl Raft {

@@ -2,11 +2,10 @@
 
 use super::votes::Answer;
 use super::{ElectionError, Raft, View};
-use crate::core::election::Election;
+use crate::core::election::raft::wire::{ElectionMessage, Side};
 use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::PeerId;
 use crate::core::time::Time;
-use crate::core::wire::{ElectionMessage, Side};
 
 /// What others say.
 impl Raft {
@@ -165,11 +164,6 @@ impl Raft {
                 self.transfer_requested(now, view, from, seq, &target);
             }
             ElectionMessage::TransferRefused { seq } => self.transfer_refused(from, seq),
-            ElectionMessage::Claim { .. } => {
-                return Err(ElectionError::Violation(
-                    "an election message is of another election strategy",
-                ));
-            }
         }
         Ok(())
     }

@@ -8,11 +8,11 @@ use std::collections::{BTreeSet, VecDeque};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::record::{Record, Saved, Stamp};
+use super::record::{Record, Saved};
 use super::rules::Rules;
 use super::{
-    AssignOutcome, Election, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason,
-    View, Voter,
+    AssignOutcome, Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone,
+    InputOf, LeaderReason, Leadership, OutputOf, View, Voter,
 };
 mod assign;
 mod campaign;
@@ -32,10 +32,11 @@ mod standing;
 mod timers;
 mod transfer;
 mod votes;
+pub mod wire;
 
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{Authority, HostMode, Memory, Pulse, Side};
+use crate::core::wire::{Authority, HostMode};
 use assign::Assigning;
 pub use config::{RaftConfig, Recovery};
 use departed::Departures;
@@ -47,6 +48,7 @@ use reason::Hints;
 use role::Role;
 use standing::{clamp_millis, millis};
 use transfer::Transfers;
+use wire::{Beat, Pulse, Side, Stamped};
 
 /// Assumed round trip of a link that is not measured yet.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
@@ -110,7 +112,7 @@ pub struct Raft {
     leaving: bool,
     assigning: Assigning,
     departures: Departures,
-    outputs: VecDeque<ElectionOutput>,
+    outputs: VecDeque<OutputOf<Self>>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
     /// Where they should have, but did not.
@@ -212,11 +214,16 @@ impl Raft {
 }
 
 impl Election for Raft {
+    type Message = Stamped;
+    type Pulse = Beat;
+    type Hello = Side;
+    type Token = Record;
+
     fn handle(
         &mut self,
         now: Time,
         view: &View,
-        input: ElectionInput,
+        input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
         let sighting = self.sighting(&input);
@@ -233,8 +240,12 @@ impl Election for Raft {
         result
     }
 
-    fn poll_output(&mut self) -> Option<ElectionOutput> {
-        self.next_output()
+    fn poll_output(&mut self) -> Option<OutputOf<Self>> {
+        let mut output = self.next_output();
+        if let Some(ElectionOutput::Send { message, .. }) = &mut output {
+            message.writes = self.writes();
+        }
+        output
     }
 
     fn next_deadline(&self) -> Option<Time> {
@@ -250,6 +261,117 @@ impl Election for Raft {
         .min()
     }
 
+    fn leadership(&self) -> Leadership<'_> {
+        Leadership {
+            leader: self.leader(),
+            reason: self.reason,
+            record: self.rules.record(),
+        }
+    }
+
+    fn role(&self) -> super::Role {
+        match self.role {
+            Role::Follower(_) => super::Role::Follower,
+            Role::PreCandidate(_) => super::Role::PreCandidate,
+            Role::Candidate(_) => super::Role::Candidate,
+            Role::Leader(_) => super::Role::Leader,
+        }
+    }
+
+    fn voted_for(&self) -> Option<&PeerId> {
+        self.rules.voted_for()
+    }
+
+    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        self.key_of(peer).is_none_or(|voter| voter == key)
+    }
+
+    fn leader_token(&self) -> Option<Record> {
+        let safe = |record: &&Record| *record <= self.safe_record();
+        self.leads_under().filter(safe).cloned()
+    }
+
+    fn followed_token(&self) -> Record {
+        self.rules.record().clone()
+    }
+
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Beat {
+        Beat {
+            writes: self.writes(),
+            pulse: self.own_pulse(now, view),
+            memory: self.memory_of_voter(view, to),
+        }
+    }
+
+    fn hello(&self, now: Time, view: &View) -> Side {
+        self.side(now, view)
+    }
+
+    fn successor(&self, view: &View) -> Option<PeerId> {
+        if let Some(handover) = &self.leading()?.handover {
+            return Some(handover.target.clone());
+        }
+        // Under Hold nobody takes over from an assigned leader by itself.
+        let elects = !self.leaves_a_held_place();
+        elects.then(|| self.best_ranked(view)).flatten()
+    }
+
+    /// Where only the leader may assign, the assigner's own message is awaited.
+    fn hear_followed(
+        &mut self,
+        now: Time,
+        view: &View,
+        record: Record,
+    ) -> Result<(), ElectionError> {
+        let record = &self.heed(now, &record)?;
+        let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
+        if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
+            self.begin_input(now);
+            self.go_by_assignment(now, view, record);
+            self.note_leader(now);
+        }
+        Ok(())
+    }
+
+    fn may_supersede(&self, from: &PeerId, record: &Record) -> bool {
+        record.leader.as_ref() == Some(from) && *record > *self.rules.record()
+    }
+
+    fn judge(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        record: &Record,
+    ) -> Result<bool, ElectionError> {
+        if record.leader.as_ref() != Some(from) {
+            return Err(ElectionError::Violation(
+                "a leader's message is stamped with another's record",
+            ));
+        }
+        let record = &self.heed(now, record)?;
+        if self.rules.is_newer(record) && self.counts(view, from) {
+            self.begin_input(now);
+            self.hear_leader(now, view, from, record, 1, 0);
+            self.note_sighting(Sighting::Lives(record.clone()));
+            self.note_leader(now);
+        }
+        let named = self.rules.record().leader.as_ref();
+        Ok(named.is_none_or(|leader| leader == from))
+    }
+
+    fn describe(message: &Stamped) -> Description {
+        message.describe()
+    }
+
+    fn describe_pulse(beat: &Beat) -> Description {
+        beat.describe()
+    }
+}
+
+/// What this node says of itself.
+impl Raft {
+    /// Whom the host is shown as leader.
     fn leader(&self) -> Option<&PeerId> {
         if self.leads() {
             Some(&self.me)
@@ -258,42 +380,18 @@ impl Election for Raft {
         }
     }
 
-    fn leader_reason(&self) -> LeaderReason {
-        self.reason
-    }
-
-    fn record(&self) -> &Record {
-        self.rules.record()
-    }
-
-    fn stamp(&self) -> &Stamp {
-        &self.safe_record().stamp
-    }
-
+    /// The write counter that this node shows with its votes and heartbeats.
     fn writes(&self) -> u64 {
         self.disk.as_ref().map_or(0, Disk::writes)
     }
 
-    fn memory_of(&self, view: &View, peer: &PeerId) -> Option<Memory> {
-        self.memory_of_voter(view, peer)
-    }
-
+    /// The key of the voter `peer`. Nobody else may use its id.
     fn key_of(&self, peer: &PeerId) -> Option<Fingerprint> {
         let fixed = self.config.quorum.roster()?.key_of(peer);
         fixed.or_else(|| Some(self.disk.as_ref()?.known(peer)?.key))
     }
 
-    fn leader_stamp(&self) -> Option<&Record> {
-        let safe = |record: &&Record| *record <= self.safe_record();
-        self.leads_under().filter(safe)
-    }
-
-    fn heartbeat_sent(&mut self) {
-        self.repeat_assignment();
-        self.repeat_handover();
-    }
-
-    fn pulse(&self, now: Time, view: &View) -> Pulse {
+    fn own_pulse(&self, now: Time, view: &View) -> Pulse {
         let record = self.safe_record().clone();
         // What is not on disk yet is not claimed: until then it leads as before, or not.
         let claims = record
@@ -321,69 +419,14 @@ impl Election for Raft {
             record: record.clone(),
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
-            since: match &self.disk {
-                Some(disk) => disk.since(),
-                None => self.hands_hold_on().into(),
-            },
+            since: self.disk.as_ref().map_or(0, Disk::since),
+            hold_binds: self.hands_hold_on(),
         }
-    }
-
-    fn successor(&self, view: &View) -> Option<PeerId> {
-        if let Some(handover) = &self.leading()?.handover {
-            return Some(handover.target.clone());
-        }
-        // Under Hold nobody takes over from an assigned leader by itself.
-        let elects = !self.leaves_a_held_place();
-        elects.then(|| self.best_ranked(view)).flatten()
-    }
-
-    /// Where only the leader may assign, the assigner's own word is waited for.
-    fn hear_assignment(
-        &mut self,
-        now: Time,
-        view: &View,
-        record: &Record,
-    ) -> Result<(), ElectionError> {
-        let record = &self.heed(now, record)?;
-        let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
-        if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
-            self.begin_input(now);
-            self.go_by_assignment(now, view, record);
-            self.note_leader(now);
-        }
-        Ok(())
-    }
-
-    fn may_supersede(&self, record: &Record) -> bool {
-        *record > *self.rules.record()
-    }
-
-    fn accept_leader_message(
-        &mut self,
-        now: Time,
-        view: &View,
-        from: &PeerId,
-        record: &Record,
-    ) -> Result<bool, ElectionError> {
-        if record.leader.as_ref() != Some(from) {
-            return Err(ElectionError::Violation(
-                "a leader's message is stamped with another's record",
-            ));
-        }
-        let record = &self.heed(now, record)?;
-        if self.rules.is_newer(record) && self.counts(view, from) {
-            self.begin_input(now);
-            self.hear_leader(now, view, from, record, 1, 0);
-            self.note_sighting(Sighting::Lives(record.clone()));
-            self.note_leader(now);
-        }
-        let named = self.rules.record().leader.as_ref();
-        Ok(named.is_none_or(|leader| leader == from))
     }
 }
 
 impl Raft {
-    fn apply(&mut self, now: Time, view: &View, input: ElectionInput) -> Result<(), ElectionError> {
+    fn apply(&mut self, now: Time, view: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
         match input {
             ElectionInput::Tick => self.tick(now, view),
             ElectionInput::PeerUp {
@@ -413,21 +456,33 @@ impl Raft {
                 incarnation,
                 why,
             } => self.peer_down(now, view, &peer, incarnation, why),
-            ElectionInput::Message {
-                from,
-                stamp,
-                message,
-            } => {
+            ElectionInput::Message { from, message } => {
+                let Stamped {
+                    stamp,
+                    writes,
+                    message,
+                } = message;
+                self.writes_shown(now, view, &from, writes)?;
                 self.check_stamp(now, &stamp)?;
                 self.message(now, view, &from, &stamp, message)?;
             }
-            ElectionInput::WritesShown { from, writes } => {
+            ElectionInput::Pulse { from, pulse } => {
+                let Beat {
+                    writes,
+                    pulse,
+                    memory,
+                } = pulse;
                 self.writes_shown(now, view, &from, writes)?;
+                let heeded = self.pulse_received(now, view, &from, pulse);
+                if let Some(memory) = memory {
+                    self.memory_told(now, view, &from, memory)?;
+                }
+                heeded?;
             }
-            ElectionInput::Memory { from, memory } => {
-                self.memory_told(now, view, &from, memory)?;
+            ElectionInput::HeartbeatSent => {
+                self.repeat_assignment();
+                self.repeat_handover();
             }
-            ElectionInput::Pulse { from, pulse } => self.pulse_received(now, view, &from, pulse)?,
             ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
             ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
             ElectionInput::Transfer { target } => self.transfer(now, view, target)?,

@@ -1,7 +1,6 @@
 //! Why the leader that is shown is another one than before.
 
 use super::{LeaderReason, Raft};
-use crate::core::election::Election;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 

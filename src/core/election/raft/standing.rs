@@ -3,9 +3,9 @@
 use super::following::Heard;
 use super::role::Leader;
 use super::{Raft, View};
+use crate::core::election::raft::wire::LiveLeader;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::LiveLeader;
 
 /// How strong a leadership is.
 impl Raft {

@@ -3,11 +3,11 @@
 use super::campaign::slowest_rtt;
 use super::following::{Following, Named};
 use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, View};
-use crate::core::election::Election;
+use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{Authority, ElectionMessage};
+use crate::core::wire::Authority;
 
 /// A transfer that the leader's host asked for and that is under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -263,11 +263,7 @@ impl Raft {
         if let Some(Handover { target, .. }) = handover
             && !self.rules.campaigning()
         {
-            self.outputs.push_back(ElectionOutput::Send {
-                to: target.clone(),
-                stamp: self.rules.record().stamp.clone(),
-                message: ElectionMessage::TimeoutNow { target },
-            });
+            self.send(&target.clone(), ElectionMessage::TimeoutNow { target });
         }
     }
 

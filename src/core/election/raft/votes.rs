@@ -4,11 +4,11 @@ use super::campaign::slowest_rtt;
 use super::following::Word;
 use super::transfer::EarlyRequest;
 use super::{Raft, Role, View};
+use crate::core::election::raft::wire::{ElectionMessage, LiveLeader};
 use crate::core::election::record::{Record, Stamp};
 use crate::core::election::rules::Tally;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{ElectionMessage, LiveLeader};
 
 /// What a voter answers to a request for its vote or pre-vote.
 pub(super) struct Answer {

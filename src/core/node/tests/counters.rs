@@ -3,28 +3,24 @@
 
 use super::*;
 use crate::core::election::raft::Recovery;
+use crate::core::election::raft::wire::{LiveLeader, Side};
 use crate::core::election::record::{Epoch, Stamp};
-use crate::core::wire::{Authority, ElectionMessage, LiveLeader, Pulse, Side};
+use crate::core::wire::Authority;
 
 /// How far the liars of these tests leap at a time.
 const LEAP: u64 = 1 << 20;
 
-fn claim(stamp: Stamp, leader: &str, assigned: bool) -> Message {
-    Message::Heartbeat(Heartbeat {
-        memory: None,
-        seq: 1 << 40,
-        echo: None,
-        pulse: Pulse::Leads {
-            record: Record {
-                stamp,
-                leader: Some(id(leader)),
-                assigned,
-            },
-            weight: 9,
-            led_ms: 0,
-            election_timeout_min_ms: 1500,
+fn claim(stamp: Stamp, leader: &str, assigned: bool) -> Pulse {
+    Pulse::Leads {
+        record: Record {
+            stamp,
+            leader: Some(id(leader)),
+            assigned,
         },
-    })
+        weight: 9,
+        led_ms: 0,
+        election_timeout_min_ms: 1500,
+    }
 }
 
 fn stamp_of(net: &Net, name: &str) -> Stamp {
@@ -91,9 +87,10 @@ fn fixed_room() -> Net {
     net
 }
 
-fn foreign_side(override_seq: u64, term: u64) -> Message {
+fn foreign_side(override_seq: u64, term: u64) -> ElectionMessage {
     let side = |leader: &str, stamp, weight| Side {
         since: 0,
+        hold_binds: false,
         record: Record {
             stamp,
             leader: Some(id(leader)),
@@ -115,11 +112,11 @@ fn foreign_side(override_seq: u64, term: u64) -> Message {
         },
         term,
     };
-    Message::Election(ElectionMessage::ForeignSide {
+    ElectionMessage::ForeignSide {
         peer: id("z"),
         ours: side("a", Stamp::default(), 4),
         theirs: side("z", theirs, 1),
-    })
+    }
 }
 
 #[test]
@@ -306,26 +303,27 @@ fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
         net.forge(
             "m",
             "a",
-            Message::Election(ElectionMessage::Nack {
+            ElectionMessage::Nack {
                 record: record.clone(),
                 live: None,
-            }),
+            },
         );
         let request = ElectionMessage::PreVoteRequest {
             round: 1,
             candidate: id("m"),
             term: stamp.term,
         };
-        net.forge("m", "a", Message::Election(request));
+        net.forge("m", "a", request);
         let seq = stamp.term;
         net.forge("m", "a", foreign_side(seq, 1));
         let now = net.now;
         let node = &mut net.place_mut("a").node;
         assert!(
-            !node.accept_leader_message(now, &id("m"), &record),
+            !node.accept_leader_message(now, &id("m"), &Opaque::of(&record)),
             "the data path"
         );
-        assert!(!node.accept_relay(now, &id("m"), &record), "the data path");
+        let token = Opaque::of(&record);
+        assert!(!node.accept_relay(now, &id("m"), &token), "the data path");
     }
     assert_eq!(*net.node("a").record(), before);
     assert_eq!(net.place("a").closes, []);
@@ -409,13 +407,7 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
         record: record.clone(),
         live: false,
     };
-    let heartbeat = Heartbeat {
-        memory: None,
-        seq: 1 << 40,
-        echo: None,
-        pulse,
-    };
-    net.forge("m", "a", Message::Heartbeat(heartbeat));
+    net.forge("m", "a", pulse);
     net.order("a", Command::SetLeader(id("b")));
     assert_eq!(stamp_of(&net, "a").epoch.override_seq, 1);
     // The refusal of a member that has seen a larger one, as far as anybody can tell.
@@ -424,7 +416,7 @@ fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
         accepted: false,
         record,
     };
-    net.forge("m", "a", Message::Election(refusal));
+    net.forge("m", "a", refusal);
     assert_eq!(stamp_of(&net, "a").epoch.override_seq, LEAP + 1);
     net.wait("the target leads", |net| net.leads("b") && net.is_settled());
 }

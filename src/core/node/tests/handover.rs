@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::election::raft::Recovery;
 use crate::core::election::{ElectionError, LeaderReason};
-use crate::core::wire::{Authority, ElectionMessage};
+use crate::core::wire::Authority;
 
 const RTT: Duration = ms(20);
 
@@ -27,13 +27,8 @@ fn told(net: &Net, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
 
 fn asked(net: &Net, name: &str) -> usize {
     let said = net.place(name).said.iter();
-    said.filter(|(_, message)| {
-        matches!(
-            message,
-            Message::Election(ElectionMessage::VoteRequest { .. })
-        )
-    })
-    .count()
+    said.filter(|(_, message)| matches!(elects(message), Some(ElectionMessage::VoteRequest { .. })))
+        .count()
 }
 
 /// C4.5: nobody heard it under that record, so that nobody waits for a host.
@@ -255,11 +250,7 @@ fn r57_a_target_that_may_not_lead_any_more_lets_the_handover_pass() {
 fn r59_nobody_else_can_make_a_member_campaign() {
     let mut net = Net::room(&["a", "b", "c"]);
     let target = id("c");
-    net.forge(
-        "b",
-        "c",
-        Message::Election(ElectionMessage::TimeoutNow { target }),
-    );
+    net.forge("b", "c", ElectionMessage::TimeoutNow { target });
     net.run(ms(1000));
     assert_eq!(asked(&net, "c"), 0);
     assert!(agrees_on(&net, "a"));
@@ -275,19 +266,8 @@ fn a_word_under_an_older_record_does_not_count() {
     net.wait("a leads again", |net| agrees_on(net, "a"));
     net.run(ms(1000));
     let asked_before = asked(&net, "c");
-    let late = Envelope {
-        writes: 0,
-        incarnation: net.place("a").life.incarnation,
-        stamp: old,
-        message: Message::Election(ElectionMessage::TimeoutNow { target: id("c") }),
-    };
-    let _ = net.feed(
-        &id("c"),
-        Input::Message {
-            from: id("a"),
-            envelope: late,
-        },
-    );
+    let late = ElectionMessage::TimeoutNow { target: id("c") };
+    net.forge_at("a", "c", old, 0, late);
     net.run(ms(1000));
     assert_eq!(asked(&net, "c"), asked_before);
     assert!(agrees_on(&net, "a"));
@@ -306,24 +286,18 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
             stamp
         };
         for to in ["a", "b"] {
-            let envelope = Envelope {
-                writes: 0,
-                incarnation: net.place("c").life.incarnation,
-                stamp: next(&net),
-                message: Message::Election(ElectionMessage::VoteRequest {
-                    round: 1,
-                    candidate: id("c"),
-                    asked_by: Some(id("a")),
-                }),
+            let request = ElectionMessage::VoteRequest {
+                round: 1,
+                candidate: id("c"),
+                asked_by: Some(id("a")),
             };
-            let from = id("c");
-            let _ = net.feed(&id(to), Input::Message { from, envelope });
+            net.forge_at("c", to, next(&net), 0, request);
         }
         let granted = |net: &Net, name: &str| {
             net.heard_from(name, "c").iter().any(|message| {
                 matches!(
-                    message,
-                    Message::Election(ElectionMessage::VoteResponse { granted: true, .. })
+                    elects(message),
+                    Some(ElectionMessage::VoteResponse { granted: true, .. })
                 )
             })
         };
@@ -339,31 +313,22 @@ fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word
     net.config.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
     let stamp = net.node("a").record().stamp.clone();
-    let request = Envelope {
-        writes: 0,
-        incarnation: net.place("c").life.incarnation,
-        stamp: Stamp {
-            term: stamp.term + 1,
-            ..stamp.clone()
-        },
-        message: Message::Election(ElectionMessage::VoteRequest {
-            round: 1,
-            candidate: id("c"),
-            asked_by: Some(id("a")),
-        }),
+    let request = ElectionMessage::VoteRequest {
+        round: 1,
+        candidate: id("c"),
+        asked_by: Some(id("a")),
     };
-    let word = Message::Election(ElectionMessage::TimeoutNow { target: id("c") });
-    let from = id("c");
-    let envelope = request;
-    let _ = net.feed(&id("b"), Input::Message { from, envelope });
+    let next = Stamp {
+        term: stamp.term + 1,
+        ..stamp
+    };
+    net.forge_at("c", "b", next, 0, request);
     assert_eq!(net.heard_from("b", "c"), []);
-    net.forge("a", "b", word);
+    net.forge("a", "b", ElectionMessage::TimeoutNow { target: id("c") });
+    let answers = net.heard_from("b", "c");
     assert!(matches!(
-        net.heard_from("b", "c")[..],
-        [Message::Election(ElectionMessage::VoteResponse {
-            granted: true,
-            ..
-        })]
+        answers.iter().map(elects).collect::<Vec<_>>()[..],
+        [Some(ElectionMessage::VoteResponse { granted: true, .. })]
     ));
 }
 
@@ -386,7 +351,7 @@ fn the_leader_does_not_go_above_the_campaign_that_it_asked_for() {
     let mut record = Record::undecided(net.node("a").record().stamp.clone());
     record.stamp.term += 1;
     let live = None;
-    let nack = Message::Election(ElectionMessage::Nack { record, live });
+    let nack = ElectionMessage::Nack { record, live };
     net.forge("b", "a", nack);
     assert_eq!(asked(&net, "a"), 0);
     let took = net.wait("d leads", |net| agrees_on(net, "d"));

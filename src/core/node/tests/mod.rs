@@ -18,6 +18,8 @@ mod static_quorum;
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::core::election::raft::Raft;
+use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::election::record::Saved;
 use crate::core::introductions::Dial;
 use crate::core::quorum::Quorum;
@@ -310,6 +312,64 @@ impl Net {
     }
 }
 
+/// What a test forges.
+#[derive(Debug, Clone)]
+enum Forged {
+    Plain(Message),
+    Election(ElectionMessage),
+    Heartbeat(Beat),
+}
+
+impl Forged {
+    fn encoded(self, stamp: Stamp, writes: u64) -> Message {
+        match self {
+            Self::Plain(message) => message,
+            Self::Election(message) => Message::Election(Opaque::of(&Stamped {
+                stamp,
+                writes,
+                message,
+            })),
+            Self::Heartbeat(beat) => Message::Heartbeat(Heartbeat {
+                seq: 1 << 40,
+                echo: None,
+                pulse: Opaque::of(&Beat { writes, ..beat }),
+            }),
+        }
+    }
+}
+
+impl From<Message> for Forged {
+    fn from(message: Message) -> Self {
+        Self::Plain(message)
+    }
+}
+
+impl From<ElectionMessage> for Forged {
+    fn from(message: ElectionMessage) -> Self {
+        Self::Election(message)
+    }
+}
+
+impl From<Pulse> for Forged {
+    fn from(pulse: Pulse) -> Self {
+        Self::Heartbeat(pulse.into())
+    }
+}
+
+impl From<Beat> for Forged {
+    fn from(beat: Beat) -> Self {
+        Self::Heartbeat(beat)
+    }
+}
+
+/// What a message says of the election of votes, if that is what it is.
+fn elects(message: &Message) -> Option<ElectionMessage> {
+    let Message::Election(part) = message else {
+        return None;
+    };
+    Some(part.decode::<Stamped>().expect("of votes").message)
+}
+
 /// What is done to nodes.
 impl Net {
     fn try_order(&mut self, name: &str, command: Command) -> Result<(), CommandError> {
@@ -321,18 +381,23 @@ impl Net {
     }
 
     /// A forged message of a member.
-    fn forge(&mut self, from: &str, to: &str, message: Message) {
+    fn forge(&mut self, from: &str, to: &str, message: impl Into<Forged>) {
         let stamp = self.node(from).record().stamp.clone();
         self.forge_at(from, to, stamp, 0, message);
     }
 
     /// The same under any stamp and with any write counter.
-    fn forge_at(&mut self, from: &str, to: &str, stamp: Stamp, writes: u64, message: Message) {
+    fn forge_at(
+        &mut self,
+        from: &str,
+        to: &str,
+        stamp: Stamp,
+        writes: u64,
+        message: impl Into<Forged>,
+    ) {
         let envelope = Envelope {
             incarnation: self.place(from).life.incarnation,
-            stamp,
-            writes,
-            message,
+            message: message.into().encoded(stamp, writes),
         };
         let from = id(from);
         let _ = self.feed(&id(to), Input::Message { from, envelope });

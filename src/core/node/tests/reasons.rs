@@ -150,5 +150,8 @@ fn every_change_of_the_leader_has_its_reason() {
 fn nothing_has_changed_before_the_first_leader() {
     let mut net = Net::new();
     net.start("a");
-    assert_eq!(net.node("a").election().leader_reason(), LeaderReason::None);
+    assert_eq!(
+        net.node("a").election().leadership().reason,
+        LeaderReason::None
+    );
 }

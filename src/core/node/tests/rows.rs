@@ -2,7 +2,6 @@
 //! one node or a few. Each test's name begins with the id of its row in `docs/scenarios.md`.
 
 use super::*;
-use crate::core::wire::Pulse;
 
 /// A node that runs alone, and hears what the test says.
 struct Lone {
@@ -23,12 +22,18 @@ impl Lone {
 
     /// A peer is linked that has led nothing and followed nobody.
     fn link(&mut self, peer: &str, number: u64) -> Vec<Output> {
-        let side = Side {
+        let side = Opaque::of(&Side {
             since: 0,
+            hold_binds: false,
             record: Record::default(),
             live: None,
             lone: true,
-        };
+        });
+        self.link_saying(peer, number, side)
+    }
+
+    /// A peer is linked whose Hello has that part.
+    fn link_saying(&mut self, peer: &str, number: u64, side: Opaque) -> Vec<Output> {
         let life = life(number as u8, number);
         self.feed(Input::LinkUp(Box::new(LinkUp {
             peer: id(peer),
@@ -38,7 +43,7 @@ impl Lone {
             eligible: true,
             priority: 0,
             is_host: false,
-            ours: side.clone(),
+            ours: self.node.side(self.now),
             theirs: side,
         })))
     }
@@ -87,15 +92,13 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
         for peer in ["a", "b", "c"] {
             let record = lone.node.record().clone();
             let number = u64::from(peer.as_bytes()[0] - b'a') + 1;
+            let follows = Pulse::Follows { record, live: true };
             let envelope = Envelope {
-                writes: 0,
                 incarnation: life(0, number).incarnation,
-                stamp: record.stamp.clone(),
                 message: Message::Heartbeat(Heartbeat {
-                    memory: None,
                     seq: lone.now.as_micros(),
                     echo: None,
-                    pulse: Pulse::Follows { record, live: true },
+                    pulse: Opaque::of(&Beat::from(follows)),
                 }),
             };
             let from = id(peer);
@@ -107,6 +110,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
                 && let Output::Transmit { to, envelope, .. } = output
                 && let Message::Heartbeat(Heartbeat { pulse, .. }) = envelope.message
             {
+                let pulse = pulse.decode::<Beat>().expect("of votes").pulse;
                 assert!(matches!(pulse, Pulse::Leads { .. }), "{pulse:?}");
                 claims.entry(to).or_default().push(at);
             }
@@ -181,8 +185,8 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
         for (_, output) in lone.run(ms(100)) {
             if let Output::Transmit { to, envelope, .. } = output
                 && matches!(
-                    envelope.message,
-                    Message::Election(crate::core::wire::ElectionMessage::PreVoteRequest { .. })
+                    elects(&envelope.message),
+                    Some(ElectionMessage::PreVoteRequest { .. })
                 )
             {
                 asked.insert(to);
@@ -193,7 +197,7 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     let round = lone
         .node
         .election()
-        .raft()
+        .of::<Raft>()
         .expect("raft")
         .rules()
         .campaign()
@@ -263,9 +267,7 @@ fn m12_m7_messages_of_another_life_are_dropped() {
     lone.link("a", 5);
     for other in [4, 6] {
         let envelope = Envelope {
-            writes: 0,
             incarnation: life(0, other).incarnation,
-            stamp: Stamp::default(),
             message: Message::Leave { successor: None },
         };
         let from = id("a");
@@ -275,9 +277,7 @@ fn m12_m7_messages_of_another_life_are_dropped() {
     let mut silent = Vec::new();
     for _ in 0..16 {
         let envelope = Envelope {
-            writes: 0,
             incarnation: life(0, 4).incarnation,
-            stamp: Stamp::default(),
             message: Message::LeaveAck,
         };
         let from = id("a");
@@ -301,9 +301,7 @@ fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
         addresses: vec![SocketAddr::from(([10, 0, 0, number], 7000))],
     };
     let envelope = Envelope {
-        writes: 0,
         incarnation: life(0, 1).incarnation,
-        stamp: Stamp::default(),
         message: Message::PeerList(vec![entry("a", 1), entry("c", 3), entry("m", 77)]),
     };
     let from = id("a");
@@ -400,4 +398,15 @@ fn r78_everybody_knows_the_priority_that_is_set() {
     net.enter("d", "a");
     net.wait("a mesh", Net::is_settled);
     assert_eq!(known(&net, "d"), 7);
+}
+
+#[test]
+fn a_hello_whose_part_cannot_be_decoded_costs_the_link() {
+    let mut lone = Lone::new();
+    let outputs = lone.link_saying("a", 1, Opaque::from(&[0xff; 20][..]));
+    let closed = |output: &Output| matches!(output, Output::Close { peer, why: LinkEnd::Violation(_) } if *peer == id("a"));
+    assert!(outputs.iter().any(closed), "{outputs:?}");
+    assert!(lone.node.membership().is_empty());
+    lone.link("a", 1);
+    assert!(!lone.node.membership().is_empty());
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::core::election::ElectionError;
-use crate::core::wire::{ElectionMessage, LiveLeader, MergePolicy};
+use crate::core::election::raft::wire::{LiveLeader, Side};
+use crate::core::election::record::Epoch;
+use crate::core::wire::MergePolicy;
 
 fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
     let mut config = config.clone();
@@ -136,7 +138,7 @@ fn a_fixed_host_leads_from_its_start() {
         net.config.auto_election = auto_election;
         net.start_with("h", life(b'h', 1), with_mode(&net.config, HostMode::Host));
         assert!(net.leads("h"));
-        assert!(net.node("h").leader_stamp().is_some());
+        assert!(net.node("h").leader_token().is_some());
         net.order("h", Command::SetMaxPeers(3));
         net.run(ms(10_000));
         assert_eq!(leaders_told(&net, "h"), ["h"]);
@@ -151,7 +153,7 @@ fn led_in(net: &mut Net, guest: &str, term: u64) {
     record.stamp.term = term;
     let now = net.now;
     let node = &mut net.place_mut(guest).node;
-    assert!(node.accept_leader_message(now, &id("h"), &record));
+    assert!(node.accept_leader_message(now, &id("h"), &Opaque::of(&record)));
 }
 
 #[test]
@@ -242,7 +244,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
         let claim = |term, override_seq, leader: &str| Record {
             stamp: Stamp {
                 term,
-                epoch: crate::core::election::record::Epoch {
+                epoch: Epoch {
                     override_seq,
                     assigner: (override_seq > 0).then(|| id("x")),
                 },
@@ -259,6 +261,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
         };
         let side = |record: &Record, leader: &str| Side {
             since: 0,
+            hold_binds: false,
             record: record.clone(),
             live: Some(live(leader)),
             lone: false,
@@ -305,13 +308,13 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
         }
         for message in messages {
             let what = format!("{message:?}");
-            net.forge("x", "h", Message::Election(message));
+            net.forge("x", "h", message);
             if !net.has("h", "x") {
                 break; // an offence: its word counts no more
             }
             net.run(DELAY * 2);
             assert!(net.leads("h"), "{merge:?}: {what}");
-            assert!(net.node("h").leader_stamp().is_some(), "{what}");
+            assert!(net.node("h").leader_token().is_some(), "{what}");
         }
         net.run(ms(4000));
         assert!(net.leads("h"));
@@ -455,8 +458,10 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
     net.wait("a mesh", Net::is_settled);
     net.run(ms(1000));
     assert!(net.leads("a"));
-    let weight = match net.node("a").election.pulse(net.now, &net.node("a").view) {
-        crate::core::wire::Pulse::Leads { weight, .. } => weight,
+    let node = net.node("a");
+    let pulse = node.election.pulse(net.now, &node.view, &id("b"));
+    let weight = match pulse.decode::<Beat>().expect("of votes").pulse {
+        Pulse::Leads { weight, .. } => weight,
         other => panic!("{other:?}"),
     };
     assert_eq!(weight, 2, "a and b");
@@ -582,24 +587,19 @@ fn the_claim_of_an_observer_to_lead_is_not_believed() {
     let mut record = net.node("b").record().clone();
     record.stamp.term += 1;
     record.leader = Some(id("c"));
-    let claim = Message::Heartbeat(Heartbeat {
-        memory: None,
-        seq: 1_000_000,
-        echo: None,
-        pulse: crate::core::wire::Pulse::Leads {
-            record: record.clone(),
-            weight: 9,
-            led_ms: 1 << 40,
-            election_timeout_min_ms: 1500,
-        },
-    });
+    let claim = Pulse::Leads {
+        record: record.clone(),
+        weight: 9,
+        led_ms: 1 << 40,
+        election_timeout_min_ms: 1500,
+    };
     net.forge("c", "b", claim);
     assert_eq!(net.node("b").leader(), Some(&id("a")));
     let now = net.now;
     let taken = net
         .place_mut("b")
         .node
-        .accept_leader_message(now, &id("c"), &record);
+        .accept_leader_message(now, &id("c"), &Opaque::of(&record));
     assert!(!taken);
     assert_eq!(net.node("b").leader(), Some(&id("a")));
 }

@@ -1,10 +1,11 @@
 //! Rooms whose voters are a fixed list (C2, C8, G9, O14, X5a).
 
 use super::*;
+use crate::core::election::raft::wire::{Memory, Side};
 use crate::core::election::record::Epoch;
 use crate::core::election::{AssignOutcome, LeaderReason};
 use crate::core::quorum::Roster;
-use crate::core::wire::{Authority, ElectionMessage, Memory, Pulse};
+use crate::core::wire::Authority;
 
 fn static_net(voters: &[&str]) -> Net {
     let mut net = Net::new();
@@ -192,15 +193,13 @@ fn what_an_observer_says_raises_nothing() {
         ..Record::undecided(stamp.clone())
     };
     let heartbeat = |pulse| {
-        Message::Heartbeat(Heartbeat {
-            seq: 1000,
-            echo: None,
-            pulse,
+        Forged::from(Beat {
             memory: Some(Memory {
                 since: 0,
                 remembered: 1000,
                 sure: true,
             }),
+            ..Beat::from(pulse)
         })
     };
     let lies = [
@@ -214,21 +213,21 @@ fn what_an_observer_says_raises_nothing() {
             record: record.clone(),
             live: true,
         }),
-        Message::Election(ElectionMessage::VoteRequest {
+        Forged::from(ElectionMessage::VoteRequest {
             round: 1,
             candidate: id("o"),
             asked_by: Some(id(&leader(&net))),
         }),
-        Message::Election(ElectionMessage::Nack {
+        Forged::from(ElectionMessage::Nack {
             record: record.clone(),
             live: None,
         }),
-        Message::Election(ElectionMessage::TimeoutNow { target: id("b") }),
-        Message::Standing {
+        Forged::from(ElectionMessage::TimeoutNow { target: id("b") }),
+        Forged::from(Message::Standing {
             eligible: true,
             priority: 9,
             successor: Some(id("b")),
-        },
+        }),
     ];
     for lie in lies {
         for name in ["a", "b", "c"] {
@@ -265,7 +264,7 @@ fn assignments_and_epochs_are_ignored() {
             leader: Some(id("c")),
             assigned: true,
         };
-        let assign = Message::Election(ElectionMessage::LeaderAssign { record, seq: 1 });
+        let assign = ElectionMessage::LeaderAssign { record, seq: 1 };
         for name in ["a", "b"] {
             net.forge_at("c", name, stamp.clone(), 0, assign.clone());
         }
@@ -423,11 +422,11 @@ fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
     net.link(candidate, voter);
     let request = |round| {
         let candidate = id(candidate);
-        Message::Election(ElectionMessage::VoteRequest {
+        ElectionMessage::VoteRequest {
             round,
             candidate,
             asked_by: None,
-        })
+        }
     };
     let stamp = Stamp {
         term: net.node(candidate).record().term() + 5,
@@ -439,12 +438,12 @@ fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
         net.forge_at(candidate, voter, stamp.clone(), writes, request(round));
         net.run(ms(20));
         let answers = net.heard_from(voter, candidate);
-        let granted = answers.iter().find_map(|message| match message {
-            Message::Election(ElectionMessage::VoteResponse {
+        let granted = answers.iter().find_map(|message| match elects(message) {
+            Some(ElectionMessage::VoteResponse {
                 round: answered,
                 granted,
                 ..
-            }) if *answered == round => Some(*granted),
+            }) if answered == round => Some(granted),
             _ => None,
         });
         assert_eq!(granted, Some(expected), "{round}");
@@ -466,8 +465,8 @@ fn no_vote_and_no_claim_is_said_before_it_is_on_disk() {
         let said = &net.place(name).said;
         let depends = |message: &Message| {
             matches!(
-                message,
-                Message::Election(
+                elects(message),
+                Some(
                     ElectionMessage::VoteRequest { .. }
                         | ElectionMessage::VoteResponse { granted: true, .. }
                 )
@@ -511,9 +510,10 @@ fn a_leader_stamps_nothing_before_its_record_is_on_disk() {
     net.order(&first, Command::TransferLeadership(id(target)));
     net.wait("it leads", |net| net.leads(target));
     // Its own host is shown it at once.
-    assert_eq!(net.node(target).leader_stamp(), None);
+    assert_eq!(net.node(target).leader_token(), None);
     let pulse = net.node(target).election();
-    let pulse = pulse.pulse(net.now, &net.node(target).view);
+    let pulse = pulse.pulse(net.now, &net.node(target).view, &id(&first));
+    let pulse = pulse.decode::<Beat>().expect("of votes").pulse;
     // To the others it campaigns.
     assert!(matches!(
         pulse,
@@ -522,9 +522,10 @@ fn a_leader_stamps_nothing_before_its_record_is_on_disk() {
             ..
         }
     ));
-    assert_eq!(net.node(target).side(net.now).live, None);
+    let side = net.node(target).side(net.now).decode::<Side>();
+    assert_eq!(side.expect("of votes").live, None);
     net.run(ms(1));
-    assert!(net.node(target).leader_stamp().is_some());
+    assert!(net.node(target).leader_token().is_some());
     net.wait("all follow", |net| net.is_settled() && net.leads(target));
 }
 
@@ -668,7 +669,7 @@ fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
         seq: 1,
         target: id(target),
     };
-    net.forge(caller, &first, Message::Election(request));
+    net.forge(caller, &first, request);
     net.run(ms(1000));
     assert!(net.leads(&first));
     net.order(&first, call);
@@ -685,15 +686,10 @@ fn a_higher_term_ends_a_leadership_at_once() {
         term: net.node(&first).record().term() + 3,
         ..Stamp::default()
     });
-    let heartbeat = Message::Heartbeat(Heartbeat {
-        seq: 1000,
-        echo: None,
-        pulse: Pulse::Follows {
-            record: higher.clone(),
-            live: false,
-        },
-        memory: None,
-    });
+    let heartbeat = Pulse::Follows {
+        record: higher.clone(),
+        live: false,
+    };
     let writes = net.disks[&id(follower)].writes;
     net.forge_at(follower, &first, higher.stamp.clone(), writes, heartbeat);
     assert!(!net.leads(&first));
@@ -812,20 +808,17 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
     let mut net = static_room(&names);
     let first = leader(&net);
     let liar = others(&names, &first)[0];
-    let lie = |remembered| {
-        Message::Heartbeat(Heartbeat {
-            seq: 1000,
-            echo: None,
-            pulse: Pulse::Follows {
-                record: Record::default(),
-                live: false,
-            },
-            memory: Some(Memory {
-                since: 0,
-                remembered,
-                sure: true,
-            }),
-        })
+    let follows = Pulse::Follows {
+        record: Record::default(),
+        live: false,
+    };
+    let lie = |remembered| Beat {
+        memory: Some(Memory {
+            since: 0,
+            remembered,
+            sure: true,
+        }),
+        ..follows.clone().into()
     };
     net.forge(liar, &first, lie(1 << 30));
     assert!(!net.leads(&first));

@@ -1,10 +1,11 @@
 //! The properties that hold at every instant in a room that elects by gossip.
 
+use crate::decoded;
 use std::collections::BTreeSet;
 
+use room_core::election::gossip::Claimed;
 use room_core::id::PeerId;
 use room_core::node::Output;
-use room_core::wire::{ElectionMessage, Message};
 
 use super::{Checked, Checker, Life, ensure};
 use crate::gossip::Cause;
@@ -150,8 +151,7 @@ impl Life {
             let Output::Transmit { to, envelope, .. } = output else {
                 continue;
             };
-            let Message::Election(ElectionMessage::Claim { sequence, declares }) = envelope.message
-            else {
+            let Some(Claimed { sequence, declares }) = decoded::claimed(&envelope.message) else {
                 continue;
             };
             ensure(reached.insert(to), "flood", || {

@@ -1,12 +1,13 @@
 //! Whom Hold binds, as P7 needs it (C4.5): the checker's own account, from what a node is told and shows.
 
+use crate::decoded;
 use std::collections::BTreeMap;
 
 use room_core::election::raft::Recovery;
+use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use room_core::election::record::Record;
 use room_core::id::PeerId;
 use room_core::node::Input;
-use room_core::wire::{ElectionMessage, LiveLeader, Message, Pulse};
 
 use super::{Checked, Checker, Life, RoleKind, Seen, ensure};
 
@@ -49,14 +50,17 @@ impl Checker {
             return;
         };
         life.hold.hears = match (lives(input), input) {
-            (Some(record), _) => record.assigned.then(|| Said::Lives(record.clone())),
+            (Some(record), _) => record.assigned.then_some(Said::Lives(record)),
             (None, Input::LinkUp(link)) => {
-                let record = &link.theirs.record;
-                // (a): what names this incarnation itself does not bind it.
-                let itself = record.leader.as_ref() == Some(&life.id) && !link.ours.lone;
-                let news = *record > life.record || life.hold.taken.as_ref() == Some(record);
-                let takes = life.told.is_none() && news && !itself;
-                takes.then(|| Said::Hello(record.clone(), link.theirs.since > 0))
+                let sides = decoded::side(&link.ours).zip(decoded::side(&link.theirs));
+                sides.and_then(|(ours, theirs)| {
+                    let record = theirs.record;
+                    // (a): what names this incarnation itself does not bind it.
+                    let itself = record.leader.as_ref() == Some(&life.id) && !ours.lone;
+                    let news = record > life.record || life.hold.taken.as_ref() == Some(&record);
+                    let takes = life.told.is_none() && news && !itself;
+                    takes.then_some(Said::Hello(record, theirs.hold_binds))
+                })
             }
             _ => None,
         };
@@ -142,7 +146,7 @@ impl Life {
 }
 
 /// The record whose leader lives, as an input says.
-fn lives(input: &Input) -> Option<&Record> {
+fn lives(input: &Input) -> Option<Record> {
     let names = |record: &Record, live: &Option<LiveLeader>| {
         // Of a weight of 0 nobody has heard under that record yet.
         live.as_ref()
@@ -150,24 +154,29 @@ fn lives(input: &Input) -> Option<&Record> {
     };
     let (record, lives) = match input {
         Input::LinkUp(link) => {
-            let theirs = &link.theirs;
-            (&theirs.record, names(&theirs.record, &theirs.live))
+            let theirs = decoded::side(&link.theirs)?;
+            let lives = names(&theirs.record, &theirs.live);
+            (theirs.record, lives)
         }
-        Input::Message { from, envelope } => match &envelope.message {
-            Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
-                Pulse::Leads { record, .. } => (record, record.leader.as_ref() == Some(from)),
-                Pulse::Follows { record, live } => (record, *live),
-                Pulse::Gossip { .. } => return None,
-            },
-            Message::Election(
+        Input::Message { from, envelope } => match decoded::pulse(&envelope.message) {
+            Some(Pulse::Leads { record, .. }) => {
+                let lives = record.leader.as_ref() == Some(from);
+                (record, lives)
+            }
+            Some(Pulse::Follows { record, live }) => (record, live),
+            None => match decoded::election(&envelope.message)? {
                 ElectionMessage::Nack { record, live }
                 | ElectionMessage::VoteResponse { record, live, .. }
-                | ElectionMessage::PreVoteResponse { record, live, .. },
-            ) => (record, names(record, live)),
-            Message::Election(ElectionMessage::ForeignSide { theirs, .. }) => {
-                (&theirs.record, names(&theirs.record, &theirs.live))
-            }
-            _ => return None,
+                | ElectionMessage::PreVoteResponse { record, live, .. } => {
+                    let lives = names(&record, &live);
+                    (record, lives)
+                }
+                ElectionMessage::ForeignSide { theirs, .. } => {
+                    let lives = names(&theirs.record, &theirs.live);
+                    (theirs.record, lives)
+                }
+                _ => return None,
+            },
         },
         _ => return None,
     };

@@ -12,14 +12,15 @@
 //! ([`Elections::one`]). From the first heartbeat of one who knows on nothing is: v neither votes nor stands until it has
 //! heard all others, and then only above the largest record that it heard.
 
+use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
 
+use room_core::election::raft::wire::{ElectionMessage, Pulse};
 use room_core::election::record::{Record, Saved, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
 use room_core::node::Output;
 use room_core::quorum::Roster;
-use room_core::wire::{ElectionMessage, Message, Pulse};
 
 use super::{Checked, Checker, Life, Seen, Violation, ensure};
 
@@ -202,13 +203,11 @@ impl Life {
     }
 
     /// A voter that noticed that it has an old file votes again when it has heard all others, in whichever process.
-    pub(super) fn speaks_as_a_voter(&self, stamp: &Stamp, message: &Message) -> Checked {
+    pub(super) fn speaks_as_a_voter(&self, stamp: &Stamp, message: &ElectionMessage) -> Checked {
         let votes = matches!(
             message,
-            Message::Election(
-                ElectionMessage::VoteResponse { granted: true, .. }
-                    | ElectionMessage::VoteRequest { .. }
-            )
+            ElectionMessage::VoteResponse { granted: true, .. }
+                | ElectionMessage::VoteRequest { .. }
         );
         let noticed = self.noticed.as_ref();
         let above = noticed.is_none_or(|noticed| *stamp > noticed.above);
@@ -229,19 +228,15 @@ pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
     let Output::Transmit { envelope, .. } = output else {
         return Ok(());
     };
-    let epoch = &envelope.stamp.epoch;
+    let message = decoded::election(&envelope.message);
+    let epoch = decoded::stamp(&envelope.message).unwrap_or_default().epoch;
     let assigns = epoch.assigner.is_some()
         || epoch.override_seq > 0
-        || matches!(
-            envelope.message,
-            Message::Election(ElectionMessage::LeaderAssign { .. })
-        );
-    ensure(!assigns, "roster", || {
-        format!("{id} assigns: {:?}", envelope.message)
-    })?;
+        || matches!(message, Some(ElectionMessage::LeaderAssign { .. }));
+    ensure(!assigns, "roster", || format!("{id} assigns: {message:?}"))?;
     let votes = matches!(
-        envelope.message,
-        Message::Election(
+        message,
+        Some(
             ElectionMessage::VoteResponse { granted: true, .. }
                 | ElectionMessage::PreVoteResponse { granted: true, .. }
                 | ElectionMessage::VoteRequest { .. }
@@ -249,13 +244,10 @@ pub(super) fn speaks(roster: &Roster, id: &PeerId, output: &Output) -> Checked {
         )
     );
     ensure(!votes || roster.contains(id), "P6", || {
-        format!("{id} is not on the roster and says {:?}", envelope.message)
+        format!("{id} is not on the roster and says {message:?}")
     })?;
-    let weight = match &envelope.message {
-        Message::Heartbeat(heartbeat) => match &heartbeat.pulse {
-            Pulse::Leads { weight, .. } => *weight as usize,
-            Pulse::Follows { .. } | Pulse::Gossip { .. } => 0,
-        },
+    let weight = match decoded::pulse(&envelope.message) {
+        Some(Pulse::Leads { weight, .. }) => weight as usize,
         _ => 0,
     };
     ensure(weight <= roster.len(), "P6", || {

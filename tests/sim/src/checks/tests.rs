@@ -1,11 +1,12 @@
 //! Wrong histories: each must be reported, or the runs prove nothing.
 
 use room_core::election::LeaderReason;
+use room_core::election::raft::wire::{Pulse, Side};
 use room_core::election::record::Epoch;
 use room_core::id::{Fingerprint, Incarnation};
 use room_core::node::{Input, LinkUp};
 use room_core::quorum::Roster;
-use room_core::wire::{Envelope, Heartbeat, Pulse, Side};
+use room_core::wire::{Envelope, Opaque};
 
 use super::*;
 
@@ -66,23 +67,28 @@ fn property(checked: Checked) -> &'static str {
     checked.err().map_or("", |violation| violation.property)
 }
 
+fn elects(term: u64, message: ElectionMessage) -> Message {
+    Stamped::new(stamp(term), message).encoded()
+}
+
 fn vote(term: u64, candidate: &str) -> Output {
     Output::Transmit {
         to: id(candidate),
         envelope: Envelope {
-            writes: 0,
             incarnation: Incarnation {
                 started_us: 1,
                 random: 1,
             },
-            stamp: stamp(term),
-            message: Message::Election(ElectionMessage::VoteResponse {
-                round: 1,
-                voter: id("m"),
-                granted: true,
-                record: Record::undecided(stamp(term)),
-                live: None,
-            }),
+            message: elects(
+                term,
+                ElectionMessage::VoteResponse {
+                    round: 1,
+                    voter: id("m"),
+                    granted: true,
+                    record: Record::undecided(stamp(term)),
+                    live: None,
+                },
+            ),
         },
         urgent: true,
     }
@@ -412,17 +418,11 @@ fn lost() -> Output {
 }
 
 fn heartbeat(from: &str, pulse: Pulse) -> Input {
-    let heartbeat = Heartbeat {
-        memory: None,
-        seq: 1,
-        echo: None,
-        pulse,
-    };
     let Output::Transmit { envelope, .. } = vote(1, "a") else {
         panic!("a message")
     };
     let envelope = Envelope {
-        message: Message::Heartbeat(heartbeat),
+        message: decoded::heartbeat(pulse),
         ..envelope
     };
     let from = id(from);
@@ -447,15 +447,18 @@ fn vouches(record: &Record) -> Input {
 
 /// A Hello of one that Hold binds under that record.
 fn links(record: &Record, lone: bool) -> Input {
-    links_to(record, lone, 1)
+    links_to(record, lone, true)
 }
 
-fn links_to(record: &Record, lone: bool, since: u64) -> Input {
-    let side = |record: Record, lone| Side {
-        since,
-        record,
-        live: None,
-        lone,
+fn links_to(record: &Record, lone: bool, hold_binds: bool) -> Input {
+    let side = |record: Record, lone| {
+        Opaque::of(&Side {
+            since: 0,
+            hold_binds,
+            record,
+            live: None,
+            lone,
+        })
     };
     Input::LinkUp(Box::new(LinkUp {
         peer: id("b"),
@@ -541,7 +544,7 @@ fn a_campaign_of_a_node_that_hold_does_not_bind_is_none() {
     );
     // Nobody who says so has followed the leader.
     let mut took = checker();
-    took.takes(0, &links_to(&held, true, 0));
+    took.takes(0, &links_to(&held, true, false));
     assert_eq!(took.observe(0, &[], &seen(&held, None)), Ok(()));
     assert_eq!(asks(&mut took, &held), Ok(()));
     // Somebody did, as it hears later.
@@ -665,19 +668,13 @@ fn voter(slot: usize, name: &str) -> Checker {
 }
 
 fn says(message: Message) -> Output {
-    says_in(1, message)
-}
-
-fn says_in(term: u64, message: Message) -> Output {
     Output::Transmit {
         to: id("a"),
         envelope: Envelope {
-            writes: 0,
             incarnation: Incarnation {
                 started_us: 1,
                 random: 1,
             },
-            stamp: stamp(term),
             message,
         },
         urgent: true,
@@ -685,11 +682,12 @@ fn says_in(term: u64, message: Message) -> Output {
 }
 
 fn asks_for_votes() -> Message {
-    Message::Election(ElectionMessage::VoteRequest {
+    let request = ElectionMessage::VoteRequest {
         round: 1,
         candidate: id("m"),
         asked_by: None,
-    })
+    };
+    elects(1, request)
 }
 
 fn with_members<'a>(record: &'a Record, members: &'a [PeerId]) -> Seen<'a> {
@@ -707,12 +705,12 @@ fn an_assignment_in_a_room_with_a_roster_is_reported() {
         property(voter(0, "m").observe(0, &[], &seen(&held, None))),
         "roster"
     );
-    let assign = Message::Election(ElectionMessage::LeaderAssign {
+    let assign = ElectionMessage::LeaderAssign {
         record: held.clone(),
         seq: 1,
-    });
+    };
     let (none, members) = (Record::default(), [id("a")]);
-    let outputs = [joined("a"), says_in(0, assign)];
+    let outputs = [joined("a"), says(elects(0, assign))];
     let mut checker = voter(0, "m");
     let checked = checker.observe(0, &outputs, &with_members(&none, &members));
     assert_eq!(property(checked), "roster");
@@ -741,16 +739,11 @@ fn a_member_beside_the_roster_that_stands_votes_or_leads_is_reported() {
 #[test]
 fn a_weight_of_more_than_the_roster_is_reported() {
     for (weight, expected) in [(3, ""), (4, "P6")] {
-        let heartbeat = Message::Heartbeat(Heartbeat {
-            memory: None,
-            seq: 1,
-            echo: None,
-            pulse: Pulse::Leads {
-                record: record(1, "m"),
-                weight,
-                led_ms: 0,
-                election_timeout_min_ms: 0,
-            },
+        let heartbeat = decoded::heartbeat(Pulse::Leads {
+            record: record(1, "m"),
+            weight,
+            led_ms: 0,
+            election_timeout_min_ms: 0,
         });
         let (undecided, members) = (Record::undecided(stamp(1)), [id("a")]);
         let outputs = [joined("a"), says(heartbeat)];

@@ -78,7 +78,7 @@ impl Run<'_> {
     }
 
     fn gossip_of(&self, slot: usize) -> Option<&Gossip> {
-        self.world.node(slot)?.election().gossip()
+        self.world.node(slot)?.election().of::<Gossip>()
     }
 
     fn yields(&self, slot: usize) -> bool {

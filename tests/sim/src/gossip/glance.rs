@@ -1,9 +1,9 @@
 //! What a node that elects by gossip was before an input, and what the input may do to it.
 
+use crate::decoded;
 use room_core::election::gossip::Gossip;
 use room_core::id::PeerId;
 use room_core::node::{Command, Input, Node};
-use room_core::wire::{ElectionMessage, Message};
 
 /// What an input is to the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Glance {
     }
 
     fn with(node: &Node, cause: Cause) -> Option<Self> {
-        let gossip = node.election().gossip()?;
+        let gossip = node.election().of::<Gossip>()?;
         let machine = gossip.peer().machine();
         Some(Self {
             leads: node.is_leader(),
@@ -74,12 +74,10 @@ fn cause_of(input: &Input) -> Cause {
     match input {
         Input::Tick => Cause::Tick,
         Input::LinkUp(_) => Cause::Linked,
-        Input::Message { from, envelope } => match envelope.message {
-            Message::Election(ElectionMessage::Claim { declares: true, .. }) => {
-                Cause::Declared(from.clone())
-            }
-            Message::Election(ElectionMessage::Claim { .. }) => Cause::Proposed(from.clone()),
-            _ => Cause::Other,
+        Input::Message { from, envelope } => match decoded::claimed(&envelope.message) {
+            Some(claimed) if claimed.declares => Cause::Declared(from.clone()),
+            Some(_) => Cause::Proposed(from.clone()),
+            None => Cause::Other,
         },
         Input::Command(Command::YieldLeadership) => Cause::Yield,
         Input::Command(Command::SetEligible(false)) => Cause::Ineligible,

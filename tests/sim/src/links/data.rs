@@ -3,6 +3,7 @@
 
 use rand::Rng;
 use rand::seq::IndexedRandom;
+use room_core::wire::Opaque;
 
 use room_core::election::record::Record;
 use room_core::id::{Incarnation, PeerId};
@@ -33,7 +34,7 @@ pub struct Data {
     from: usize,
     to: usize,
     lives: [u64; 2],
-    record: Record,
+    token: Opaque,
     voice: Voice,
     looks: u32,
 }
@@ -42,11 +43,11 @@ pub struct Data {
 impl World {
     /// The host of a leader speaks to all.
     pub(crate) fn speak_as_leader(&mut self, slot: usize) {
-        let Some(record) = self.node(slot).and_then(Node::leader_stamp).cloned() else {
+        let Some(token) = self.node(slot).and_then(Node::leader_token) else {
             return;
         };
         for to in self.peers_of(slot) {
-            self.say(slot, to, record.clone(), Voice::Leader);
+            self.say(slot, to, token.clone(), Voice::Leader);
         }
     }
 
@@ -55,10 +56,10 @@ impl World {
         let Some(node) = self.node(slot) else {
             return;
         };
-        let record = node.record().clone();
+        let token = node.followed_token();
         let leader = node.leader().and_then(|leader| self.slot_of(leader));
         if let Some(leader) = leader.filter(|leader| *leader != slot) {
-            self.say(slot, leader, record, Voice::ToRelay);
+            self.say(slot, leader, token, Voice::ToRelay);
         }
     }
 
@@ -81,10 +82,12 @@ impl World {
         let its = self.slots[about].id.clone();
         let mut stamp = node.record().stamp.clone();
         stamp.term += 1;
-        let record = |leader: usize, assigned| Record {
-            stamp: stamp.clone(),
-            leader: Some(self.slots[leader].id.clone()),
-            assigned,
+        let record = |leader: usize, assigned| {
+            Opaque::of(&Record {
+                stamp: stamp.clone(),
+                leader: Some(self.slots[leader].id.clone()),
+                assigned,
+            })
         };
         let (own, others, assigned) = (
             record(liar, false),
@@ -107,7 +110,7 @@ impl World {
         })
     }
 
-    fn say(&mut self, from: usize, to: usize, record: Record, voice: Voice) {
+    fn say(&mut self, from: usize, to: usize, token: Opaque, voice: Voice) {
         let late = self.data_late;
         let at = self.now + self.delay(from, to) + self.between(Duration::ZERO, late);
         self.last_data_at = self.last_data_at.max(at);
@@ -117,7 +120,7 @@ impl World {
             from,
             to,
             lives,
-            record,
+            token,
             voice,
             looks,
         };
@@ -159,7 +162,7 @@ impl World {
     }
 
     fn is_heard(&mut self, data: Data) {
-        let (to, record) = (data.to, data.record);
+        let (to, token) = (data.to, data.token);
         let peer = self.slots[data.from].id.clone();
         let Some(before) = self.node(to).map(|node| node.record().clone()) else {
             return;
@@ -167,22 +170,20 @@ impl World {
         self.trace.add(
             self.now,
             format_args!(
-                "{} <- {peer} data {:?} under {}",
-                self.slots[to].id,
-                data.voice,
-                crate::trace::Brief(&record)
+                "{} <- {peer} data {:?} under {token:?}",
+                self.slots[to].id, data.voice
             ),
         );
         match data.voice {
             Voice::Leader => {
-                let accept = |node: &mut Node, now| node.accept_leader_message(now, &peer, &record);
+                let accept = |node: &mut Node, now| node.accept_leader_message(now, &peer, &token);
                 let accepted = self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_heard += u64::from(accepted);
                 self.sometimes.deposed_leaders_not_heard += u64::from(!accepted);
                 self.sometimes.leaders_found_by_data += u64::from(self.has_changed(to, &before));
             }
             Voice::ToRelay => {
-                let relays = |node: &mut Node, now| node.may_relay(now, &peer, &record);
+                let relays = |node: &mut Node, now| node.may_relay(now, &peer, &token);
                 let relays = self.ask(to, relays) == Some(true);
                 self.sometimes.assignments_found_by_data +=
                     u64::from(self.has_changed(to, &before));
@@ -191,7 +192,7 @@ impl World {
                 }
             }
             Voice::Relayed { origin, life } => {
-                let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &record);
+                let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &token);
                 let accepted = origin != self.slots[to].id && self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_found_by_relays += u64::from(self.has_changed(to, &before));
                 let known = self.node(to).map(|node| node.life_of_origin(&origin, life));
@@ -213,13 +214,13 @@ impl World {
         };
         let name = self.slots[origin].id.clone();
         let member = node.membership().get(&name);
-        let (Some(record), Some(member)) = (node.leader_stamp().cloned(), member) else {
+        let (Some(token), Some(member)) = (node.leader_token(), member) else {
             return;
         };
         let life = member.incarnation;
         for to in self.peers_of(slot).into_iter().filter(|to| *to != origin) {
             let origin = name.clone();
-            self.say(slot, to, record.clone(), Voice::Relayed { origin, life });
+            self.say(slot, to, token.clone(), Voice::Relayed { origin, life });
         }
     }
 

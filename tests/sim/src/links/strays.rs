@@ -1,12 +1,14 @@
 //! Control messages that arrive where an ordered stream would not bring them: a second time, on the next link of the same
 //! two processes, or passed by later ones.
 
+use crate::decoded;
 use rand::Rng;
+use room_core::election::raft::wire::Pulse;
 
 use room_core::id::PeerId;
 use room_core::node::Input;
 use room_core::time::{Duration, Time};
-use room_core::wire::{Envelope, Message, Pulse};
+use room_core::wire::{Envelope, Message};
 
 use super::Wire;
 use crate::trace::Brief;
@@ -140,16 +142,16 @@ impl World {
     /// Whether its sender has begun or ceased to lead since. A follower goes by the order in which heartbeats come: one from
     /// before its leader led would tell it that the leader resigned (P14).
     fn is_taken_back(&self, from: usize, envelope: &Envelope) -> bool {
-        let Message::Heartbeat(heartbeat) = &envelope.message else {
-            return false;
-        };
         let said = self
             .node(from)
             .filter(|node| node.incarnation() == envelope.incarnation);
-        said.is_some_and(|node| match &heartbeat.pulse {
-            Pulse::Leads { record, .. } => !node.is_leader() && record == node.record(),
-            Pulse::Follows { record, .. } => node.is_leader() && record != node.record(),
-            Pulse::Gossip { leads } => *leads != node.is_leader(),
+        said.is_some_and(|node| match decoded::pulse(&envelope.message) {
+            Some(Pulse::Leads { record, .. }) => !node.is_leader() && record == *node.record(),
+            Some(Pulse::Follows { record, .. }) => node.is_leader() && record != *node.record(),
+            None => {
+                let leads = decoded::leads(&envelope.message);
+                leads.is_some_and(|leads| leads != node.is_leader())
+            }
         })
     }
 

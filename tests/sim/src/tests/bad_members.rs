@@ -1,12 +1,14 @@
 //! Members that break the protocol: each costs its own link and nothing else (C6 G16). One that counts too far costs
 //! nothing (C4.8).
 
+use room_core::election::raft::wire::{ElectionMessage, Pulse, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::PeerId;
 use room_core::node::LinkEnd;
 use room_core::time::Duration;
-use room_core::wire::{ElectionMessage, Envelope, Heartbeat, Message, PeerEntry, Pulse};
+use room_core::wire::{Envelope, Message, PeerEntry};
 
+use crate::decoded;
 use crate::trace::Trace;
 use crate::world::{Settings, World};
 
@@ -29,28 +31,30 @@ fn stamp_of(world: &World, slot: usize) -> Stamp {
     node.record().stamp.clone()
 }
 
-/// Sends a message with a stamp as if the member's core had.
-fn forge(world: &mut World, from: usize, to: usize, stamp: Stamp, message: Message) {
+/// Sends a message as if the member's core had.
+fn forge(world: &mut World, from: usize, to: usize, message: Message) {
     let incarnation = world.node(from).expect("it runs").incarnation();
     world.forge(
         from,
         to,
         Envelope {
-            writes: 0,
             incarnation,
-            stamp,
             message,
         },
     );
 }
 
+fn elects(stamp: Stamp, message: ElectionMessage) -> Message {
+    Stamped::new(stamp, message).encoded()
+}
+
 /// `message` of the bad member costs it its link to `to`, and nobody else anything.
-fn costs_the_link(make: impl Fn(&World, usize, usize) -> (Stamp, Message)) {
+fn costs_the_link(make: impl Fn(&World, usize, usize) -> Message) {
     let (mut world, leader, bad, third) = room();
     for to in [leader, third] {
         let before = stamp_of(&world, to);
-        let (stamp, message) = make(&world, bad, third);
-        forge(&mut world, bad, to, stamp, message);
+        let message = make(&world, bad, third);
+        forge(&mut world, bad, to, message);
         world.run_for(Duration::from_millis(50));
         assert_eq!(world.violation, None);
         let closed = world.closes.last().expect("a link was closed");
@@ -86,7 +90,7 @@ fn a_vote_request_in_anothers_name_costs_the_link() {
             candidate: other(world, bad),
             asked_by: None,
         };
-        (next_term(world, bad), Message::Election(message))
+        elects(next_term(world, bad), message)
     });
 }
 
@@ -100,7 +104,7 @@ fn votes_in_anothers_name_cost_the_link() {
             record: Record::default(),
             live: None,
         };
-        (stamp_of(world, bad), Message::Election(message))
+        elects(stamp_of(world, bad), message)
     });
     costs_the_link(|world, bad, _| {
         let message = ElectionMessage::PreVoteRequest {
@@ -108,7 +112,7 @@ fn votes_in_anothers_name_cost_the_link() {
             candidate: other(world, bad),
             term: 9,
         };
-        (stamp_of(world, bad), Message::Election(message))
+        elects(stamp_of(world, bad), message)
     });
 }
 
@@ -126,13 +130,7 @@ fn leading_in_anothers_name_costs_the_link() {
             led_ms: 0,
             election_timeout_min_ms: 1500,
         };
-        let heartbeat = Heartbeat {
-            memory: None,
-            seq: 999,
-            echo: None,
-            pulse,
-        };
-        (stamp_of(world, bad), Message::Heartbeat(heartbeat))
+        decoded::heartbeat(pulse)
     });
 }
 
@@ -151,7 +149,7 @@ fn an_assignment_in_anothers_name_costs_the_link() {
             assigned: true,
         };
         let message = ElectionMessage::LeaderAssign { record, seq: 1 };
-        (stamp_of(world, bad), Message::Election(message))
+        elects(stamp_of(world, bad), message)
     });
 }
 
@@ -177,17 +175,10 @@ fn counted(stamp: impl Fn(&World, usize, usize) -> Stamp) -> [Stamp; 2] {
             record,
             live: false,
         };
-        let heartbeat = Heartbeat {
-            memory: None,
-            seq: 999,
-            echo: None,
-            pulse,
-        };
-        for message in [Message::Election(request), Message::Election(nack)] {
-            forge(&mut world, bad, to, stamp.clone(), message);
+        for message in [request, nack] {
+            forge(&mut world, bad, to, elects(stamp.clone(), message));
         }
-        let own = stamp_of(&world, bad);
-        forge(&mut world, bad, to, own, Message::Heartbeat(heartbeat));
+        forge(&mut world, bad, to, decoded::heartbeat(pulse));
     }
     world.run_for(Duration::from_millis(100));
     let found = [leader, third].map(|slot| stamp_of(&world, slot));
@@ -252,7 +243,7 @@ fn a_newcomer_links_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
             record: Record::undecided(stamp.clone()),
             live: None,
         };
-        forge(&mut world, bad, to, stamp, Message::Election(nack));
+        forge(&mut world, bad, to, elects(stamp, nack));
     }
     world.run_for(Duration::from_secs(5));
     let led = world.agreed().expect("a leader");
@@ -270,12 +261,12 @@ fn a_newcomer_links_to_all_members_of_a_room_whose_term_is_far_above_its_own() {
 
 #[test]
 fn a_peer_list_that_is_too_long_costs_the_link() {
-    costs_the_link(|world, bad, third| {
+    costs_the_link(|world, _, third| {
         let entry = PeerEntry {
             id: world.slots[third].id.clone(),
             key: room_core::id::Fingerprint([7; 32]),
             addresses: Vec::new(),
         };
-        (stamp_of(world, bad), Message::PeerList(vec![entry; 129]))
+        Message::PeerList(vec![entry; 129])
     });
 }

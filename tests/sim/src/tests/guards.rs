@@ -4,13 +4,15 @@
 //! named property falls. Where another guard covers the same hole, both arms of the comparison do without that
 //! other one, and the test says so. The guards of safety are in `guards_explored`.
 
+use room_core::election::raft::Raft;
 use std::collections::BTreeSet;
 
 use room_core::election::guards::Guards;
+use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::Record;
 use room_core::node::Command;
 use room_core::time::Duration;
-use room_core::wire::{ElectionMessage, Envelope, MergePolicy, Message};
+use room_core::wire::{Envelope, MergePolicy};
 
 use super::rooms::ms;
 use crate::trace::Trace;
@@ -525,7 +527,13 @@ fn g16_with_names_from_the_payload_one_member_votes_for_all() {
         world.crash(first);
         let campaigns = |world: &World, slot: &usize| {
             let node = world.node(*slot);
-            node.is_some_and(|node| node.election().raft().expect("raft").rules().campaigning())
+            node.is_some_and(|node| {
+                node.election()
+                    .of::<Raft>()
+                    .expect("raft")
+                    .rules()
+                    .campaigning()
+            })
         };
         let anybody = |world: &World| (0..5).any(|slot| campaigns(world, &slot));
         until(&mut world, AGREEMENT, anybody);
@@ -550,18 +558,22 @@ fn vote_for(world: &mut World, bad: usize, candidate: usize, voter: usize) {
         return;
     };
     let stamp = asks.record().stamp.clone();
-    let open = asks.election().raft().expect("raft").rules().campaign();
+    let open = asks
+        .election()
+        .of::<Raft>()
+        .expect("raft")
+        .rules()
+        .campaign();
+    let vote = ElectionMessage::VoteResponse {
+        round: open.map_or(0, |open| open.round),
+        voter: world.slots[voter].id.clone(),
+        granted: true,
+        record: Record::undecided(stamp.clone()),
+        live: None,
+    };
     let envelope = Envelope {
-        writes: 0,
         incarnation: answers.incarnation(),
-        stamp: stamp.clone(),
-        message: Message::Election(ElectionMessage::VoteResponse {
-            round: open.map_or(0, |open| open.round),
-            voter: world.slots[voter].id.clone(),
-            granted: true,
-            record: Record::undecided(stamp),
-            live: None,
-        }),
+        message: Stamped::new(stamp, vote).encoded(),
     };
     world.forge(bad, candidate, envelope);
 }

@@ -1,10 +1,12 @@
 //! What a process keeps, and what it says of its timers.
 
+use crate::decoded;
+use room_core::election::raft::wire::Pulse;
 use room_core::election::record::Saved;
 use room_core::id::Incarnation;
 use room_core::node::Input;
 use room_core::time::Duration;
-use room_core::wire::{Message, Pulse};
+use room_core::wire::Message;
 
 use super::{Happening, Strike, World};
 
@@ -15,14 +17,13 @@ const TOLD_AGAIN: Duration = Duration::from_millis(20);
 
 impl World {
     pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
-        if let Message::Heartbeat(heartbeat) = message
-            && let Pulse::Leads {
-                election_timeout_min_ms,
-                ..
-            } = &heartbeat.pulse
+        if let Some(Pulse::Leads {
+            election_timeout_min_ms,
+            ..
+        }) = decoded::pulse(message)
             && let Some(process) = &mut self.slots[slot].process
         {
-            let told = Duration::from_millis((*election_timeout_min_ms).into());
+            let told = Duration::from_millis(election_timeout_min_ms.into());
             process.election_timeout_min = Some(told);
         }
     }

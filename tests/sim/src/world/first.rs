@@ -1,9 +1,10 @@
 //! Rooms whose terms begin far above zero: the first process met somebody who went by a large term and has left.
 
+use room_core::election::raft::wire::Side;
 use room_core::election::record::{Record, Stamp};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{Input, LinkUp};
-use room_core::wire::{Envelope, Message, Side};
+use room_core::wire::{Envelope, Message, Opaque};
 
 use super::World;
 
@@ -40,18 +41,17 @@ impl World {
             priority: 0,
             is_host: false,
             ours,
-            theirs: Side {
+            theirs: Opaque::of(&Side {
                 since: 0,
-                record: Record::undecided(stamp.clone()),
+                hold_binds: false,
+                record: Record::undecided(stamp),
                 live: None,
                 lone: false,
-            },
+            }),
         };
         let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
         let envelope = Envelope {
-            writes: 0,
             incarnation,
-            stamp,
             message: Message::Leave { successor: None },
         };
         let from = peer;

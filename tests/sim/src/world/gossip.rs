@@ -1,11 +1,12 @@
 //! What is looked at after every input of a node that elects by gossip.
 
 use room_core::election::ElectionError;
+use room_core::election::gossip::Gossip;
 use room_core::node::{CommandError, Event, Output};
-use room_core::wire::{ElectionMessage, Message};
 
 use super::{World, tells_of_members};
 use crate::checks::gossip::GossipSeen;
+use crate::decoded;
 use crate::gossip::{Cause, Glance};
 
 impl World {
@@ -24,7 +25,7 @@ impl World {
             return;
         };
         let node = &process.node;
-        let Some(gossip) = node.election().gossip() else {
+        let Some(gossip) = node.election().of::<Gossip>() else {
             return;
         };
         let machine = gossip.peer().machine();
@@ -66,7 +67,7 @@ impl World {
         let node = &place.process.as_ref()?.node;
         let refused = CommandError::Election(ElectionError::NotSupported { strategy: "gossip" });
         let rightly = *result == Err(refused) || (before.over && result.is_err());
-        let same = *all == Glance::all(node, node.election().gossip()?) && outputs.is_empty();
+        let same = *all == Glance::all(node, node.election().of::<Gossip>()?) && outputs.is_empty();
         (!rightly || !same).then(|| {
             format!(
                 "{} answered {result:?} and gave {outputs:?}{}",
@@ -81,7 +82,7 @@ impl World {
             return;
         };
         let node = &process.node;
-        let Some(gossip) = node.election().gossip() else {
+        let Some(gossip) = node.election().of::<Gossip>() else {
             return;
         };
         let machine = gossip.peer().machine();
@@ -89,11 +90,13 @@ impl World {
         let (mut proposes, mut declares) = (0, 0);
         for output in outputs {
             if let Output::Transmit { envelope, .. } = output
-                && let Message::Election(ElectionMessage::Claim {
-                    declares: leads, ..
-                }) = envelope.message
+                && let Some(claimed) = decoded::claimed(&envelope.message)
             {
-                *(if leads { &mut declares } else { &mut proposes }) += 1;
+                *(if claimed.declares {
+                    &mut declares
+                } else {
+                    &mut proposes
+                }) += 1;
             }
         }
         counts.proposals += proposes;

@@ -1,6 +1,7 @@
 //! What only rooms with a static quorum have: a roster, disks that fail or go back in time, processes that end in the
 //! middle of an election, and a leader that must have a majority of the roster.
 
+use room_core::election::raft::wire::Pulse;
 use std::collections::BTreeMap;
 
 use rand::Rng;
@@ -10,10 +11,10 @@ use room_core::election::record::{Saved, Stamp};
 use room_core::id::PeerId;
 use room_core::node::{Input, Output};
 use room_core::time::{Duration, Time};
-use room_core::wire::{Message, Pulse};
 
 use super::{Happening, Process, World};
 use crate::clock::slowest_clock;
+use crate::decoded;
 
 /// Copies of its state file that a place has kept, at most.
 const MAX_COPIES: usize = 64;
@@ -71,7 +72,9 @@ impl World {
 
     /// Whether the process of a place knows that its state file is not the newest.
     pub fn is_stale(&self, slot: usize) -> bool {
-        let raft = self.node(slot).and_then(|node| node.election().raft());
+        let raft = self
+            .node(slot)
+            .and_then(|node| node.election().of::<Raft>());
         raft.is_some_and(Raft::is_stale)
     }
 
@@ -163,20 +166,16 @@ impl World {
         let Input::Message { from, envelope } = input else {
             return None;
         };
-        let Message::Heartbeat(heartbeat) = &envelope.message else {
-            return None;
-        };
-        let memory = heartbeat.memory?;
+        let beat = decoded::beat(&envelope.message)?;
+        let memory = beat.memory?;
         let member = process.node.membership().get(from)?;
-        let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = &heartbeat.pulse else {
-            return None;
-        };
+        let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = beat.pulse;
         let counts = member.incarnation == envelope.incarnation
             && self.is_on_roster(self.slot_of(from)?)
             && !self.liars.contains(&self.slot_of(from)?);
         counts.then(|| Told {
             from: from.clone(),
-            stamp: record.stamp.clone(),
+            stamp: record.stamp,
             remembered: memory.remembered,
             stale: !memory.sure,
         })

@@ -1,6 +1,7 @@
 //! What a room shows to whoever looks at it.
 
-use room_core::election::AnyElection;
+use room_core::election::gossip::Gossip;
+use room_core::election::raft::Raft;
 use room_core::id::PeerId;
 use room_core::node::Node;
 use room_core::time::Time;
@@ -10,10 +11,15 @@ use crate::trace::Brief;
 
 /// What a node is, in few words.
 fn role_of(node: &Node) -> String {
-    match node.election() {
-        AnyElection::Raft(raft) => format!("{:?}", raft.rules().role()),
-        AnyElection::Gossip(gossip) => format!("{:?}", gossip.peer().machine()),
+    let election = node.election();
+    if let Some(raft) = election.of::<Raft>() {
+        return format!("{:?}", raft.rules().role());
     }
+    let gossip = election.of::<Gossip>();
+    gossip.map_or_else(
+        || format!("{:?}", election.role()),
+        |gossip| format!("{:?}", gossip.peer().machine()),
+    )
 }
 
 impl World {
@@ -64,15 +70,18 @@ impl World {
         self.slots.iter().all(shown).then_some(leader)
     }
 
-    /// The same, and whoever it is linked to goes by the record under which it leads: nothing is under way
+    /// The same, and whoever it is linked to follows the leadership in which it leads: nothing is under way
     /// any more.
     pub fn settled(&self) -> Option<usize> {
         let leader = self.agreed()?;
-        let record = self.node(leader)?.leader_stamp()?;
-        let goes_by = |slot: &usize| self.node(*slot).is_some_and(|node| node.record() == record);
+        let token = self.node(leader)?.leader_token()?;
+        let follows = |slot: &usize| {
+            self.node(*slot)
+                .is_some_and(|node| node.followed_token() == token)
+        };
         let mut linked = self.running();
         linked.retain(|slot| *slot == leader || self.is_linked(*slot, leader));
-        linked.iter().all(goes_by).then_some(leader)
+        linked.iter().all(follows).then_some(leader)
     }
 
     /// Whether every running pair is linked at both ends.

@@ -84,7 +84,10 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
     group.live(ms(20_000));
     group.assert_led_by("b", 1);
     for name in group.names() {
-        assert!(group.raft(&name).record().assigned, "{name} forgot it");
+        assert!(
+            group.raft(&name).leadership().record.assigned,
+            "{name} forgot it"
+        );
     }
     // A claim of the highest term that was merely elected is of an older epoch.
     group.hear("a", "c", Said::Pulse(leads("c", 10)));
@@ -101,7 +104,10 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
     group.feed("a", ElectionInput::EnableAuto(true));
     group.live(ms(4000));
     group.assert_led_by("a", 2);
-    assert!(!group.raft("c").record().assigned, "the override is over");
+    assert!(
+        !group.raft("c").leadership().record.assigned,
+        "the override is over"
+    );
 }
 
 #[test]

@@ -16,10 +16,11 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::core::election::bound::WallClock;
 use crate::core::election::guards::Guards;
+use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{ElectionMessage, HostMode, MergePolicy};
+use crate::core::wire::{HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);
@@ -28,7 +29,7 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 const MAX_DELIVERIES: usize = 100_000;
 
 /// A link to `peer` is up, with what both ends said of their sides.
-fn link_up(peer: PeerId, ours: Side, theirs: Side) -> ElectionInput {
+fn link_up(peer: PeerId, ours: Side, theirs: Side) -> InputOf<Raft> {
     ElectionInput::PeerUp {
         peer,
         key: Fingerprint([0; 32]),
@@ -210,7 +211,7 @@ impl Group {
     }
 
     fn term(&self, name: &str) -> u64 {
-        self.raft(name).record().term()
+        self.raft(name).leadership().record.term()
     }
 
     fn voted_for(&self, name: &str) -> Option<&PeerId> {
@@ -241,19 +242,19 @@ impl Group {
 /// What is done to them.
 impl Group {
     /// One input; what it sets off is queued.
-    fn try_feed(&mut self, name: &str, input: ElectionInput) -> Result<(), ElectionError> {
+    fn try_feed(&mut self, name: &str, input: InputOf<Raft>) -> Result<(), ElectionError> {
         let now = self.now;
         let one = self.members.get_mut(&id(name)).expect("it is played here");
         let result = one.raft.handle(now, &one.view, input);
         let mut kept = None;
         while let Some(output) = one.raft.poll_output() {
             match output {
-                ElectionOutput::Send { to, stamp, message } => {
-                    let said = Said::Message(stamp, message);
+                ElectionOutput::Send { to, message } => {
+                    let said = Said::Message(message.stamp, message.message);
                     self.queue.push_back((id(name), to, said));
                 }
                 ElectionOutput::HeartbeatNow => {
-                    let pulse = one.raft.pulse(now, &one.view);
+                    let pulse = one.raft.own_pulse(now, &one.view);
                     for to in one.view.voters.keys() {
                         let said = Said::Pulse(pulse.clone());
                         self.queue.push_back((id(name), to.clone(), said));
@@ -271,7 +272,7 @@ impl Group {
         result
     }
 
-    fn feed(&mut self, name: &str, input: ElectionInput) {
+    fn feed(&mut self, name: &str, input: InputOf<Raft>) {
         self.try_feed(name, input).expect("it is not refused");
     }
 
@@ -281,10 +282,12 @@ impl Group {
         let input = match said {
             Said::Message(stamp, message) => ElectionInput::Message {
                 from,
-                stamp,
-                message,
+                message: Stamped::new(stamp, message),
             },
-            Said::Pulse(pulse) => ElectionInput::Pulse { from, pulse },
+            Said::Pulse(pulse) => ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
         };
         self.feed(to, input);
     }
@@ -348,14 +351,16 @@ impl Group {
         for _ in 0..2 {
             for name in self.names() {
                 let one = self.get(&name);
-                let pulse = one.raft.pulse(self.now, &one.view);
+                let pulse = one.raft.own_pulse(self.now, &one.view);
                 let peers: Vec<_> = one.view.voters.keys().cloned().collect();
                 for to in peers {
                     let said = Said::Pulse(pulse.clone());
                     self.queue.push_back((id(&name), to, said));
                 }
                 let one = self.members.get_mut(&id(&name)).expect("just seen");
-                one.raft.heartbeat_sent();
+                let (now, view) = (self.now, &one.view);
+                let sent = one.raft.handle(now, view, ElectionInput::HeartbeatSent);
+                sent.expect("it is not refused");
             }
             self.deliver();
         }

@@ -40,7 +40,7 @@ fn o14_a_restarted_leader_does_not_lead_on() {
         (group.role("m"), group.shows("m")),
         (RoleKind::Follower, None)
     );
-    assert_eq!(group.raft("m").leader_stamp(), None);
+    assert_eq!(group.raft("m").leader_token(), None);
     // It is elected again in a later term only.
     group.times_out("m");
     group.answers("m", "a", true);

@@ -35,7 +35,7 @@ fn r10_what_is_said_in_an_older_term_changes_nothing() {
         live: None,
     };
     group.hear("m", "b", Said::Message(term(4), nack));
-    assert_eq!(*group.raft("m").record(), led_by("a", 5));
+    assert_eq!(*group.raft("m").leadership().record, led_by("a", 5));
     assert_eq!(group.shows("m"), Some("a"));
     assert_eq!(group.raft("m").next_deadline(), deadline);
 }
@@ -111,7 +111,7 @@ fn r13_a_vote_request_of_a_higher_term_ends_every_role_and_names_no_leader() {
     for (role, mut group) in in_every_role() {
         group.asks_vote("m", "b", term(3), None);
         assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 3));
-        assert_eq!(group.raft("m").record().leader, None, "{role:?}");
+        assert_eq!(group.raft("m").leadership().record.leader, None, "{role:?}");
         assert_ne!(group.shows("m"), Some("b"), "{role:?}");
     }
 }
@@ -122,7 +122,7 @@ fn r13_r17_a_heartbeat_of_a_higher_term_ends_every_role_and_names_the_leader() {
         group.hear("m", "b", Said::Pulse(leads("b", 3)));
         assert_eq!((group.role("m"), group.term("m")), (RoleKind::Follower, 3));
         assert_eq!(group.shows("m"), Some("b"), "{role:?}");
-        assert_eq!(group.raft("m").leader_stamp(), None, "{role:?}");
+        assert_eq!(group.raft("m").leader_token(), None, "{role:?}");
     }
 }
 
@@ -178,7 +178,7 @@ fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
 fn r19_only_the_heartbeats_of_a_leader_claim_to_lead() {
     for (role, group) in in_every_role() {
         let one = group.get("m");
-        let pulse = one.raft.pulse(group.now, &one.view);
+        let pulse = one.raft.own_pulse(group.now, &one.view);
         let claims = matches!(pulse, Pulse::Leads { .. });
         assert_eq!(claims, role == RoleKind::Leader, "{role:?}");
     }

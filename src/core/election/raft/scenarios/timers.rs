@@ -26,8 +26,15 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
     let heard = at(5000);
     let from = id("leader");
     let pulse = leads("leader", 1);
-    raft.handle(heard, &view, ElectionInput::Pulse { from, pulse })
-        .expect("no violation");
+    raft.handle(
+        heard,
+        &view,
+        ElectionInput::Pulse {
+            from,
+            pulse: pulse.into(),
+        },
+    )
+    .expect("no violation");
     let peer = id("leader");
     view.voters.remove(&peer);
     let lost = ElectionInput::PeerDown {

@@ -212,12 +212,12 @@ fn r29_a_round_is_pending_lost_or_won_exactly() {
 fn r28_o8_a_leader_has_nothing_to_campaign_for() {
     let mut group = Group::of(&["a", "b", "c"]);
     group.elect("b");
-    let led = group.raft("b").record().clone();
+    let led = group.raft("b").leadership().record.clone();
     group.said.clear();
     group.live(ms(20_000));
     group.tick("b");
     group.deliver();
-    assert_eq!(*group.raft("b").record(), led);
+    assert_eq!(*group.raft("b").leadership().record, led);
     group.assert_led_by("b", 1);
     let election = |said: &&(PeerId, PeerId, Said)| matches!(said.2, Said::Message(..));
     assert_eq!(group.said.iter().find(election).map(|_| ()), None);

@@ -7,7 +7,7 @@ fn voting() -> Voting {
 }
 
 impl Voting {
-    fn outputs(&mut self) -> Vec<ElectionOutput> {
+    fn outputs(&mut self) -> Vec<OutputOf<Raft>> {
         std::iter::from_fn(|| self.raft.poll_output()).collect()
     }
 
@@ -21,8 +21,7 @@ impl Voting {
         let stamp = stamp(term);
         let input = ElectionInput::Message {
             from,
-            stamp,
-            message,
+            message: Stamped::new(stamp, message),
         };
         self.raft
             .handle(at(10_000), &self.view, input)
@@ -37,7 +36,7 @@ impl Voting {
     }
 }
 
-fn writes(outputs: &[ElectionOutput]) -> Vec<(u64, u64, Option<PeerId>)> {
+fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
     let writes = outputs.iter().filter_map(|output| match output {
         ElectionOutput::Persist { number, saved } => {
             Some((*number, saved.record.term(), saved.voted_for.clone()))
@@ -48,11 +47,15 @@ fn writes(outputs: &[ElectionOutput]) -> Vec<(u64, u64, Option<PeerId>)> {
 }
 
 /// To whom, about which round, and whether the vote was given.
-fn answers(outputs: &[ElectionOutput]) -> Vec<(PeerId, u64, bool)> {
+fn answers(outputs: &[OutputOf<Raft>]) -> Vec<(PeerId, u64, bool)> {
     let answers = outputs.iter().filter_map(|output| match output {
         ElectionOutput::Send {
             to,
-            message: ElectionMessage::VoteResponse { round, granted, .. },
+            message:
+                Stamped {
+                    message: ElectionMessage::VoteResponse { round, granted, .. },
+                    ..
+                },
             ..
         } => Some((to.clone(), *round, *granted)),
         _ => None,
@@ -155,7 +158,7 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
 }
 
 /// The write counter of each write, and who is known.
-fn counters(outputs: &[ElectionOutput]) -> Vec<(u64, usize)> {
+fn counters(outputs: &[OutputOf<Raft>]) -> Vec<(u64, usize)> {
     let writes = outputs.iter().filter_map(|output| match output {
         ElectionOutput::Persist { saved, .. } => Some((saved.writes, saved.others.len())),
         _ => None,
@@ -173,6 +176,7 @@ fn the_write_counter_rises_with_votes_and_not_with_what_is_known_of_others() {
         live: None,
         lone: true,
         since: 4,
+        hold_binds: false,
     };
     let met = ElectionInput::PeerUp {
         peer: id("leader"),

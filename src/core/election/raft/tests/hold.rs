@@ -1,8 +1,8 @@
 //! Whom Hold binds, and whom it does not (C4.5).
 
 use super::*;
+use crate::core::election::raft::wire::{LiveLeader, Side};
 use crate::core::election::record::Epoch;
-use crate::core::wire::{LiveLeader, Side};
 
 /// Longer than any wait of this node: for a target, for the election timeout, for answers.
 const LONG_MS: u64 = 20_000;
@@ -36,8 +36,7 @@ impl Voting {
     fn hears(&mut self, now: Time, from: &str, message: ElectionMessage) {
         let input = ElectionInput::Message {
             from: id(from),
-            stamp: stamp(1),
-            message,
+            message: Stamped::new(stamp(1), message),
         };
         self.take(now, input);
     }
@@ -50,13 +49,25 @@ impl Voting {
             led_ms: 0,
             election_timeout_min_ms: 1500,
         };
-        self.take(now, ElectionInput::Pulse { from, pulse });
+        self.take(
+            now,
+            ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
+        );
     }
 
     fn hears_follows(&mut self, now: Time, from: &str, record: Record) {
         let pulse = Pulse::Follows { record, live: true };
         let from = id(from);
-        self.take(now, ElectionInput::Pulse { from, pulse });
+        self.take(
+            now,
+            ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
+        );
     }
 
     fn is_assigned(&mut self, now: Time, record: Record) {
@@ -73,6 +84,7 @@ impl Voting {
             live,
             lone: false,
             since: 0,
+            hold_binds: false,
         };
         self.meets(now, lone, theirs);
     }
@@ -83,7 +95,8 @@ impl Voting {
             record,
             live: None,
             lone: false,
-            since: 1,
+            since: 0,
+            hold_binds: true,
         };
         self.meets(now, lone, theirs);
     }
@@ -104,7 +117,7 @@ impl Voting {
 
     /// Whether its Hello says that Hold binds whoever takes its record.
     fn hands_hold_on(&self, now: Time) -> bool {
-        self.raft.side(now, &self.view).since > 0
+        self.raft.side(now, &self.view).hold_binds
     }
 
     fn loses(&mut self, now: Time, peer: &str) {
@@ -148,10 +161,9 @@ fn a_node_that_heard_the_named_leader_waits_for_a_host_when_it_is_lost() {
 fn a_message_of_the_named_leader_is_as_good_as_its_heartbeat() {
     let mut voting = Voting::new();
     let record = assigned("leader");
-    let accepted =
-        voting
-            .raft
-            .accept_leader_message(at(10_000), &voting.view, &id("leader"), &record);
+    let accepted = voting
+        .raft
+        .judge(at(10_000), &voting.view, &id("leader"), &record);
     assert_eq!(accepted, Ok(true));
     voting.loses(at(11_500), "leader");
     assert!(!voting.campaigns(11_500));
@@ -194,7 +206,7 @@ fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns()
 fn a_named_leader_is_vouched_for_when_it_was_heard_under_that_record() {
     let mut voting = Voting::new();
     let vouches = |voting: &Voting, now: Time| {
-        let pulse = voting.raft.pulse(now, &voting.view);
+        let pulse = voting.raft.own_pulse(now, &voting.view);
         let live = voting.raft.live_to(now, &voting.view, &id("candidate"));
         let weight = live.expect("it lives, as far as known").weight;
         (matches!(pulse, Pulse::Follows { live: true, .. }), weight)
@@ -217,7 +229,7 @@ fn a_node_that_made_the_assignment_and_never_heard_the_target_campaigns() {
     voting.hear_leader(at(10_000));
     let target = id("candidate");
     voting.take(at(10_000), ElectionInput::SetLeader { target });
-    assert!(voting.raft.record().assigned);
+    assert!(voting.raft.leadership().record.assigned);
     assert!(voting.campaigns(10_000));
 }
 
@@ -260,7 +272,7 @@ fn the_named_leader_campaigns_after_it_resigned() {
             target: id("voter"),
         },
     );
-    assert!(voting.raft.record().assigned);
+    assert!(voting.raft.leadership().record.assigned);
     assert!(voting.campaigns(100));
     assert_eq!(voting.raft.leader(), None);
 }
@@ -269,7 +281,7 @@ fn the_named_leader_campaigns_after_it_resigned() {
 fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_host() {
     let mut voting = Voting::new();
     voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
-    assert_eq!(*voting.raft.record(), assigned("unlinked"));
+    assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
     assert!(!voting.campaigns(100));
     assert!(voting.hands_hold_on(at(20_100)));
 }
@@ -279,7 +291,7 @@ fn a_node_without_a_leader_that_hears_of_the_assignment_in_a_hello_waits_for_a_h
 fn a_node_that_hears_of_the_assignment_from_one_that_hold_does_not_bind_campaigns() {
     let mut voting = Voting::new();
     voting.is_linked(at(100), true, assigned("unlinked"), None);
-    assert_eq!(*voting.raft.record(), assigned("unlinked"));
+    assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
     assert!(!voting.hands_hold_on(at(100)));
     assert!(voting.campaigns(100));
 }
@@ -333,7 +345,7 @@ fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
     );
     assert_eq!(voting.raft.leader(), Some(&id("unlinked")));
     voting.is_linked_to_one_that_waits(at(200), false, assigned("candidate"));
-    assert_eq!(*voting.raft.record(), assigned("candidate"));
+    assert_eq!(*voting.raft.leadership().record, assigned("candidate"));
     assert!(voting.campaigns(200));
 }
 

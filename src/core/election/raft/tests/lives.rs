@@ -1,7 +1,7 @@
 //! Which incarnation of a leader is gone, and which one lives.
 
 use super::*;
-use crate::core::wire::LiveLeader;
+use crate::core::election::raft::wire::LiveLeader;
 
 /// Incarnation 5 of the leader ends, as its transport shows.
 fn sees_the_leader_end(voting: &mut Voting, now: Time) {
@@ -45,13 +45,12 @@ fn believes(number: u64) -> bool {
         round,
         voter: id("candidate"),
         granted: false,
-        record: voting.raft.record().clone(),
+        record: voting.raft.leadership().record.clone(),
         live: Some(live(number)),
     };
     let input = ElectionInput::Message {
         from: id("candidate"),
-        stamp: stamp(1),
-        message: answer,
+        message: Stamped::new(stamp(1), answer),
     };
     voting
         .raft

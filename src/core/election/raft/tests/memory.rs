@@ -7,7 +7,7 @@ fn voting() -> Voting {
 }
 
 impl Voting {
-    fn says(&mut self, input: ElectionInput) {
+    fn says(&mut self, input: InputOf<Raft>) {
         self.raft
             .handle(at(10_000), &self.view, input)
             .expect("no violation");
@@ -22,6 +22,7 @@ impl Voting {
             live: None,
             lone: true,
             since,
+            hold_binds: false,
         };
         self.says(ElectionInput::PeerUp {
             peer: id("candidate"),
@@ -32,8 +33,17 @@ impl Voting {
     }
 
     fn shows(&mut self, writes: u64) {
-        let from = id("candidate");
-        self.says(ElectionInput::WritesShown { from, writes });
+        let pulse = Pulse::Follows {
+            record: Record::default(),
+            live: false,
+        };
+        self.says(ElectionInput::Pulse {
+            from: id("candidate"),
+            pulse: Beat {
+                writes,
+                ..pulse.into()
+            },
+        });
     }
 
     fn counts_the_candidate(&self) -> bool {

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::core::election::bound::WallClock;
 use crate::core::election::guards::Guards;
+use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{ElectionMessage, HostMode, LiveLeader, MergePolicy, Side};
+use crate::core::wire::{HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 
@@ -101,13 +102,16 @@ impl Voting {
             election_timeout_min_ms,
         };
         let from = id("leader");
-        let input = ElectionInput::Pulse { from, pulse };
+        let input = ElectionInput::Pulse {
+            from,
+            pulse: pulse.into(),
+        };
         self.raft
             .handle(now, &self.view, input)
             .expect("no violation");
     }
 
-    fn take(&mut self, now: Time, input: ElectionInput) {
+    fn take(&mut self, now: Time, input: InputOf<Raft>) {
         self.raft
             .handle(now, &self.view, input)
             .expect("no violation");
@@ -124,15 +128,18 @@ impl Voting {
         };
         let input = ElectionInput::Message {
             from,
-            stamp: stamp(2),
-            message,
+            message: Stamped::new(stamp(2), message),
         };
         self.raft
             .handle(now, &self.view, input)
             .expect("no violation");
         match self.raft.poll_output() {
             Some(ElectionOutput::Send {
-                message: ElectionMessage::VoteResponse { granted, .. },
+                message:
+                    Stamped {
+                        message: ElectionMessage::VoteResponse { granted, .. },
+                        ..
+                    },
                 ..
             }) => granted,
             // It waits for the leader's word.
@@ -146,9 +153,13 @@ impl Voting {
 fn r32_o10_no_vote_is_given_while_a_leader_was_heard_directly() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
-    let before = voting.raft.record().clone();
+    let before = voting.raft.leadership().record.clone();
     assert!(!voting.asked(at(11_499), "candidate", None));
-    assert_eq!(*voting.raft.record(), before, "the term is not taken over");
+    assert_eq!(
+        *voting.raft.leadership().record,
+        before,
+        "the term is not taken over"
+    );
     assert!(voting.asked(at(11_500), "candidate", None));
 }
 
@@ -172,16 +183,21 @@ fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
         live: false,
     };
     let from = id("candidate");
-    voting.take(at(10_020), ElectionInput::Pulse { from, pulse });
-    assert_eq!(voting.raft.record().term(), 2);
+    voting.take(
+        at(10_020),
+        ElectionInput::Pulse {
+            from,
+            pulse: pulse.into(),
+        },
+    );
+    assert_eq!(voting.raft.leadership().record.term(), 2);
     assert_eq!(voting.raft.rules().voted_for(), None);
     let message = ElectionMessage::TimeoutNow {
         target: id("candidate"),
     };
     let said_by = |from: &str| ElectionInput::Message {
         from: id(from),
-        stamp: stamp(1),
-        message: message.clone(),
+        message: Stamped::new(stamp(1), message.clone()),
     };
     voting.take(at(10_030), said_by("candidate"));
     assert_eq!(
@@ -199,7 +215,7 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
     let mut voting = Voting::new();
     let target = id("voter");
     voting.take(at(0), ElectionInput::SetLeader { target });
-    let mut above = voting.raft.record().clone();
+    let mut above = voting.raft.leadership().record.clone();
     above.stamp.term += 3;
     above.assigned = false;
     above.leader = Some(id("candidate"));
@@ -208,17 +224,16 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
         live: None,
     };
     let from = id("leader");
-    let stamp = voting.raft.record().stamp.clone();
+    let stamp = voting.raft.leadership().record.stamp.clone();
     let message = nack;
     voting.take(
         at(100),
         ElectionInput::Message {
             from,
-            stamp,
-            message,
+            message: Stamped::new(stamp, message),
         },
     );
-    let record = voting.raft.record().clone();
+    let record = voting.raft.leadership().record.clone();
     assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
     assert_eq!(record.leader, None, "it campaigns in place");
     let heavier = LiveLeader {
@@ -233,6 +248,7 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
         live: Some(live),
         lone: false,
         since: 0,
+        hold_binds: false,
     };
     let ours = voting.raft.side(at(200), &voting.view).live;
     let (ours, theirs) = (side(ours.expect("it leads")), side(heavier));
@@ -256,9 +272,9 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
 fn a_leader_of_another_side_hands_nothing_over_here() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
-    let before = voting.raft.record().clone();
+    let before = voting.raft.leadership().record.clone();
     assert!(!voting.asked(at(10_001), "candidate", Some("another")));
-    assert_eq!(*voting.raft.record(), before);
+    assert_eq!(*voting.raft.leadership().record, before);
 }
 
 #[test]

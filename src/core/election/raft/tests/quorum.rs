@@ -1,7 +1,7 @@
 //! A leader without a majority (G6; R30, R31, R42, HC2), and timeouts that follow the round trips (G15).
 
 use super::*;
-use crate::core::wire::LiveLeader;
+use crate::core::election::raft::wire::LiveLeader;
 
 /// A leader among others, whose heartbeats a test sends as it likes.
 struct Leading {
@@ -37,7 +37,7 @@ impl Leading {
         }
     }
 
-    fn input(&mut self, input: ElectionInput) {
+    fn input(&mut self, input: InputOf<Raft>) {
         self.raft
             .handle(self.now, &self.view, input)
             .expect("no violation");
@@ -45,11 +45,14 @@ impl Leading {
 
     fn answers(&mut self, name: &str) {
         let pulse = Pulse::Follows {
-            record: self.raft.record().clone(),
+            record: self.raft.leadership().record.clone(),
             live: true,
         };
         let from = id(name);
-        self.input(ElectionInput::Pulse { from, pulse });
+        self.input(ElectionInput::Pulse {
+            from,
+            pulse: pulse.into(),
+        });
     }
 
     fn lost(&mut self, name: &str, why: Gone) {
@@ -66,7 +69,8 @@ impl Leading {
         self.view.voters.insert(id(name), voter(1, eligible));
         let side = || Side {
             since: 0,
-            record: self.raft.record().clone(),
+            hold_binds: false,
+            record: self.raft.leadership().record.clone(),
             live: None::<LiveLeader>,
             lone: false,
         };
@@ -116,7 +120,7 @@ fn r31_a_leader_that_no_majority_answers_resigns_within_two_timeouts() {
         leading.until(23_000, loyal);
         assert!(!leading.leads(), "{loyal:?}");
         assert_eq!(leading.raft.leader(), None);
-        assert_eq!(leading.raft.leader_reason(), LeaderReason::Resigned);
+        assert_eq!(leading.raft.leadership().reason, LeaderReason::Resigned);
     }
 }
 
@@ -248,12 +252,12 @@ fn a_leader_that_was_paused_reads_first() {
 }
 
 fn told_timeout(leading: &Leading) -> u32 {
-    match leading.raft.pulse(leading.now, &leading.view) {
+    match leading.raft.own_pulse(leading.now, &leading.view) {
         Pulse::Leads {
             election_timeout_min_ms,
             ..
         } => election_timeout_min_ms,
-        Pulse::Follows { .. } | Pulse::Gossip { .. } => panic!("it does not lead"),
+        Pulse::Follows { .. } => panic!("it does not lead"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! When a round of pre-votes or votes is won, repeated or left to another.
 
 use super::*;
-use crate::core::wire::LiveLeader;
+use crate::core::election::raft::wire::LiveLeader;
 
 /// A node "m" that decides; the test plays the others.
 struct Asker {
@@ -37,17 +37,17 @@ impl Asker {
         };
         asker.feed(ElectionInput::Pulse {
             from: id("leader"),
-            pulse: Pulse::Leads {
+            pulse: Beat::from(Pulse::Leads {
                 record,
                 weight,
                 led_ms: 0,
                 election_timeout_min_ms: 1500,
-            },
+            }),
         });
         asker
     }
 
-    fn feed(&mut self, input: ElectionInput) {
+    fn feed(&mut self, input: InputOf<Raft>) {
         self.raft
             .handle(self.now, &self.view, input)
             .expect("no violation");
@@ -111,14 +111,13 @@ impl Asker {
         };
         self.feed(ElectionInput::Message {
             from,
-            stamp,
-            message,
+            message: Stamped::new(stamp, message),
         });
     }
 
     fn is_asked_by(&mut self, peer: &str) {
         let from = id(peer);
-        let stamp = self.raft.record().stamp.clone();
+        let stamp = self.raft.leadership().record.stamp.clone();
         let message = ElectionMessage::PreVoteRequest {
             round: 1,
             candidate: from.clone(),
@@ -126,8 +125,7 @@ impl Asker {
         };
         self.feed(ElectionInput::Message {
             from,
-            stamp,
-            message,
+            message: Stamped::new(stamp, message),
         });
     }
 }
@@ -187,13 +185,13 @@ fn after_a_crash_a_majority_of_those_who_are_left_needs_nobody_else() {
 #[test]
 fn where_the_leader_gave_way_everybody_is_asked() {
     let mut asker = Asker::led(&["a", "b"], 2);
-    let record = asker.raft.record().clone();
+    let record = asker.raft.leadership().record.clone();
     asker.feed(ElectionInput::Pulse {
         from: id("leader"),
-        pulse: Pulse::Follows {
+        pulse: Beat::from(Pulse::Follows {
             record,
             live: false,
-        },
+        }),
     });
     asker.times_out();
     asker.hears("leader", true, None);
@@ -227,14 +225,14 @@ fn votes_that_come_late_are_of_the_same_term() {
     for _ in 0..3 {
         asker.waits();
         assert_eq!(
-            (asker.role(), asker.raft.record().term()),
+            (asker.role(), asker.raft.leadership().record.term()),
             (RoleKind::Candidate, 1)
         );
     }
     asker.hears("a", true, None);
     asker.hears("b", true, None);
     assert_eq!(
-        (asker.role(), asker.raft.record().term()),
+        (asker.role(), asker.raft.leadership().record.term()),
         (RoleKind::Leader, 1)
     );
 }
@@ -243,24 +241,24 @@ fn votes_that_come_late_are_of_the_same_term() {
 fn an_assignment_is_not_repeated_for_a_target_that_may_lead_no_longer() {
     let mut asker = Asker::linked_to(&["a"]);
     asker.feed(ElectionInput::SetLeader { target: id("m") });
-    let ours = asker.raft.record().clone();
+    let ours = asker.raft.leadership().record.clone();
     asker.feed(ElectionInput::SetEligible(false));
     let mut record = ours.clone();
     record.stamp.epoch.override_seq += 1;
     record.stamp.epoch.assigner = Some(id("a"));
     let from = id("a");
+    let refused = ElectionMessage::LeaderAssignAck {
+        seq: 1,
+        accepted: false,
+        record: record.clone(),
+    };
     asker.feed(ElectionInput::Message {
-        stamp: record.stamp.clone(),
-        message: ElectionMessage::LeaderAssignAck {
-            seq: 1,
-            accepted: false,
-            record: record.clone(),
-        },
+        message: Stamped::new(record.stamp.clone(), refused),
         from,
     });
     assert_eq!(
         (asker.role(), asker.raft.leader()),
         (RoleKind::Follower, None)
     );
-    assert_eq!(*asker.raft.record(), record);
+    assert_eq!(*asker.raft.leadership().record, record);
 }

@@ -1,10 +1,9 @@
 //! Wrong histories: each must be reported, or the runs prove nothing.
 
 use room_core::election::LeaderReason;
-use room_core::election::record::Stamp;
 use room_core::id::Incarnation;
 use room_core::node::Event;
-use room_core::wire::Envelope;
+use room_core::wire::{Envelope, Message, Opaque};
 
 use super::*;
 
@@ -63,13 +62,11 @@ fn claim(to: &str, sequence: u64, declares: bool) -> Output {
     Output::Transmit {
         to: id(to),
         envelope: Envelope {
-            writes: 0,
             incarnation: Incarnation {
                 started_us: 1,
                 random: 1,
             },
-            stamp: Stamp::default(),
-            message: Message::Election(ElectionMessage::Claim { sequence, declares }),
+            message: Message::Election(Opaque::of(&Claimed { sequence, declares })),
         },
         urgent: true,
     }

@@ -1,7 +1,8 @@
 //! Rooms that are not as the bounds demand: each bound must report that, or the runs prove nothing.
 
+use room_core::election::gossip::Claimed;
 use room_core::id::Incarnation;
-use room_core::wire::{ElectionMessage, Envelope, Message};
+use room_core::wire::{Envelope, Message, Opaque};
 
 use super::*;
 use crate::gossip::draw_for;
@@ -97,9 +98,7 @@ fn forge(run: &mut Run<'_>, from: usize, to: usize, message: Message) {
 
 fn envelope(incarnation: Incarnation, message: Message) -> Envelope {
     Envelope {
-        writes: 0,
         incarnation,
-        stamp: Default::default(),
         message,
     }
 }
@@ -133,11 +132,16 @@ fn a_leader_that_does_not_stay_is_reported() {
     for quiet in [false, true] {
         let (mut run, leader) = settled_under_the_highest(&plan);
         let lower = follower(&run, leader);
-        let claim = ElectionMessage::Claim {
+        let claim = Claimed {
             sequence: 1_000,
             declares: true,
         };
-        forge(&mut run, lower, leader, Message::Election(claim));
+        forge(
+            &mut run,
+            lower,
+            leader,
+            Message::Election(Opaque::of(&claim)),
+        );
         if quiet {
             run.it_stays();
         } else {

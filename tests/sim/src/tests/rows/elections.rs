@@ -1,5 +1,6 @@
 //! Rooms that elect: at their start, after crashes, with those that may not lead.
 
+use room_core::election::raft::Raft;
 use room_core::election::rules::RoleKind;
 use room_core::wire::MergePolicy;
 
@@ -83,7 +84,7 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
                 world.run_for(ms(10));
                 let role = world
                     .node(3)
-                    .map(|node| node.election().raft().expect("raft").rules().role());
+                    .map(|node| node.election().of::<Raft>().expect("raft").rules().role());
                 expect(
                     world,
                     role == Some(RoleKind::Follower),
@@ -97,7 +98,7 @@ fn r35_r48_an_observer_follows_and_never_campaigns_until_it_may_lead() {
         let second = leader(&world);
         let won = world
             .node(second)
-            .and_then(|node| node.election().raft().expect("raft").rules().won());
+            .and_then(|node| node.election().of::<Raft>().expect("raft").rules().won());
         let voters = won.map_or(0, |won| won.electorate.len());
         expect(&world, voters == 2, "the observer counted");
         // Promoted, it leads when nobody else can.
@@ -141,7 +142,7 @@ fn o16_an_election_after_the_room_grew_needs_a_majority_of_the_grown_room() {
         let second = leader(&world);
         let won = world
             .node(second)
-            .and_then(|node| node.election().raft().expect("raft").rules().won());
+            .and_then(|node| node.election().of::<Raft>().expect("raft").rules().won());
         let counted = won.map(|won| (won.electorate.len(), won.needed));
         expect(
             &world,

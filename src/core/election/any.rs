@@ -1,0 +1,237 @@
+//! Strategies as nodes run them: over parts that only the strategy reads.
+
+use std::any::Any;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use super::{
+    Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
+    OpaqueInput, Role, View,
+};
+use crate::core::id::{Fingerprint, PeerId};
+use crate::core::time::Time;
+use crate::core::wire::Opaque;
+
+/// An [`Election`] whose messages are opaque: each method is that of the same name.
+pub trait AnyElection: Any + fmt::Debug {
+    /// As [`Election::handle`].
+    ///
+    /// # Errors
+    /// The strategy's, and [`ElectionError::Violation`] for a part that cannot be decoded.
+    fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError>;
+    /// As [`Election::poll_output`].
+    fn poll_output(&mut self) -> Option<ElectionOutput<Opaque>>;
+    /// As [`Election::next_deadline`].
+    fn next_deadline(&self) -> Option<Time>;
+    /// As [`Election::leadership`].
+    fn leadership(&self) -> Leadership<'_>;
+    /// As [`Election::role`].
+    fn role(&self) -> Role;
+    /// As [`Election::voted_for`].
+    fn voted_for(&self) -> Option<&PeerId>;
+    /// As [`Election::admits`].
+    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool;
+    /// As [`Election::leader_token`].
+    fn leader_token(&self) -> Option<Opaque>;
+    /// As [`Election::followed_token`].
+    fn followed_token(&self) -> Opaque;
+    /// As [`Election::pulse`].
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque;
+    /// As [`Election::hello`].
+    fn hello(&self, now: Time, view: &View) -> Opaque;
+    /// As [`Election::successor`].
+    fn successor(&self, view: &View) -> Option<PeerId>;
+    /// As [`Election::hear_followed`].
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    fn hear_followed(
+        &mut self,
+        now: Time,
+        view: &View,
+        token: &Opaque,
+    ) -> Result<(), ElectionError>;
+    /// As [`Election::may_supersede`]; `false` for what is no token.
+    fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool;
+    /// As [`Election::judge`].
+    ///
+    /// # Errors
+    /// As [`handle`](Self::handle).
+    fn judge(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        token: &Opaque,
+    ) -> Result<bool, ElectionError>;
+    /// As [`Election::describe`]; `None` for what is no message.
+    fn describe(&self, message: &Opaque) -> Option<Description>;
+    /// As [`Election::describe_pulse`]; `None` for what is no such part.
+    fn describe_pulse(&self, pulse: &Opaque) -> Option<Description>;
+}
+
+impl dyn AnyElection {
+    /// The strategy itself, if it is an `E`; for checks.
+    pub fn of<E: Election + 'static>(&self) -> Option<&E> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+impl<E: Election + 'static> AnyElection for E {
+    fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError> {
+        let input = decoded::<E>(input)?;
+        Election::handle(self, now, view, input)
+    }
+
+    fn poll_output(&mut self) -> Option<ElectionOutput<Opaque>> {
+        Some(match Election::poll_output(self)? {
+            ElectionOutput::Send { to, message } => ElectionOutput::Send {
+                to,
+                message: Opaque::of(&message),
+            },
+            ElectionOutput::Persist { number, saved } => ElectionOutput::Persist { number, saved },
+            ElectionOutput::StaleState { remembered, since } => {
+                ElectionOutput::StaleState { remembered, since }
+            }
+            ElectionOutput::HeartbeatNow => ElectionOutput::HeartbeatNow,
+            ElectionOutput::SetLeaderResult { target, outcome } => {
+                ElectionOutput::SetLeaderResult { target, outcome }
+            }
+        })
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        Election::next_deadline(self)
+    }
+
+    fn leadership(&self) -> Leadership<'_> {
+        Election::leadership(self)
+    }
+
+    fn role(&self) -> Role {
+        Election::role(self)
+    }
+
+    fn voted_for(&self) -> Option<&PeerId> {
+        Election::voted_for(self)
+    }
+
+    fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        Election::admits(self, peer, key)
+    }
+
+    fn leader_token(&self) -> Option<Opaque> {
+        Election::leader_token(self).as_ref().map(Opaque::of)
+    }
+
+    fn followed_token(&self) -> Opaque {
+        Opaque::of(&Election::followed_token(self))
+    }
+
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque {
+        Opaque::of(&Election::pulse(self, now, view, to))
+    }
+
+    fn hello(&self, now: Time, view: &View) -> Opaque {
+        Opaque::of(&Election::hello(self, now, view))
+    }
+
+    fn successor(&self, view: &View) -> Option<PeerId> {
+        Election::successor(self, view)
+    }
+
+    fn hear_followed(
+        &mut self,
+        now: Time,
+        view: &View,
+        token: &Opaque,
+    ) -> Result<(), ElectionError> {
+        let token = part(token, "the token of a broadcast is malformed")?;
+        Election::hear_followed(self, now, view, token)
+    }
+
+    fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool {
+        let token = token.decode();
+        token.is_ok_and(|token| Election::may_supersede(self, from, &token))
+    }
+
+    fn judge(
+        &mut self,
+        now: Time,
+        view: &View,
+        from: &PeerId,
+        token: &Opaque,
+    ) -> Result<bool, ElectionError> {
+        let token = part(token, "a leader's token is malformed")?;
+        Election::judge(self, now, view, from, &token)
+    }
+
+    fn describe(&self, message: &Opaque) -> Option<Description> {
+        Some(E::describe(&message.decode().ok()?))
+    }
+
+    fn describe_pulse(&self, pulse: &Opaque) -> Option<Description> {
+        Some(E::describe_pulse(&pulse.decode().ok()?))
+    }
+}
+
+fn part<T: DeserializeOwned>(part: &Opaque, malformed: &'static str) -> Result<T, ElectionError> {
+    let decoded = part.decode();
+    decoded.map_err(|_| ElectionError::Violation(malformed))
+}
+
+fn decoded<E: Election>(input: OpaqueInput) -> Result<InputOf<E>, ElectionError> {
+    use ElectionInput as I;
+    Ok(match input {
+        I::PeerUp {
+            peer,
+            key,
+            ours,
+            theirs,
+        } => I::PeerUp {
+            peer,
+            key,
+            ours: part(&ours, "a Hello's part is malformed")?,
+            theirs: part(&theirs, "a Hello's part is malformed")?,
+        },
+        I::Message { from, message } => I::Message {
+            from,
+            message: part(&message, "an election message is malformed")?,
+        },
+        I::Pulse { from, pulse } => I::Pulse {
+            from,
+            pulse: part(&pulse, "a heartbeat's part is malformed")?,
+        },
+        I::Tick => I::Tick,
+        I::PeerDown {
+            peer,
+            incarnation,
+            why,
+        } => I::PeerDown {
+            peer,
+            incarnation,
+            why,
+        },
+        I::SetLeader { target } => I::SetLeader { target },
+        I::EnableAuto(enabled) => I::EnableAuto(enabled),
+        I::Transfer { target } => I::Transfer { target },
+        I::Persisted { number } => I::Persisted { number },
+        I::Leave => I::Leave,
+        I::SetEligible(eligible) => I::SetEligible(eligible),
+        I::SetPriority(priority) => I::SetPriority(priority),
+        I::SetWindows(windows) => I::SetWindows(windows),
+        I::SetClock(clock) => I::SetClock(clock),
+        I::HeartbeatSent => I::HeartbeatSent,
+        I::PeerEligible { peer } => I::PeerEligible { peer },
+        I::PeerIneligible {
+            peer,
+            incarnation,
+            successor,
+        } => I::PeerIneligible {
+            peer,
+            incarnation,
+            successor,
+        },
+    })
+}

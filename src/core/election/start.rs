@@ -1,0 +1,57 @@
+//! Which strategies there are.
+
+use super::AnyElection;
+use super::bound::WallClock;
+use super::gossip::{Gossip, Windows};
+use super::guards::Guards;
+use super::raft::{Raft, Recovery};
+use super::record::Saved;
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::quorum::Quorum;
+use crate::core::time::{Duration, Time};
+use crate::core::wire::{RoomPolicy, Strategy};
+
+/// What a strategy starts with; each takes what it needs.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// The name of this node.
+    pub me: PeerId,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// The rules that all members share.
+    pub policy: RoomPolicy,
+    /// Who counts for a majority.
+    pub quorum: Quorum,
+    /// A peer is lost after that much silence.
+    pub heartbeat_timeout: Duration,
+    /// Shortest time without a leader before a campaign.
+    pub election_timeout_min: Duration,
+    /// Longest.
+    pub election_timeout_max: Duration,
+    /// Whether this node campaigns by itself.
+    pub auto_election: bool,
+    /// Whether this node may lead.
+    pub eligible: bool,
+    /// Its election priority.
+    pub priority: i32,
+    /// What follows the loss of a leader that `SetLeader` named.
+    pub recovery: Recovery,
+    /// The gossip strategy's windows, checked already.
+    pub windows: Windows,
+    /// What earlier incarnations kept.
+    pub saved: Option<Saved>,
+    /// The wall clock.
+    pub clock: WallClock,
+    /// The guards.
+    pub guards: Guards,
+    /// Decides every random choice.
+    pub seed: u64,
+}
+
+/// Starts the strategy that the room's rules name, alone.
+pub fn start(now: Time, start: Start) -> Box<dyn AnyElection> {
+    match start.policy.strategy {
+        Strategy::Raft => Box::new(Raft::start(now, start)),
+        Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
+    }
+}

@@ -1,0 +1,79 @@
+//! What the election strategies' opaque parts of messages say.
+
+use room_core::election::gossip::{Claimed, Leads};
+use room_core::election::raft::Raft;
+use room_core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
+use room_core::election::record::{Record, Stamp};
+use room_core::node::Node;
+use room_core::wire::{Heartbeat, Message, Opaque};
+
+/// A message of the election by votes.
+pub fn voting(message: &Message) -> Option<Stamped> {
+    match message {
+        Message::Election(part) => part.decode().ok(),
+        _ => None,
+    }
+}
+
+/// What a message of the election by votes says.
+pub fn election(message: &Message) -> Option<ElectionMessage> {
+    Some(voting(message)?.message)
+}
+
+/// A message of the election by gossip.
+pub fn claimed(message: &Message) -> Option<Claimed> {
+    match message {
+        Message::Election(part) => part.decode().ok(),
+        _ => None,
+    }
+}
+
+/// What a heartbeat says where votes elect.
+pub fn beat(message: &Message) -> Option<Beat> {
+    match message {
+        Message::Heartbeat(heartbeat) => heartbeat.pulse.decode().ok(),
+        _ => None,
+    }
+}
+
+/// What it says of leadership.
+pub fn pulse(message: &Message) -> Option<Pulse> {
+    Some(beat(message)?.pulse)
+}
+
+/// What a heartbeat says where gossip elects.
+pub fn leads(message: &Message) -> Option<bool> {
+    match message {
+        Message::Heartbeat(heartbeat) => heartbeat.pulse.decode().ok().map(|Leads { leads }| leads),
+        _ => None,
+    }
+}
+
+/// The epoch and term at which votes, or a heartbeat beside them, are said.
+pub fn stamp(message: &Message) -> Option<Stamp> {
+    let of_pulse = || {
+        let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = pulse(message)?;
+        Some(record.stamp)
+    };
+    voting(message).map(|voting| voting.stamp).or_else(of_pulse)
+}
+
+/// What a Hello says where votes elect.
+pub fn side(hello: &Opaque) -> Option<Side> {
+    hello.decode().ok()
+}
+
+/// A heartbeat where votes elect, of a member that keeps nothing on disk.
+pub fn heartbeat(pulse: Pulse) -> Message {
+    Message::Heartbeat(Heartbeat {
+        seq: 1 << 40,
+        echo: None,
+        pulse: Opaque::of(&Beat::from(pulse)),
+    })
+}
+
+/// The record under which a node leads, and may say so, where votes elect.
+pub fn led_under(node: &Node) -> Option<Record> {
+    node.election().of::<Raft>()?;
+    node.leader_token()?.decode().ok()
+}
