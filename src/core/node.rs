@@ -246,6 +246,11 @@ impl Node {
         self.election.side(now, &self.view)
     }
 
+    /// The same in the answer to a Hello that arrived at `asked`, and that waited for the room's decision since.
+    pub fn side_in_answer(&self, now: Time, asked: Time) -> Side {
+        self.election.side_in_answer(now, &self.view, asked)
+    }
+
     /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is
     /// asked ([`Input::Join`]). `by_own_hand` where the own host asked for the link. Changes nothing.
     ///

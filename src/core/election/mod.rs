@@ -345,6 +345,11 @@ pub trait Election {
     fn pulse(&self, now: Time, view: &View) -> Pulse;
     /// What a Hello says about leadership.
     fn side(&self, now: Time, view: &View) -> Side;
+    /// The same in the answer to a Hello that arrived at `asked`: that Hello counts the time led until then, and so
+    /// does this one, however long the room thought about it.
+    fn side_in_answer(&self, now: Time, view: &View, _asked: Time) -> Side {
+        self.side(now, view)
+    }
     /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
     fn successor(&self, _view: &View) -> Option<PeerId> {
         None

@@ -469,9 +469,10 @@ impl World {
         self.at(at, Happening::Wire(arrives));
     }
 
-    /// What its Hello says of leadership. A liar's says something else.
-    fn side(&self, slot: usize, process: &Process) -> Side {
-        let mut side = process.node.side(process.clock.local(self.now));
+    /// What its Hello says of leadership, in answer to one that `arrived` then. A liar's says something else.
+    fn side(&self, slot: usize, process: &Process, arrived: Time) -> Side {
+        let local = |time| process.clock.local(time);
+        let mut side = process.node.side_in_answer(local(self.now), local(arrived));
         if let Some(record) = self.boasts.get(&slot) {
             side.record = record.clone();
         }
@@ -503,7 +504,7 @@ impl World {
             max_message_size: 262_144,
             eligible: process.eligible,
             priority: process.node.standing_of_myself().1,
-            side: self.side(slot, process),
+            side: self.side(slot, process, self.now),
             join_payload: Vec::new(),
         })
     }
@@ -570,7 +571,7 @@ impl World {
         if let Some(old) = session {
             self.end_session(to, from, old, LinkEnd::Replaced);
         }
-        self.accept(dial, hello, key);
+        self.accept(dial, hello, self.now, key);
     }
 
     /// A later life under the key of a member looks older, because its clock was set back: the member's link is asked
@@ -608,7 +609,8 @@ impl World {
         let _ = self.feed(to, join);
     }
 
-    fn accept(&mut self, dial: u64, hello: &Hello, key: Fingerprint) {
+    /// The acceptor takes the link of a Hello that `arrived` then.
+    fn accept(&mut self, dial: u64, hello: &Hello, arrived: Time, key: Fingerprint) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
@@ -618,7 +620,7 @@ impl World {
         };
         process.sessions.insert(from, self.made + 1);
         let process = self.slots[to].process.as_ref();
-        let Some(said) = process.map(|process| self.side(to, process)) else {
+        let Some(said) = process.map(|process| self.side(to, process, arrived)) else {
             return;
         };
         self.made += 1;

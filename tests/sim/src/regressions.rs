@@ -26,6 +26,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "a member whose new leader had kicked it before was not told that nobody leads (P8)",
         r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"Decree"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
     ),
+    (
+        "an acceptor counted the time for which its host thought about a leader as time led (P16)",
+        r#"{"seed":9122745411,"size":1,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[],"heal_at_ms":19826,"phase":"Join","hosts":{"asked":true,"decide":true,"talk":false}}"#,
+    ),
 ];
 
 /// Seeds.
@@ -97,4 +101,6 @@ pub const SEEDS: &[u64] = &[
     9_122_532_971,
     // All were bound to wait for a host, by a record whose leader nobody had followed (P9).
     9_122_536_376,
+    // An acceptor counted the time for which its host thought about a leader as time led (P16).
+    9_122_745_405,
 ];

@@ -328,6 +328,14 @@ impl Election for Raft {
         }
     }
 
+    fn side_in_answer(&self, now: Time, view: &View, asked: Time) -> Side {
+        let mut side = self.side(now, view);
+        if let Some(live) = &mut side.live {
+            live.led_ms = live.led_ms.saturating_sub(millis(now.since(asked)));
+        }
+        side
+    }
+
     fn successor(&self, view: &View) -> Option<PeerId> {
         if let Some(handover) = &self.leading()?.handover {
             return Some(handover.target.clone());
