@@ -30,6 +30,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "an acceptor counted the time for which its host thought about a leader as time led (P16)",
         r#"{"seed":9122745411,"size":1,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[],"heal_at_ms":19826,"phase":"Join","hosts":{"asked":true,"decide":true,"talk":false}}"#,
     ),
+    (
+        "a leader went on asking a voter to lead that had forgotten its votes",
+        r#"{"seed":9122709751,"size":6,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":[0,2],"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":1}}],[0,{"Start":{"slot":2,"contact":0}}],[4461,{"OldDisk":{"who":{"Slot":0},"writes_ago":null,"back_ms":3624}}],[12174,{"SetLeader":{"calls":[[0,0]]}}]],"heal_at_ms":12294,"phase":"Quiet"}"#,
+    ),
 ];
 
 /// Seeds.
@@ -103,4 +107,6 @@ pub const SEEDS: &[u64] = &[
     9_122_536_376,
     // An acceptor counted the time for which its host thought about a leader as time led (P16).
     9_122_745_405,
+    // A leader went on asking a voter to lead that had forgotten its votes (quiet).
+    9_122_709_744,
 ];

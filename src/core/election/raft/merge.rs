@@ -198,6 +198,7 @@ impl Raft {
         self.assigning.is_not_due_to(peer);
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
+        self.forgetful.remove(peer);
         self.departures.note(now, peer, incarnation, &why);
         if self.role.shown() != Some(peer) {
             return;

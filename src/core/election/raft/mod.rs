@@ -115,6 +115,8 @@ pub struct Raft {
     disk: Option<Disk>,
     /// Where they should have, but did not.
     stale: Option<Stale>,
+    /// Linked voters that say that they are in that case.
+    forgetful: BTreeSet<PeerId>,
     /// The other voters that have said in this incarnation what they remember of this one.
     told_by: BTreeSet<PeerId>,
 }
@@ -177,6 +179,7 @@ impl Raft {
             outputs: VecDeque::new(),
             disk,
             stale,
+            forgetful: BTreeSet::new(),
             told_by: BTreeSet::new(),
             config,
         };
@@ -322,7 +325,7 @@ impl Election for Raft {
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
             since: match &self.disk {
-                Some(disk) => disk.since(),
+                Some(disk) => self.knows_votes_since(disk),
                 None => self.hands_hold_on().into(),
             },
         }

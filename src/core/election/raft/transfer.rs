@@ -170,6 +170,8 @@ impl Raft {
     ) -> Result<(), ElectionError> {
         let until = now + self.election_timeout_max();
         let target = target.or_else(|| self.best_ranked(view));
+        let remembers = |voter: &PeerId| self.remembers_its_votes(view, voter);
+        let stands = target.as_ref().is_none_or(remembers);
         let Role::Leader(leader) = &mut self.role else {
             return Err(ElectionError::NotLeader);
         };
@@ -180,7 +182,7 @@ impl Raft {
         }
         match view.voters.get(&target) {
             None => return Err(ElectionError::UnknownTarget(target)),
-            Some(voter) if !voter.eligible => {
+            Some(voter) if !voter.eligible || !stands => {
                 return Err(ElectionError::IneligibleTarget(target));
             }
             Some(_) => {}
