@@ -34,6 +34,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "a leader went on asking a voter to lead that had forgotten its votes",
         r#"{"seed":9122709751,"size":6,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":[0,2],"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":1}}],[0,{"Start":{"slot":2,"contact":0}}],[4461,{"OldDisk":{"who":{"Slot":0},"writes_ago":null,"back_ms":3624}}],[12174,{"SetLeader":{"calls":[[0,0]]}}]],"heal_at_ms":12294,"phase":"Quiet"}"#,
     ),
+    (
+        "a voter began a campaign as soon as its leader had given way to the successor that it had named (P12)",
+        r#"{"seed":9122755196,"size":9,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":2612,"lateness_us":1488,"delay_ms":[24,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[0,0,1,-1,0,1],"apart":null,"absent":[],"roster":[0,1,2,3,4,5],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[531,{"Start":{"slot":2,"contact":0}}],[687,{"Start":{"slot":8,"contact":1}}],[741,{"Start":{"slot":1,"contact":1}}],[779,{"Cut":{"from":[1],"to":[0,2,3,4,5],"for_ms":2835}}],[1390,{"LateData":{"most_ms":300}}],[1546,{"Observe":{"slot":8,"eligible":false}}],[1750,{"Start":{"slot":3,"contact":5}}],[2611,{"Start":{"slot":5,"contact":2}}],[3462,{"Start":{"slot":4,"contact":4}}],[4050,{"Cut":{"from":[0,1,2,5],"to":[3,4],"for_ms":2446}}],[4050,{"Cut":{"from":[3,4],"to":[0,1,2,5],"for_ms":2446}}],[4432,{"SetLeader":{"calls":[[3,3],[0,0]]}}],[5873,{"Delay":{"least_ms":7,"most_ms":10}}],[5911,{"Start":{"slot":6,"contact":2}}],[6323,{"Start":{"slot":7,"contact":5}}]],"heal_at_ms":6481,"phase":"OneCall","hosts":{"asked":false,"decide":false,"talk":true}}"#,
+    ),
 ];
 
 /// Seeds.
@@ -109,4 +113,6 @@ pub const SEEDS: &[u64] = &[
     9_122_745_405,
     // A leader went on asking a voter to lead that had forgotten its votes (quiet).
     9_122_709_744,
+    // A voter began a campaign as soon as its leader had given way to the successor that it had named (P12).
+    9_122_755_196,
 ];
