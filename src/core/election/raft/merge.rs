@@ -240,6 +240,14 @@ impl Raft {
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         self.departures.is_back(now, peer, linked);
     }
+
+    /// A peer is linked now, in whatever incarnation: it has one at a time, so that another one which others named before
+    /// has ended.
+    pub(super) fn note_believed(&mut self, peer: &PeerId) {
+        if let Some((_, incarnation)) = self.believed.take_if(|(named, _)| named == peer) {
+            self.departures.hear_of(peer, incarnation);
+        }
+    }
 }
 
 /// What two sides compare when they meet: epoch (not that of a node that never had a peer), weight, time

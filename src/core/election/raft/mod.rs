@@ -110,6 +110,8 @@ pub struct Raft {
     leaving: bool,
     assigning: Assigning,
     departures: Departures,
+    /// The last leader that was believed in on others' word, and in which incarnation.
+    believed: Option<(PeerId, Incarnation)>,
     outputs: VecDeque<ElectionOutput>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
@@ -176,6 +178,7 @@ impl Raft {
             leaving: false,
             assigning: Assigning::default(),
             departures: Departures::default(),
+            believed: None,
             outputs: VecDeque::new(),
             disk,
             stale,
@@ -412,6 +415,7 @@ impl Raft {
                     theirs.live = None;
                 }
                 self.lone = false;
+                self.note_believed(&peer);
                 self.is_back(now, view, &peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();
