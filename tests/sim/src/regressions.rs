@@ -42,6 +42,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "a member believed in an incarnation of the leader that the one it had been linked to had replaced (P8)",
         r#"{"seed":9122735315,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":1582,"delay_ms":[20,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[961706,978880,1014053,1006809],"priorities":[],"apart":[0,2],"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":3}}],[0,{"Start":{"slot":2,"contact":2}}],[0,{"Start":{"slot":3,"contact":0}}],[4360,{"Transfer":{"target":3}}],[4420,{"Strays":{"copies":10,"leftovers":100,"passed":0,"most_ms":50}}],[5268,{"Leave":{"who":{"Slot":2},"back_ms":2377}}],[10200,{"SetBack":{"slot":3,"by_ms":1000,"back_ms":4000}}],[11089,{"Strays":{"copies":10,"leftovers":0,"passed":0,"most_ms":3000}}],[14051,{"Strays":{"copies":30,"leftovers":30,"passed":0,"most_ms":3000}}],[15230,{"SetBack":{"slot":2,"by_ms":60000,"back_ms":0}}],[17118,{"Leave":{"who":{"Slot":2},"back_ms":5967}}]],"heal_at_ms":22089,"phase":"Quiet"}"#,
     ),
+    (
+        "a room without a leader was waited for, although its limit kept one out and only a host could give it a leader (P9)",
+        r#"{"seed":9122729707,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[2,1,0],"steps":[[0,{"Start":{"slot":3,"contact":2}}],[0,{"Start":{"slot":4,"contact":6}}],[0,{"Start":{"slot":5,"contact":5}}],[0,{"Start":{"slot":6,"contact":4}}],[19318,{"Limit":{"max_peers":2}}],[20730,{"SetLeader":{"calls":[[4,4],[1,2]]}}],[22988,{"Leave":{"who":{"Slot":4},"back_ms":6662}}]],"heal_at_ms":24376,"phase":"Quiet","hosts_wait":true,"hosts":{"asked":true,"decide":false,"talk":false}}"#,
+    ),
 ];
 
 /// Seeds.
@@ -121,4 +125,6 @@ pub const SEEDS: &[u64] = &[
     9_122_755_196,
     // A member believed in an incarnation of the leader that the one it had been linked to had replaced (P8).
     9_122_735_315,
+    // A full room without a leader refused its own member after a restart (P9).
+    9_122_729_707,
 ];
