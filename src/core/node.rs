@@ -248,7 +248,12 @@ impl Node {
 
     /// What a Hello of this moment says about leadership.
     pub fn side(&self, now: Time) -> Opaque {
-        self.election.hello(now, &self.view)
+        self.side_in_answer(now, now)
+    }
+
+    /// The same in the answer to a Hello that arrived at `asked`, and that waited for the room's decision since.
+    pub fn side_in_answer(&self, now: Time, asked: Time) -> Opaque {
+        self.election.hello(now, &self.view, asked)
     }
 
     /// What this node knows against a link with whoever says this Hello and holds `key`, before the room is

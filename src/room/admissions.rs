@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
+use crate::core::time::Time;
 use crate::core::wire::{Candidate, Hello, HelloAck, PeerEntry, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
@@ -31,6 +32,8 @@ pub(super) struct Applicant {
     pub(super) hello: Hello,
     pub(super) key: Fingerprint,
     pub(super) from: SocketAddr,
+    /// When its Hello arrived, on the core's clock.
+    pub(super) arrived: Time,
     /// Whether this node takes it without asking the leader.
     pub(super) invited: bool,
     pub(super) asker: Asker,
@@ -88,6 +91,7 @@ pub(super) enum Step {
 /// The end of a question.
 pub(super) struct Answer {
     pub(super) key: Fingerprint,
+    pub(super) arrived: Time,
     asker: Asker,
     result: Result<Reservation, Refused>,
 }
@@ -170,6 +174,7 @@ impl Admissions {
             from,
             invited,
             asker,
+            ..
         } = &question.applicant;
         if asker.is_gone() {
             self.questions.remove(&ticket);
@@ -252,6 +257,7 @@ impl Applicant {
     pub(super) fn answer(self, result: Result<Reservation, Refused>) -> Answer {
         Answer {
             key: self.key,
+            arrived: self.arrived,
             asker: self.asker,
             result,
         }

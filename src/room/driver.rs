@@ -24,7 +24,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
-use crate::core::wire::{Hello, HostMode, Verdict};
+use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::dispatch::Event as HostEvent;
 use crate::error::Code;
 use crate::net::close;
@@ -339,7 +339,8 @@ impl Driver {
                 } else if self.node.core.is_over() {
                     Err(Code::Rejected)
                 } else {
-                    Ok(self.hello(key, by_hand.is_some()))
+                    let side = self.node.core.side(self.node.now());
+                    Ok(self.hello(key, by_hand.is_some(), side))
                 });
             }
             Ask::Check {
@@ -362,6 +363,7 @@ impl Driver {
                     hello,
                     key,
                     from,
+                    arrived: self.node.now(),
                     invited: by_hand || alone,
                     asker: Asker::Dialler { by_hand, answer },
                 });
@@ -375,6 +377,7 @@ impl Driver {
                 hello,
                 key,
                 from,
+                arrived: self.node.now(),
                 invited: false,
                 asker: Asker::Acceptor(answer),
             }),
@@ -421,12 +424,13 @@ impl Driver {
     }
 
     fn answer(&self, answer: Answer) {
-        let key = answer.key;
-        answer.send(|| self.hello(key, false));
+        let (key, arrived) = (answer.key, answer.arrived);
+        let side = || self.node.core.side_in_answer(self.node.now(), arrived);
+        answer.send(|| self.hello(key, false, side()));
     }
 
     /// What this node says of itself to the holder of a key.
-    fn hello(&self, key: Fingerprint, by_hand: bool) -> Hello {
+    fn hello(&self, key: Fingerprint, by_hand: bool, side: Opaque) -> Hello {
         let Count { generation, losses } = self.sessions.count(key);
         let core = &self.node.core;
         let (eligible, priority) = core.standing_of_myself();
@@ -443,7 +447,7 @@ impl Driver {
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
             eligible,
             priority,
-            side: core.side(self.node.now()),
+            side,
             join_payload: self.join_payload.clone(),
         }
     }

@@ -39,7 +39,7 @@ pub trait AnyElection: Any + fmt::Debug {
     /// As [`Election::pulse`].
     fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque;
     /// As [`Election::hello`].
-    fn hello(&self, now: Time, view: &View) -> Opaque;
+    fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque;
     /// As [`Election::successor`].
     fn successor(&self, view: &View) -> Option<PeerId>;
     /// As [`Election::hear_followed`].
@@ -133,8 +133,8 @@ impl<E: Election + 'static> AnyElection for E {
         Opaque::of(&Election::pulse(self, now, view, to))
     }
 
-    fn hello(&self, now: Time, view: &View) -> Opaque {
-        Opaque::of(&Election::hello(self, now, view))
+    fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque {
+        Opaque::of(&Election::hello(self, now, view, asked))
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {

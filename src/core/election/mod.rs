@@ -381,8 +381,9 @@ pub trait Election: fmt::Debug {
     fn followed_token(&self) -> Self::Token;
     /// The next heartbeat's part.
     fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Self::Pulse;
-    /// The part of a Hello of this moment.
-    fn hello(&self, now: Time, view: &View) -> Self::Hello;
+    /// The part of a Hello of this moment. In answer to a Hello that arrived at `asked` (else that is `now`): that one counts
+    /// the time led until then, and so does this one, however long the room thought about it.
+    fn hello(&self, now: Time, view: &View, asked: Time) -> Self::Hello;
     /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
     fn successor(&self, _view: &View) -> Option<PeerId> {
         None

@@ -258,7 +258,7 @@ impl Node {
             if self.joins.granted.len() < MAX_VOUCHED {
                 self.joins.granted.insert(entry.id.clone(), until);
             }
-            self.vouch(now, &entry);
+            self.vouch(now, &entry.id, entry.key);
             for peer in self.membership.ids() {
                 let word = Message::Admitted {
                     entry: entry.clone(),
@@ -449,13 +449,13 @@ impl Node {
     }
 
     /// A member's word counts as admission: it does not link with whom the leader did not let in.
-    pub(super) fn vouch(&mut self, now: Time, entry: &PeerEntry) {
+    pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let vouched = &mut self.joins.vouched;
         vouched.retain(|_, (_, until)| now < *until);
-        if vouched.len() >= MAX_VOUCHED && !vouched.contains_key(&entry.id) {
+        if vouched.len() >= MAX_VOUCHED && !vouched.contains_key(peer) {
             return;
         }
-        vouched.insert(entry.id.clone(), (entry.key, now + VOUCHED_FOR));
+        vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
     }
 
     /// The word for somebody who was a member ends with its membership: the room decides again.

@@ -141,13 +141,18 @@ impl Node {
         }
     }
 
-    /// The session with a peer is over, linked or not.
+    /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
     pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
         let gone = match why {
             LeftReason::Replaced => Gone::Closed,
             _ => Gone::Silent,
         };
+        let key = self.bearer(peer).map(|(key, _)| key);
         self.remove(now, peer, gone, why);
+        if let Some(key) = key.filter(|_| why == LeftReason::Replaced) {
+            // The next incarnation of that key asks for a link. It has the place of this one.
+            self.vouch(now, peer, key);
+        }
     }
 
     /// The link of a member is lost: its place is kept for a while, if that is wanted.
@@ -312,7 +317,7 @@ impl Node {
         {
             return; // hearsay: whoever has the id now will ask for a link
         }
-        self.vouch(now, entry);
+        self.vouch(now, &entry.id, entry.key);
         let room = self.membership.len() < self.config.max_connections;
         if room && !self.is_barred(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);

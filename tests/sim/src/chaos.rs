@@ -738,12 +738,16 @@ impl<'a> Run<'a> {
             if leader.is_some() && calm && self.world.now.since(agreed.1) >= SETTLED {
                 break;
             }
-            if !(whole && self.waits_for_a_host()) {
+            let room = match whole {
+                true => self.world.running(),
+                false => self.full_room(),
+            };
+            if !self.waits_for_a_host(&room) {
                 free_at = self.world.now;
             }
             if calm && self.world.now.since(free_at) >= self.longest_election() {
                 // It would wait for ever. From here on the bound counts anew.
-                self.end_the_wait();
+                self.end_the_wait(&room);
                 free_at = self.world.now;
                 deadline = self.world.now + bound;
             }

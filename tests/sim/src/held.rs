@@ -59,12 +59,32 @@ impl Run<'_> {
         slowest_clock(self.world.settings.election_timeout_max * 3)
     }
 
+    /// Those who have no leader and are as many as their room's limit allows. Others are refused, one that was a member
+    /// and left, too, and only a leader could lift the limit.
+    pub(crate) fn full_room(&self) -> Vec<usize> {
+        let mut full = self.world.running();
+        full.retain(|slot| {
+            let node = self.world.node(*slot);
+            node.filter(|_| self.plan.hosts.asked).is_some_and(|node| {
+                let limit = usize::try_from(node.max_peers()).unwrap_or(usize::MAX);
+                let is_full = limit > 0 && node.membership().len() >= limit;
+                is_full && node.leader().is_none()
+            })
+        });
+        let is_one_room = full.iter().all(|slot| {
+            let node = self.world.node(*slot);
+            let links = node.map_or(0, |node| node.membership().len());
+            let mut others = full.iter().filter(|other| *other != slot);
+            links + 1 == full.len() && others.all(|other| self.world.is_linked(*slot, *other))
+        });
+        if is_one_room { full } else { Vec::new() }
+    }
+
     /// Whether this room may lack a leader until a host does something: the largest record is assigned, that incarnation
     /// of its leader was followed under it and is gone, linked to nobody or may lead no longer, every member that may
     /// campaign has Hold, and no host of them has allowed elections since.
-    pub(crate) fn waits_for_a_host(&self) -> bool {
+    pub(crate) fn waits_for_a_host(&self, running: &[usize]) -> bool {
         let world = &self.world;
-        let running = world.running();
         let records = running.iter().filter_map(|slot| world.node(*slot));
         let Some(record) = records.map(Node::record).max() else {
             return false;
@@ -81,7 +101,8 @@ impl Run<'_> {
             let mut others = running.iter().filter(|other| **other != slot);
             others.any(|other| world.is_linked(slot, *other))
         };
-        let may_lead = self.voters();
+        let mut may_lead = self.voters();
+        may_lead.retain(|slot| running.contains(slot));
         let lives = |slot: usize| is_linked(slot) && may_lead.contains(&slot);
         let lives = |id: &_| world.slot_of(id).is_some_and(lives);
         let waits = |slot: &usize| {
@@ -98,10 +119,10 @@ impl Run<'_> {
     }
 
     /// A host allows elections, or names a leader.
-    pub(crate) fn end_the_wait(&mut self) {
+    pub(crate) fn end_the_wait(&mut self, room: &[usize]) {
         self.world.sometimes.rooms_held += 1;
         let mut hosts = self.voters();
-        hosts.retain(|slot| self.campaigns(*slot));
+        hosts.retain(|slot| room.contains(slot) && self.campaigns(*slot));
         let Some(&host) = hosts.choose(&mut self.world.rng) else {
             return;
         };

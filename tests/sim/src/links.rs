@@ -471,9 +471,10 @@ impl World {
         self.at(at, Happening::Wire(arrives));
     }
 
-    /// What its Hello says of leadership. A liar's says something else.
-    fn side(&self, slot: usize, process: &Process) -> Opaque {
-        let said = process.node.side(process.clock.local(self.now));
+    /// What its Hello says of leadership, in answer to one that `arrived` then. A liar's says something else.
+    fn side(&self, slot: usize, process: &Process, arrived: Time) -> Opaque {
+        let local = |time| process.clock.local(time);
+        let said = process.node.side_in_answer(local(self.now), local(arrived));
         match (self.boasts.get(&slot), decoded::side(&said)) {
             (Some(record), Some(side)) => Opaque::of(&Side {
                 record: record.clone(),
@@ -508,7 +509,7 @@ impl World {
             max_message_size: 262_144,
             eligible: process.eligible,
             priority: process.node.standing_of_myself().1,
-            side: self.side(slot, process),
+            side: self.side(slot, process, self.now),
             join_payload: Vec::new(),
         })
     }
@@ -575,7 +576,7 @@ impl World {
         if let Some(old) = session {
             self.end_session(to, from, old, LinkEnd::Replaced);
         }
-        self.accept(dial, hello, key);
+        self.accept(dial, hello, self.now, key);
     }
 
     /// A later life under the key of a member looks older, because its clock was set back: the member's link is asked
@@ -613,7 +614,8 @@ impl World {
         let _ = self.feed(to, join);
     }
 
-    fn accept(&mut self, dial: u64, hello: &Hello, key: Fingerprint) {
+    /// The acceptor takes the link of a Hello that `arrived` then.
+    fn accept(&mut self, dial: u64, hello: &Hello, arrived: Time, key: Fingerprint) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
@@ -623,7 +625,7 @@ impl World {
         };
         process.sessions.insert(from, self.made + 1);
         let process = self.slots[to].process.as_ref();
-        let Some(said) = process.map(|process| self.side(to, process)) else {
+        let Some(said) = process.map(|process| self.side(to, process, arrived)) else {
             return;
         };
         self.made += 1;

@@ -26,6 +26,26 @@ pub const PLANS: &[(&str, &str)] = &[
         "a member whose new leader had kicked it before was not told that nobody leads (P8)",
         r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"Decree"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
     ),
+    (
+        "an acceptor counted the time for which its host thought about a leader as time led (P16)",
+        r#"{"seed":9122745411,"size":1,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[],"heal_at_ms":19826,"phase":"Join","hosts":{"asked":true,"decide":true,"talk":false}}"#,
+    ),
+    (
+        "a leader went on asking a voter to lead that had forgotten its votes",
+        r#"{"seed":9122709751,"size":6,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":[0,2],"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":1}}],[0,{"Start":{"slot":2,"contact":0}}],[4461,{"OldDisk":{"who":{"Slot":0},"writes_ago":null,"back_ms":3624}}],[12174,{"SetLeader":{"calls":[[0,0]]}}]],"heal_at_ms":12294,"phase":"Quiet"}"#,
+    ),
+    (
+        "a voter began a campaign as soon as its leader had given way to the successor that it had named (P12)",
+        r#"{"seed":9122755196,"size":9,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":2612,"lateness_us":1488,"delay_ms":[24,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[0,0,1,-1,0,1],"apart":null,"absent":[],"roster":[0,1,2,3,4,5],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[531,{"Start":{"slot":2,"contact":0}}],[687,{"Start":{"slot":8,"contact":1}}],[741,{"Start":{"slot":1,"contact":1}}],[779,{"Cut":{"from":[1],"to":[0,2,3,4,5],"for_ms":2835}}],[1390,{"LateData":{"most_ms":300}}],[1546,{"Observe":{"slot":8,"eligible":false}}],[1750,{"Start":{"slot":3,"contact":5}}],[2611,{"Start":{"slot":5,"contact":2}}],[3462,{"Start":{"slot":4,"contact":4}}],[4050,{"Cut":{"from":[0,1,2,5],"to":[3,4],"for_ms":2446}}],[4050,{"Cut":{"from":[3,4],"to":[0,1,2,5],"for_ms":2446}}],[4432,{"SetLeader":{"calls":[[3,3],[0,0]]}}],[5873,{"Delay":{"least_ms":7,"most_ms":10}}],[5911,{"Start":{"slot":6,"contact":2}}],[6323,{"Start":{"slot":7,"contact":5}}]],"heal_at_ms":6481,"phase":"OneCall","hosts":{"asked":false,"decide":false,"talk":true}}"#,
+    ),
+    (
+        "a member believed in an incarnation of the leader that the one it had been linked to had replaced (P8)",
+        r#"{"seed":9122735315,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":1582,"delay_ms":[20,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[961706,978880,1014053,1006809],"priorities":[],"apart":[0,2],"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":3}}],[0,{"Start":{"slot":2,"contact":2}}],[0,{"Start":{"slot":3,"contact":0}}],[4360,{"Transfer":{"target":3}}],[4420,{"Strays":{"copies":10,"leftovers":100,"passed":0,"most_ms":50}}],[5268,{"Leave":{"who":{"Slot":2},"back_ms":2377}}],[10200,{"SetBack":{"slot":3,"by_ms":1000,"back_ms":4000}}],[11089,{"Strays":{"copies":10,"leftovers":0,"passed":0,"most_ms":3000}}],[14051,{"Strays":{"copies":30,"leftovers":30,"passed":0,"most_ms":3000}}],[15230,{"SetBack":{"slot":2,"by_ms":60000,"back_ms":0}}],[17118,{"Leave":{"who":{"Slot":2},"back_ms":5967}}]],"heal_at_ms":22089,"phase":"Quiet"}"#,
+    ),
+    (
+        "a room without a leader was waited for, although its limit kept one out and only a host could give it a leader (P9)",
+        r#"{"seed":9122729707,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[2,1,0],"steps":[[0,{"Start":{"slot":3,"contact":2}}],[0,{"Start":{"slot":4,"contact":6}}],[0,{"Start":{"slot":5,"contact":5}}],[0,{"Start":{"slot":6,"contact":4}}],[19318,{"Limit":{"max_peers":2}}],[20730,{"SetLeader":{"calls":[[4,4],[1,2]]}}],[22988,{"Leave":{"who":{"Slot":4},"back_ms":6662}}]],"heal_at_ms":24376,"phase":"Quiet","hosts_wait":true,"hosts":{"asked":true,"decide":false,"talk":false}}"#,
+    ),
 ];
 
 /// Seeds.
@@ -97,4 +117,14 @@ pub const SEEDS: &[u64] = &[
     9_122_532_971,
     // All were bound to wait for a host, by a record whose leader nobody had followed (P9).
     9_122_536_376,
+    // An acceptor counted the time for which its host thought about a leader as time led (P16).
+    9_122_745_405,
+    // A leader went on asking a voter to lead that had forgotten its votes (quiet).
+    9_122_709_744,
+    // A voter began a campaign as soon as its leader had given way to the successor that it had named (P12).
+    9_122_755_196,
+    // A member believed in an incarnation of the leader that the one it had been linked to had replaced (P8).
+    9_122_735_315,
+    // A full room without a leader refused its own member after a restart (P9).
+    9_122_729_707,
 ];

@@ -302,7 +302,7 @@ impl Election for Gossip {
         }
     }
 
-    fn hello(&self, _now: Time, _view: &View) {}
+    fn hello(&self, _now: Time, _view: &View, _asked: Time) {}
 
     fn may_supersede(&self, from: &PeerId, named: &Option<PeerId>) -> bool {
         named.as_ref() == Some(from) && *named != self.record.leader

@@ -101,7 +101,7 @@ impl Raft {
     /// Whether `target` is here and may lead.
     fn check_target(&self, view: &View, target: &PeerId) -> Result<(), ElectionError> {
         let eligible = if *target == self.me {
-            self.config.eligible
+            self.config.eligible && self.stale.is_none()
         } else {
             view.voters
                 .get(target)

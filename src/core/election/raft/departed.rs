@@ -36,14 +36,28 @@ impl Departures {
     pub(super) fn note(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
         self.0
             .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
-        if self.0.len() >= MAX_GONE {
-            self.0.pop_first();
-        }
+        self.make_room();
         let departed = Departed {
             ended_at: (*why != Gone::Silent).then_some(now),
             succeeded: false,
         };
         self.0.insert((peer.clone(), incarnation), departed);
+    }
+
+    /// Others named `incarnation` of `peer`, which is linked now: in another one, this one has ended.
+    pub(super) fn hear_of(&mut self, peer: &PeerId, incarnation: Incarnation) {
+        self.make_room();
+        let unknown = Departed {
+            ended_at: None,
+            succeeded: false,
+        };
+        self.0.entry((peer.clone(), incarnation)).or_insert(unknown);
+    }
+
+    fn make_room(&mut self) {
+        if self.0.len() >= MAX_GONE {
+            self.0.pop_first();
+        }
     }
 
     /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.

@@ -172,6 +172,7 @@ impl Raft {
         self.saw_leader(now, &live.id, live.led_ms);
         let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
         let until = now + rest + extra;
+        self.believed = Some((live.id.clone(), live.incarnation));
         self.become_follower(Following::Indirect(Named {
             leader: live.id.clone(),
             until,

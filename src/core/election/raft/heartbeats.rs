@@ -152,7 +152,8 @@ impl Raft {
                     self.lease_until = now;
                 }
                 if self.config.guards.succession() {
-                    self.election_at = now + self.up_to(SUCCESSION_GRACE);
+                    let waits = self.wait_for_heir(now, view, from);
+                    self.election_at = now + waits + self.up_to(SUCCESSION_GRACE);
                 }
             }
         }

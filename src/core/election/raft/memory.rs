@@ -43,8 +43,9 @@ impl Raft {
             return true;
         };
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
-        disk.known(peer)
-            .is_none_or(|known| Some(known.incarnation) == linked)
+        let known = disk.known(peer);
+        known.is_none_or(|known| Some(known.incarnation) == linked)
+            && !self.forgetful.contains(peer)
     }
 
     /// A link to a voter is up. The first key that it shows is its key for the session.
@@ -85,6 +86,12 @@ impl Raft {
             return Ok(());
         };
         self.check_counter(now, since, known.writes)?;
+        if since == 0 {
+            self.forgetful.insert(peer.clone());
+            self.end_handover(|handover| handover.target == *peer);
+        } else {
+            self.forgetful.remove(peer);
+        }
         if incarnation != known.incarnation && since > known.writes {
             self.know(peer, incarnation, since);
         }
@@ -131,7 +138,7 @@ impl Raft {
         let disk = self.disk.as_ref()?;
         let (incarnation, known) = self.linked_and_known(view, peer)?;
         Some(Memory {
-            since: disk.since(),
+            since: self.knows_votes_since(disk),
             remembered: if incarnation == known.incarnation {
                 0
             } else {
@@ -139,6 +146,11 @@ impl Raft {
             },
             sure: self.is_sure_of_its_votes(),
         })
+    }
+
+    /// What others are told: see [`Memory::since`].
+    pub(super) fn knows_votes_since(&self, disk: &Disk) -> u64 {
+        if self.is_stale() { 0 } else { disk.since() }
     }
 
     /// What a voter's heartbeat says of state files. Its record was heard just before.

@@ -199,6 +199,7 @@ impl Raft {
         self.assigning.is_not_due_to(peer);
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
+        self.forgetful.remove(peer);
         self.departures.note(now, peer, incarnation, &why);
         if self.role.shown() != Some(peer) {
             return;
@@ -239,6 +240,14 @@ impl Raft {
     pub(super) fn is_back(&mut self, now: Time, view: &View, peer: &PeerId) {
         let linked = view.voters.get(peer).map(|voter| voter.incarnation);
         self.departures.is_back(now, peer, linked);
+    }
+
+    /// A peer is linked now, in whatever incarnation: it has one at a time, so that another one which others named before
+    /// has ended.
+    pub(super) fn note_believed(&mut self, peer: &PeerId) {
+        if let Some((_, incarnation)) = self.believed.take_if(|(named, _)| named == peer) {
+            self.departures.hear_of(peer, incarnation);
+        }
     }
 }
 

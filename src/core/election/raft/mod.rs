@@ -112,11 +112,15 @@ pub struct Raft {
     leaving: bool,
     assigning: Assigning,
     departures: Departures,
+    /// The last leader that was believed in on others' word, and in which incarnation.
+    believed: Option<(PeerId, Incarnation)>,
     outputs: VecDeque<OutputOf<Self>>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
     /// Where they should have, but did not.
     stale: Option<Stale>,
+    /// Linked voters that say that they are in that case.
+    forgetful: BTreeSet<PeerId>,
     /// The other voters that have said in this incarnation what they remember of this one.
     told_by: BTreeSet<PeerId>,
 }
@@ -176,9 +180,11 @@ impl Raft {
             leaving: false,
             assigning: Assigning::default(),
             departures: Departures::default(),
+            believed: None,
             outputs: VecDeque::new(),
             disk,
             stale,
+            forgetful: BTreeSet::new(),
             told_by: BTreeSet::new(),
             config,
         };
@@ -303,8 +309,12 @@ impl Election for Raft {
         }
     }
 
-    fn hello(&self, now: Time, view: &View) -> Side {
-        self.side(now, view)
+    fn hello(&self, now: Time, view: &View, asked: Time) -> Side {
+        let mut side = self.side(now, view);
+        if let Some(live) = &mut side.live {
+            live.led_ms = live.led_ms.saturating_sub(millis(now.since(asked)));
+        }
+        side
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {
@@ -419,7 +429,10 @@ impl Raft {
             record: record.clone(),
             live: self.live(now, view).filter(|_| claims),
             lone: self.lone,
-            since: self.disk.as_ref().map_or(0, Disk::since),
+            since: self
+                .disk
+                .as_ref()
+                .map_or(0, |disk| self.knows_votes_since(disk)),
             hold_binds: self.hands_hold_on(),
         }
     }
@@ -444,6 +457,7 @@ impl Raft {
                     theirs.live = None;
                 }
                 self.lone = false;
+                self.note_believed(&peer);
                 self.is_back(now, view, &peer);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();

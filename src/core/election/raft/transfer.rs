@@ -2,7 +2,7 @@
 
 use super::campaign::slowest_rtt;
 use super::following::{Following, Named};
-use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, View};
+use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
 use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::{Record, Stamp};
 use crate::core::id::PeerId;
@@ -170,6 +170,8 @@ impl Raft {
     ) -> Result<(), ElectionError> {
         let until = now + self.election_timeout_max();
         let target = target.or_else(|| self.best_ranked(view));
+        let remembers = |voter: &PeerId| self.remembers_its_votes(view, voter);
+        let stands = target.as_ref().is_none_or(remembers);
         let Role::Leader(leader) = &mut self.role else {
             return Err(ElectionError::NotLeader);
         };
@@ -180,7 +182,7 @@ impl Raft {
         }
         match view.voters.get(&target) {
             None => return Err(ElectionError::UnknownTarget(target)),
-            Some(voter) if !voter.eligible => {
+            Some(voter) if !voter.eligible || !stands => {
                 return Err(ElectionError::IneligibleTarget(target));
             }
             Some(_) => {}
@@ -323,6 +325,18 @@ impl Raft {
             .heir
             .as_ref()
             .is_some_and(|heir| heir.peer == *peer && now < heir.until)
+    }
+
+    /// How long the one that `leader` named is left alone after `leader` gave way to it (G1): its votes and its first
+    /// heartbeat are on their way.
+    pub(super) fn wait_for_heir(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
+        let named = self.transfers.heir.as_ref().filter(|heir| now < heir.until);
+        let another = |heir: &Heir| heir.peer != self.me && heir.peer != *leader;
+        if named.is_some_and(another) {
+            SUCCESSION_GRACE.max(slowest_rtt(view))
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader

@@ -143,7 +143,7 @@ pub enum Pulse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     /// The sender's write counter when its incarnation began, or when it last learned which votes it may have
-    /// forgotten: it knows all votes that it gave since.
+    /// forgotten: it knows all votes that it gave since. 0 while it may have forgotten some, and neither votes nor leads.
     pub since: u64,
     /// The largest write counter that an earlier incarnation of the receiver showed to the sender, while the sender does
     /// not count this one; else 0. A receiver that knows no more of that counter lost its file, or has an older copy.

@@ -373,6 +373,25 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
     assert_eq!(net.verdict("a", tickets[1]), Some(Verdict::Full));
 }
 
+/// The session with the incarnation before ends as soon as the next one says its Hello, before the room is asked.
+#[test]
+fn a_member_that_was_started_again_keeps_its_place_in_a_full_room() {
+    for (why, verdict) in [
+        (LeftReason::Replaced, Verdict::Accepted),
+        (LeftReason::Lost, Verdict::Full),
+    ] {
+        let mut net = Net::room(&["a", "b", "c"]);
+        net.order("a", Command::SetMaxPeers(1));
+        net.kill("c", true);
+        net.run(ms(100));
+        net.start("c");
+        let peer = id("c");
+        let _ = net.feed(&id("a"), Input::SessionOver { peer, why });
+        let ticket = net.ask("c", "a");
+        assert_eq!(net.verdict("a", ticket), Some(verdict), "{why:?}");
+    }
+}
+
 /// "c" hears of its leader from others alone, and goes by a limit that the leader has lifted since.
 fn room_with_an_old_limit_at_c() -> Net {
     let mut net = Net::room(&["a", "b", "c", "d"]);
@@ -387,7 +406,7 @@ fn room_with_an_old_limit_at_c() -> Net {
     assert_eq!(net.node("c").max_peers(), 2);
     // The session of before is over, and the word for its bearer with it.
     let peer = id("a");
-    let why = LeftReason::Replaced;
+    let why = LeftReason::Lost;
     let _ = net.feed(&id("c"), Input::SessionOver { peer, why });
     assert_eq!(net.node("c").leader(), Some(&id("a")));
     net

@@ -801,6 +801,56 @@ fn two_that_forgot_their_votes_stay_out() {
     }
 }
 
+/// A room of seven voters, one of whom is absent, so that the others can never be sure of their votes. "s" has lost its
+/// file, and "l", which leads, never knew it before.
+fn led_by_one_that_does_not_know_who_forgot() -> Net {
+    let others = ["a", "b", "c", "d"];
+    let mut net = static_net(&["a", "b", "c", "d", "l", "s", "v"]);
+    for name in ["s", "a", "b", "c", "d"] {
+        net.start(name);
+    }
+    for name in others {
+        net.enter(name, "s");
+    }
+    net.settle();
+    net.kill("s", true);
+    net.run(ms(100));
+    net.start("l");
+    net.enter("l", "a");
+    net.settle();
+    net.disks.remove(&id("s"));
+    net.start("s");
+    net.enter("s", "a");
+    net.run(ms(5000));
+    assert!(net.place("s").is_stale);
+    let first = leader(&net);
+    if first != "l" {
+        net.order(&first, Command::TransferLeadership(id("l")));
+    }
+    net.wait("l leads", |net| net.leads("l") && net.is_settled());
+    net
+}
+
+/// It neither votes nor leads, and says so: no leader names it its successor, or takes it for the target of a `SetLeader`.
+#[test]
+fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
+    let mut net = led_by_one_that_does_not_know_who_forgot();
+    for caller in ["l", "s"] {
+        let target = ElectionError::IneligibleTarget(id("s"));
+        let refused = net.try_order(caller, Command::SetLeader(id("s")));
+        assert_eq!(refused, Err(CommandError::Election(target)), "{caller}");
+    }
+    net.order("a", Command::SetLeader(id("s")));
+    net.run(ms(100));
+    assert!(net.events("a").contains(&Event::SetLeaderResult {
+        target: id("s"),
+        outcome: AssignOutcome::Rejected,
+    }));
+    net.order("l", Command::Leave);
+    net.run(ms(100));
+    assert!(net.leads("d"));
+}
+
 /// A voter's word that one forgot its votes may be a lie. It costs the other no more than a round of heartbeats.
 #[test]
 fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {

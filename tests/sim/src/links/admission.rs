@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{AdmissionRefusal, Command, Event, Input, LeftReason, LinkEnd, Node};
-use room_core::time::Duration;
+use room_core::time::{Duration, Time};
 use room_core::wire::{Candidate, Hello, PeerEntry, Verdict};
 
 use super::{ACCEPTOR, DIALLER, Wire};
@@ -83,6 +83,8 @@ pub struct Question {
     /// Which end of the new link asks.
     end: usize,
     hello: Hello,
+    /// When the Hello arrived.
+    arrived: Time,
     key: Fingerprint,
 }
 
@@ -110,6 +112,7 @@ impl World {
             dial,
             end: ACCEPTOR,
             hello: hello.clone(),
+            arrived: self.now,
             key,
         };
         self.put(to, from, question, false);
@@ -137,6 +140,7 @@ impl World {
             dial,
             end,
             hello,
+            arrived: self.now,
             key,
         };
         self.put(from, to, question, by_hand || alone);
@@ -293,7 +297,11 @@ impl World {
 
     fn attach_acceptor(&mut self, question: Question) {
         let Question {
-            dial, hello, key, ..
+            dial,
+            hello,
+            arrived,
+            key,
+            ..
         } = question;
         let Some(pending) = self.dials.get(&dial) else {
             return;
@@ -324,7 +332,7 @@ impl World {
             }
             self.end_session(to, from, old, LinkEnd::Replaced);
         }
-        self.accept(dial, &hello, key);
+        self.accept(dial, &hello, arrived, key);
     }
 
     /// Whether a session has ended, or a link was lost, since the dialler said its Hello.

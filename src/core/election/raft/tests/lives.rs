@@ -81,3 +81,41 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     assert!(!is_dead(&voting, 1) && !is_dead(&voting, 4));
     assert!(is_dead(&voting, 5));
 }
+
+/// P8: others may name for a while the incarnation that the linked one has replaced, whatever its clock shows.
+#[test]
+fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
+    let mut voting = Voting::new();
+    let record = Record {
+        leader: Some(id("leader")),
+        ..Record::undecided(stamp(1))
+    };
+    let (raft, view) = (&mut voting.raft, &voting.view);
+    raft.follow_indirectly(at(9000), view, &record, &live(7));
+    let key = Fingerprint([0; 32]);
+    let side = || Side {
+        record: Record::default(),
+        live: None,
+        hold_binds: false,
+        lone: true,
+        since: 0,
+    };
+    // In the view the leader is linked in incarnation 1.
+    let linked = ElectionInput::PeerUp {
+        peer: id("leader"),
+        key,
+        ours: side(),
+        theirs: side(),
+    };
+    voting.take(at(10_000), linked);
+    let left = ElectionInput::PeerDown {
+        peer: id("leader"),
+        incarnation: life(1),
+        why: Gone::Left { successor: None },
+    };
+    voting.take(at(10_100), left);
+    let of = |number| voting.raft.weigh_live(at(10_200), Some(live(number)));
+    assert!(matches!(of(1), following::Word::Dead));
+    assert!(matches!(of(7), following::Word::Dead));
+    assert!(matches!(of(8), following::Word::Alive(_)));
+}

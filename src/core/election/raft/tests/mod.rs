@@ -209,6 +209,41 @@ fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
     assert_eq!(voting.raft.rules().voted_for(), Some(&id("candidate")));
 }
 
+/// P12: the leader says that it leads no more as soon as it has voted for its successor, whose votes are on their way.
+#[test]
+fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
+    for (heir, waits) in [(None, false), (Some("candidate"), true)] {
+        let mut voting = Voting::new();
+        voting.hear_leader(at(10_000));
+        if let Some(target) = heir.map(id) {
+            let (from, stamp) = (id("leader"), stamp(1));
+            let message = ElectionMessage::TimeoutNow { target };
+            voting.take(
+                at(10_010),
+                ElectionInput::Message {
+                    from,
+                    message: Stamped::new(stamp, message),
+                },
+            );
+            assert!(voting.asked(at(10_020), "candidate", Some("leader")));
+        }
+        let pulse = Pulse::Follows {
+            record: voting.raft.leadership().record.clone(),
+            live: false,
+        };
+        let from = id("leader");
+        voting.take(
+            at(10_030),
+            ElectionInput::Pulse {
+                from,
+                pulse: pulse.into(),
+            },
+        );
+        let campaigns_at = voting.raft.next_deadline().expect("nobody leads");
+        assert_eq!(campaigns_at > at(10_330), waits, "{campaigns_at:?}");
+    }
+}
+
 /// P2: each campaigns in place above a third record, and so both hold the same one, which names nobody.
 #[test]
 fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
