@@ -1,7 +1,7 @@
 //! What is looked at after every input of a node that elects by gossip.
 
 use room_core::election::ElectionError;
-use room_core::node::{CommandError, Event, Output};
+use room_core::node::{CommandError, Event, LeaderChange, Output};
 use room_core::wire::{ElectionMessage, Message};
 
 use super::{World, tells_of_members};
@@ -135,10 +135,9 @@ impl World {
             counts.yields_expired += u64::from(!led);
         }
         let shown_again = |output: &Output| {
-            let Output::Event(Event::LeaderChanged {
-                leader: Some(leader),
-                ..
-            }) = output
+            let Output::Event(Event::LeaderChanged(LeaderChange {
+                new: Some(leader), ..
+            })) = output
             else {
                 return false;
             };

@@ -3,7 +3,7 @@
 use room_core::election::LeaderReason;
 use room_core::election::record::Stamp;
 use room_core::id::Incarnation;
-use room_core::node::Event;
+use room_core::node::{Event, LeaderChange};
 use room_core::wire::Envelope;
 
 use super::*;
@@ -53,10 +53,11 @@ fn leading() -> Checker {
 }
 
 fn told(leader: &str) -> Output {
-    Output::Event(Event::LeaderChanged {
-        leader: (!leader.is_empty()).then(|| id(leader)),
+    Output::Event(Event::LeaderChanged(LeaderChange {
+        new: (!leader.is_empty()).then(|| id(leader)),
         reason: LeaderReason::Elected,
-    })
+        ..LeaderChange::default()
+    }))
 }
 
 fn claim(to: &str, sequence: u64, declares: bool) -> Output {
