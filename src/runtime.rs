@@ -7,6 +7,7 @@ use arc_swap::ArcSwapOption;
 use crate::config::Config;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
+use crate::dispatch::kind::Everything;
 use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
 use crate::fork::{Inherit, PerProcess};
@@ -132,7 +133,7 @@ pub fn register_event_handler(handler: Option<EventHandler>) {
     // One step, so that of two calls at once the same one is the last here and there.
     let replaced = events.dispatch.as_ref().map(|room| {
         let for_this_room = if room.closing { None } else { handler.clone() };
-        let replaced = room.dispatch.replace_event_handler(for_this_room);
+        let replaced = room.dispatch.replace::<Everything>(for_this_room);
         (Arc::clone(&room.dispatch), replaced)
     });
     let old = std::mem::replace(&mut events.handler, handler);
@@ -147,7 +148,7 @@ pub fn register_event_handler(handler: Option<EventHandler>) {
 fn attach_events(dispatch: &Arc<Dispatch>) {
     let mut events = events();
     // An empty queue without a handler: there is nothing to wait for.
-    dispatch.finish(dispatch.replace_event_handler(events.handler.clone()));
+    dispatch.finish(dispatch.replace::<Everything>(events.handler.clone()));
     events.dispatch = Some(RoomDispatch {
         dispatch: Arc::clone(dispatch),
         closing: false,

@@ -4,6 +4,7 @@
 //! are two users of that one contract. Same inputs and same seed give the same outputs, byte for byte.
 
 pub mod election;
+pub mod event;
 pub mod id;
 pub mod introductions;
 pub mod membership;

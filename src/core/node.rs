@@ -35,9 +35,9 @@ use links::Absent;
 
 pub use relay::LifeOfOrigin;
 
+pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason};
 pub use contract::{
-    AdmissionRefusal, Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, LinkUp,
-    NodeConfig, Output,
+    AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
 };
 
 /// A message that is dropped for a counter is told of once in so long.
@@ -389,11 +389,17 @@ impl Node {
         self.take_election_outputs(now);
         // What the new leader said before it was known to lead can end this room, and its leadership here with it.
         while self.leader() != self.told_leader.as_ref() {
-            self.told_leader = self.leader().cloned();
-            self.event(Event::LeaderChanged {
-                leader: self.told_leader.clone(),
-                reason: self.election.leadership().reason,
-            });
+            let leadership = self.election.leadership();
+            let new = leadership.leader.cloned();
+            let stamp = &leadership.record.stamp;
+            let change = LeaderChange {
+                old: std::mem::replace(&mut self.told_leader, new.clone()),
+                new,
+                term: stamp.term,
+                epoch: stamp.epoch.override_seq,
+                reason: leadership.reason,
+            };
+            self.event(Event::LeaderChanged(change));
             self.decider_changed(now);
             self.share_decrees(now);
             self.take_election_outputs(now);

@@ -7,8 +7,7 @@
 //!
 //! Every function here may be called from any thread, and from inside a handler.
 
-mod call;
-mod event;
+pub mod kind;
 mod queue;
 #[cfg(test)]
 mod tests;
@@ -24,14 +23,13 @@ use crate::config::DispatchMode;
 use crate::core::id::PeerId;
 use crate::error::PollError;
 use crate::fork;
-use call::{Call, Kind};
-use queue::{Offer, Queue};
+use kind::{Everything, Handler, Kind, Listener, Place};
+use queue::{Call, Offer, Queue};
 
-pub use event::{
-    ConnectionResult, ConnectionResultHandler, EndReason, Event, EventHandler, Incoming,
-    JoinRequest, LeaderChange, LeaderChangedHandler, LeadershipHandler, Left, LeftReason, Notice,
-    PeerStatusHandler, ReceiveHandler, ReconnectHandler, ReconnectStatus,
+pub use crate::core::event::{
+    ConnectionResult, EndReason, Event, Incoming, LeaderChange, Left, LeftReason,
 };
+pub use kind::{EventHandler, ReconnectStatus};
 
 /// How much the queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +159,7 @@ impl Dispatch {
         Ok(told)
     }
 
-    /// Queues a state event. Never waits, never refuses.
+    /// Queues a state event. Never waits, never refuses. Messages are for [`Dispatch::try_push_message`].
     ///
     /// An undelivered [`Event::LeaderChanged`] that has no message behind it is replaced, and one that tells
     /// what the host will know already is dropped: the host sees consecutive different values.
@@ -232,76 +230,34 @@ impl Dispatch {
         self.shared.lock().undelivered(is_it)
     }
 
-    /// Sets or removes the handler for messages. The old one is not running when this returns, unless the
-    /// caller is inside it, and never runs again; the new one gets the next message.
-    pub fn register_receive(&self, handler: Option<ReceiveHandler>) {
-        self.register(Kind::Receive, |queue| queue.set_receive(handler));
-        // Those that waited for the first handler.
-        self.shared.space.notify_one();
+    /// Sets or removes the handler of a kind. The old one is not running when this returns, unless the caller is inside
+    /// it, and never runs again. What a new one is told first is the kind's; where several handlers are told the same,
+    /// the order of their places holds.
+    pub fn register<K: Kind>(&self, handler: Option<Handler<K>>) {
+        self.finish(self.replace::<K>(handler));
     }
 
-    /// Sets or removes the handler for changes of the leader, as [`Dispatch::register_receive`] does. The new
-    /// one is first told the leader, if the host knows one by then.
-    ///
-    /// Where it replaces another handler directly and the change to "no leader" fell between the two, it is told that.
-    pub fn register_leader_changed(&self, handler: Option<LeaderChangedHandler>) {
-        self.register(Kind::LeaderChanged, |queue| {
-            queue.set_leader_changed(handler)
-        });
-    }
-
-    /// Sets or removes the handler for whether this node leads, as [`Dispatch::register_receive`] does. It is told
-    /// after the handler for changes of the leader, true and false in turn. The new one is first told true where this
-    /// node leads.
-    ///
-    /// Where it replaces another handler directly and the loss fell between the two, it is told that.
-    pub fn register_leadership(&self, handler: Option<LeadershipHandler>) {
-        self.register(Kind::Leadership, |queue| queue.set_leadership(handler));
-    }
-
-    /// Sets or removes the handler for connections and losses, as [`Dispatch::register_receive`] does. The new
-    /// one is first told of every connected peer, in the order of the ids.
-    ///
-    /// Where it replaces another handler directly, it is told of the losses that fell between the two.
-    pub fn register_peer_status(&self, handler: Option<PeerStatusHandler>) {
-        self.register(Kind::PeerStatus, |queue| queue.set_peer_status(handler));
-    }
-
-    /// Sets or removes the handler for connection results, as [`Dispatch::register_receive`] does.
-    pub fn register_connection_result(&self, handler: Option<ConnectionResultHandler>) {
-        self.register(Kind::ConnectionResult, |queue| {
-            queue.set_connection_result(handler)
-        });
-    }
-
-    /// Sets or removes the handler for what becomes of lost peers, as [`Dispatch::register_receive`] does.
-    pub fn register_reconnect(&self, handler: Option<ReconnectHandler>) {
-        self.register(Kind::Reconnect, |queue| queue.set_reconnect(handler));
-    }
-
-    /// Sets or removes the handler for everything, as [`Dispatch::register_receive`] does. Where another handler
-    /// is told the same, that one is first.
-    ///
-    /// The new one is first told the present: the leader, where the host knows one by then, then for each peer of
-    /// the room, in the order of the ids, that it joined and, where it is lost, that it is being dialled again. It
-    /// takes messages, so that none are held or discarded while it is registered.
+    /// [`Dispatch::register`] for the handler of everything.
     pub fn register_event_handler(&self, handler: Option<EventHandler>) {
-        self.finish(self.replace_event_handler(handler));
+        self.register::<Everything>(handler);
     }
 
-    /// The first half of [`Dispatch::register_event_handler`], which does not wait: the handler is another one
-    /// from here on. What this gives back is for [`Dispatch::finish`].
-    pub(crate) fn replace_event_handler(&self, handler: Option<EventHandler>) -> Replaced {
+    /// The first half of [`Dispatch::register`], which does not wait: the handler is another one from here on. What
+    /// this gives back is for [`Dispatch::finish`].
+    pub(crate) fn replace<K: Kind>(&self, handler: Option<Handler<K>>) -> Replaced {
         let mut queue = self.shared.lock();
-        let old = queue.set_events(handler);
-        let call = call_elsewhere(&queue, Kind::Events);
+        let old = queue.set::<K>(handler);
+        let call = call_elsewhere(&queue, K::PLACE);
         self.shared.unlock_and_wake(queue);
-        // Messages that waited for the first handler.
-        self.shared.space.notify_one();
+        if K::TAKES_MESSAGES {
+            // Those that waited for the first handler.
+            self.shared.space.notify_one();
+        }
         Replaced { _old: old, call }
     }
 
-    /// Waits until the handler that was replaced is not running, and drops it.
+    /// Waits until the handler that was replaced is not running, and drops it. Not under the lock: that may run code of
+    /// the host.
     pub(crate) fn finish(&self, replaced: Replaced) {
         if let Some(number) = replaced.call {
             self.shared.wait_for_end(self.shared.lock(), number);
@@ -310,21 +266,7 @@ impl Dispatch {
 
     /// Whether there is an event handler: only such a host hears requests to join.
     pub fn has_event_handler(&self) -> bool {
-        self.shared.lock().has_events_handler()
-    }
-
-    /// Runs `replace`, which takes effect at once, then waits until a call of the old handler has ended.
-    fn register<H>(&self, kind: Kind, replace: impl FnOnce(&mut Queue) -> H) {
-        let shared = &*self.shared;
-        let mut queue = shared.lock();
-        let replaced = replace(&mut queue);
-        let call = call_elsewhere(&queue, kind);
-        shared.unlock_and_wake(queue);
-        if let Some(number) = call {
-            shared.wait_for_end(shared.lock(), number);
-        }
-        // Not under the lock: it may run code of the host.
-        drop(replaced);
+        self.shared.lock().has(Place::Everything)
     }
 }
 
@@ -340,18 +282,20 @@ impl fmt::Debug for Dispatch {
     }
 }
 
-/// An event handler that is no more, and may still be running.
+/// A handler that is no more, and may still be running.
 pub(crate) struct Replaced {
-    _old: Option<EventHandler>,
+    _old: Option<Arc<dyn Listener>>,
     /// The call that is to end.
     call: Option<u64>,
 }
 
-/// The call of a handler of `kind` that runs on another thread.
-fn call_elsewhere(queue: &Queue, kind: Kind) -> Option<u64> {
+/// The call of the handler of `place` that runs on another thread.
+fn call_elsewhere(queue: &Queue, place: Place) -> Option<u64> {
     queue
         .running()
-        .filter(|running| running.kind == kind && running.thread != thread::current().id())
+        .filter(|running| {
+            running.place == place as usize && running.thread != thread::current().id()
+        })
         .map(|running| running.number)
 }
 

@@ -1,13 +1,17 @@
 //! What is queued, who handles it and what the host has been told: the dispatcher's state, without threads.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::array;
+use std::collections::VecDeque;
 use std::mem::discriminant;
+use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Instant;
 
 use super::Limits;
-use super::call::{Call, Inherited, Kind, Owed, classic, notices};
-use super::event::*;
+use super::kind::{
+    Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
+};
+use crate::core::event::{Event, Incoming};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
@@ -24,7 +28,8 @@ const MAX_UNDELIVERED_ANNOUNCEMENTS: usize = 256;
 /// The call that is being run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Running {
-    pub(super) kind: Kind,
+    /// Of its handler.
+    pub(super) place: usize,
     pub(super) thread: ThreadId,
     /// Tells it from every other call.
     pub(super) number: u64,
@@ -42,32 +47,54 @@ enum Entry {
     Event(Event),
     Message(Incoming),
     /// Here a new handler takes over: it is told what the host knows at this place in the queue.
-    Takeover(Kind),
+    Takeover(Place),
 }
 
-/// A handler of state, which is told the present before anything else.
-struct StateHandler<H> {
-    handler: Option<H>,
+/// The handler of one kind.
+#[derive(Default)]
+struct Slot {
+    listener: Option<Arc<dyn Listener>>,
     /// Its [`Entry::Takeover`] is still queued: events before that are not for it.
     waits: bool,
+    /// The room as this handler, and those that it replaced directly, know it.
+    told: View,
 }
 
-impl<H> StateHandler<H> {
-    const NONE: Self = Self {
-        handler: None,
-        waits: false,
-    };
+impl Slot {
+    fn active(&self) -> Option<&Arc<dyn Listener>> {
+        self.listener.as_ref().filter(|_| !self.waits)
+    }
+}
 
-    fn active(&self) -> Option<&H> {
-        self.handler.as_ref().filter(|_| !self.waits)
+/// An event on its way from handler to handler.
+struct Delivery {
+    event: Arc<Event>,
+    /// How its peer was linked before it.
+    before: Option<PeerStatus>,
+    /// The places that it has still to go to.
+    to: [bool; KINDS],
+    /// The number of the entry that it belongs to.
+    telling: u64,
+}
+
+/// A handler with what it is told: ready to run without the lock.
+pub(super) struct Call {
+    listener: Arc<dyn Listener>,
+    event: Arc<Event>,
+    before: Option<PeerStatus>,
+}
+
+impl Call {
+    pub(super) fn run(self) {
+        self.listener.call(&self.event, self.before);
     }
 }
 
 pub(super) struct Queue {
     limits: Limits,
     entries: VecDeque<Entry>,
-    /// What handlers are still to be told before the next entry, each with the number of what it belongs to.
-    owed: VecDeque<(u64, Owed)>,
+    /// What handlers are still to be told before the next entry.
+    deliveries: VecDeque<Delivery>,
     /// Counts entries, and every single thing that a handler is told of the present.
     tellings: u64,
     /// What the last call belonged to.
@@ -84,23 +111,13 @@ pub(super) struct Queue {
     space_wanted: Option<usize>,
     space_freed: bool,
 
-    receive: Option<ReceiveHandler>,
-    leader_changed: StateHandler<LeaderChangedHandler>,
-    leadership: StateHandler<LeadershipHandler>,
-    peer_status: StateHandler<PeerStatusHandler>,
-    reconnect: Option<ReconnectHandler>,
-    connection_result: Option<ConnectionResultHandler>,
-    events: Option<EventHandler>,
+    /// By place.
+    slots: [Slot; KINDS],
 
     /// This node.
     me: PeerId,
-    /// The room as of the last entry taken from the queue; peers are Connected or Reconnecting.
-    leader: LeaderChange,
-    peers: BTreeMap<PeerId, PeerStatus>,
-    /// The room as the present handlers, and those that they replaced directly, were told.
-    told_leader: Option<PeerId>,
-    told_leading: bool,
-    told_joined: BTreeSet<PeerId>,
+    /// The room as of the last entry taken from the queue.
+    room: View,
 
     running: Option<Running>,
     calls: u64,
@@ -121,7 +138,7 @@ impl Queue {
         Self {
             limits,
             entries: VecDeque::new(),
-            owed: VecDeque::new(),
+            deliveries: VecDeque::new(),
             tellings: 0,
             last_telling: 0,
             held: VecDeque::new(),
@@ -131,19 +148,9 @@ impl Queue {
             hold_until: Some(now + limits.hold),
             space_wanted: None,
             space_freed: false,
-            receive: None,
-            leader_changed: StateHandler::NONE,
-            leadership: StateHandler::NONE,
-            peer_status: StateHandler::NONE,
-            reconnect: None,
-            connection_result: None,
-            events: None,
+            slots: array::from_fn(|_| Slot::default()),
             me,
-            leader: LeaderChange::default(),
-            peers: BTreeMap::new(),
-            told_leader: None,
-            told_leading: false,
-            told_joined: BTreeSet::new(),
+            room: View::default(),
             running: None,
             calls: 0,
             waits_to_begin: false,
@@ -197,9 +204,10 @@ impl Queue {
         if self.entries.iter().filter(is_loss).count() <= MAX_UNDELIVERED_LOSSES {
             return false;
         }
-        let last_word = self.entries.iter().rposition(
-            |entry| matches!(entry, Entry::Event(event) if peer_of(event) == Some(peer)),
-        );
+        let last_word = self
+            .entries
+            .iter()
+            .rposition(|entry| matches!(entry, Entry::Event(event) if event.peer() == Some(peer)));
         match last_word {
             Some(index) if is_loss(&&self.entries[index]) => {
                 self.entries.remove(index);
@@ -213,7 +221,7 @@ impl Queue {
     fn make_room_for(&mut self, event: &Event) -> Option<Event> {
         let most = match event {
             Event::SetLeaderResult { .. } => MAX_UNDELIVERED_ANSWERS,
-            Event::JoinRequest(_) => MAX_UNDELIVERED_REQUESTS,
+            Event::JoinRequest { .. } => MAX_UNDELIVERED_REQUESTS,
             Event::Discovered { .. } => MAX_UNDELIVERED_ANNOUNCEMENTS,
             _ => return None,
         };
@@ -295,7 +303,8 @@ impl Queue {
 
     /// Whether somebody is registered who takes messages.
     fn takes_messages(&self) -> bool {
-        self.receive.is_some() || self.events.is_some()
+        let mut listeners = self.slots.iter().filter_map(|slot| slot.listener.as_ref());
+        listeners.any(|listener| listener.takes_messages())
     }
 
     fn has_room(&self, len: usize) -> bool {
@@ -313,7 +322,7 @@ impl Queue {
                 Entry::Event(Event::LeaderChanged(change)) => Some(&change.new),
                 _ => None,
             })
-            .unwrap_or(&self.leader.new)
+            .unwrap_or(&self.room.leader.new)
     }
 
     /// Removes the newest undelivered change of the leader, unless a message is behind it.
@@ -330,154 +339,79 @@ impl Queue {
         }
     }
 
-    // Handlers. Each gives back the old one, for the caller to drop without the lock.
+    // Handlers.
 
-    pub(super) fn set_receive(
+    /// Sets or removes the handler of a kind. Gives back the old one, for the caller to drop without the lock.
+    pub(super) fn set<K: Kind>(
         &mut self,
-        handler: Option<ReceiveHandler>,
-    ) -> Option<ReceiveHandler> {
+        handler: Option<Handler<K>>,
+    ) -> Option<Arc<dyn Listener>> {
+        let me = self.me.clone();
+        let listener = handler.map(|handler| Arc::new(Listening::<K> { handler, me }) as _);
         if self.stopped {
-            return handler;
+            return listener;
         }
-        if handler.is_some() {
+        let place = K::PLACE;
+        if listener.is_none() {
+            self.slots[place as usize].told = View::default();
+        } else if K::TAKES_MESSAGES {
             self.release_held();
         }
-        std::mem::replace(&mut self.receive, handler)
-    }
-
-    pub(super) fn set_connection_result(
-        &mut self,
-        handler: Option<ConnectionResultHandler>,
-    ) -> Option<ConnectionResultHandler> {
-        if self.stopped {
-            return handler;
+        match K::TAKEOVER {
+            Takeover::Next => {}
+            Takeover::InTurn => self.take_over_in_turn(place, listener.is_some()),
+            Takeover::AtOnce => self.take_over_at_once(place, listener.as_ref()),
         }
-        std::mem::replace(&mut self.connection_result, handler)
-    }
-
-    pub(super) fn set_reconnect(
-        &mut self,
-        handler: Option<ReconnectHandler>,
-    ) -> Option<ReconnectHandler> {
-        if self.stopped {
-            return handler;
-        }
-        std::mem::replace(&mut self.reconnect, handler)
-    }
-
-    /// The new handler takes over at once and not behind what is queued: it is told the present of the last
-    /// entry taken, and then every entry, so that each message finds it in step.
-    pub(super) fn set_events(&mut self, handler: Option<EventHandler>) -> Option<EventHandler> {
-        if self.stopped {
-            return handler;
-        }
-        let mut inherited = Vec::new();
-        let mut after = Vec::new();
-        for (telling, owed) in std::mem::take(&mut self.owed) {
-            let Owed::Notice(notice) = owed else {
-                self.owed.push_back((telling, owed));
-                continue;
-            };
-            match Inherited::of(&notice) {
-                Inherited::No => {}
-                Inherited::BeforePresent => inherited.push((telling, notice)),
-                Inherited::AfterPresent => after.push((telling, notice)),
-            }
-        }
-        if handler.is_some() {
-            self.release_held();
-            for notice in self.present() {
-                inherited.push((self.next_telling(), notice));
-            }
-            inherited.append(&mut after);
-            let owed = inherited.into_iter();
-            self.owed
-                .extend(owed.map(|(telling, notice)| (telling, Owed::Notice(notice))));
-        }
-        std::mem::replace(&mut self.events, handler)
-    }
-
-    /// The room as an event handler that takes over is told it.
-    fn present(&self) -> Vec<Notice> {
-        let mut present = Vec::new();
-        if self.leader.new.is_some() {
-            let change = LeaderChange {
-                old: None,
-                ..self.leader.clone()
-            };
-            present.extend(
-                notices(Event::LeaderChanged(change), &self.me)
-                    .into_iter()
-                    .flatten(),
-            );
-        }
-        for (peer, status) in &self.peers {
-            present.push(Notice::Event(Event::Joined(peer.clone())));
-            if *status == PeerStatus::Reconnecting {
-                present.push(Notice::Event(Event::Reconnecting(peer.clone())));
-            }
-        }
-        present
-    }
-
-    pub(super) fn set_leader_changed(
-        &mut self,
-        handler: Option<LeaderChangedHandler>,
-    ) -> Option<LeaderChangedHandler> {
-        if self.stopped {
-            return handler;
-        }
-        if handler.is_none() {
-            self.told_leader = None;
-        }
-        self.await_takeover(
-            Kind::LeaderChanged,
-            self.leader_changed.waits,
-            handler.is_some(),
-        );
-        self.leader_changed.waits = handler.is_some();
-        std::mem::replace(&mut self.leader_changed.handler, handler)
-    }
-
-    pub(super) fn set_leadership(
-        &mut self,
-        handler: Option<LeadershipHandler>,
-    ) -> Option<LeadershipHandler> {
-        if self.stopped {
-            return handler;
-        }
-        if handler.is_none() {
-            self.told_leading = false;
-        }
-        self.await_takeover(Kind::Leadership, self.leadership.waits, handler.is_some());
-        self.leadership.waits = handler.is_some();
-        std::mem::replace(&mut self.leadership.handler, handler)
-    }
-
-    pub(super) fn set_peer_status(
-        &mut self,
-        handler: Option<PeerStatusHandler>,
-    ) -> Option<PeerStatusHandler> {
-        if self.stopped {
-            return handler;
-        }
-        if handler.is_none() {
-            self.told_joined.clear();
-        }
-        self.await_takeover(Kind::PeerStatus, self.peer_status.waits, handler.is_some());
-        self.peer_status.waits = handler.is_some();
-        std::mem::replace(&mut self.peer_status.handler, handler)
+        std::mem::replace(&mut self.slots[place as usize].listener, listener)
     }
 
     /// Forgets the old handler's takeover, and queues one for the new.
-    fn await_takeover(&mut self, kind: Kind, old_waits: bool, wanted: bool) {
-        if old_waits {
+    fn take_over_in_turn(&mut self, place: Place, wanted: bool) {
+        let slot = &mut self.slots[place as usize];
+        if std::mem::replace(&mut slot.waits, wanted) {
             self.entries
-                .retain(|entry| !matches!(entry, Entry::Takeover(of) if *of == kind));
+                .retain(|entry| !matches!(entry, Entry::Takeover(of) if *of == place));
         }
-        self.owed.retain(|(_, owed)| owed.kind() != kind);
+        for delivery in &mut self.deliveries {
+            delivery.to[place as usize] = false;
+        }
         if wanted {
-            self.entries.push_back(Entry::Takeover(kind));
+            self.entries.push_back(Entry::Takeover(place));
+        }
+    }
+
+    /// The new handler is told the present of the last entry taken, and then every entry. Of what the old one has not
+    /// heard yet, it hears what that present does not show.
+    fn take_over_at_once(&mut self, place: Place, listener: Option<&Arc<dyn Listener>>) {
+        let mut first = Vec::new();
+        let mut last = Vec::new();
+        for delivery in &mut self.deliveries {
+            if !std::mem::take(&mut delivery.to[place as usize]) {
+                continue;
+            }
+            let inherited = Delivery {
+                event: Arc::clone(&delivery.event),
+                to: only(place),
+                ..*delivery
+            };
+            match Inherited::of(&delivery.event) {
+                Inherited::No => {}
+                Inherited::BeforePresent => first.push(inherited),
+                Inherited::AfterPresent => last.push(inherited),
+            }
+        }
+        if let Some(listener) = listener {
+            self.deliveries.extend(first);
+            self.tell_present(place, listener);
+            self.deliveries.extend(last);
+        }
+    }
+
+    fn tell_present(&mut self, place: Place, listener: &Arc<dyn Listener>) {
+        let told = &self.slots[place as usize].told;
+        for event in listener.present(&self.room, told) {
+            let telling = self.next_telling();
+            self.deliver(telling, event, None, only(place));
         }
     }
 
@@ -490,40 +424,54 @@ impl Queue {
             return None;
         }
         loop {
-            while let Some((telling, owed)) = self.owed.pop_front() {
-                if let Some(call) = self.call_for(owed) {
-                    self.calls += 1;
-                    self.running = Some(Running {
-                        kind: call.kind(),
-                        thread,
-                        number: self.calls,
-                    });
-                    self.last_telling = telling;
-                    return Some(call);
+            while let Some(delivery) = self.deliveries.front_mut() {
+                let Some(next) = delivery.to.iter().position(|to| *to) else {
+                    self.deliveries.pop_front();
+                    continue;
+                };
+                delivery.to[next] = false;
+                let slot = &mut self.slots[next];
+                let Some(listener) = slot.active().cloned() else {
+                    continue;
+                };
+                slot.told.note(&delivery.event);
+                if !listener.hears(&delivery.event, delivery.before) {
+                    continue;
                 }
+                self.last_telling = delivery.telling;
+                self.calls += 1;
+                self.running = Some(Running {
+                    place: next,
+                    thread,
+                    number: self.calls,
+                });
+                return Some(Call {
+                    listener,
+                    event: Arc::clone(&delivery.event),
+                    before: delivery.before,
+                });
             }
             match self.entries.pop_front()? {
                 Entry::Message(message) => self.take_message(message),
                 Entry::Event(event) => self.take_event(event),
-                Entry::Takeover(kind) => self.take_over(kind),
+                Entry::Takeover(place) => self.take_turn(place),
             }
         }
     }
 
     /// Whether somebody else is still to be told what the last call told.
     pub(super) fn telling_goes_on(&self) -> bool {
-        self.owed
-            .iter()
-            .take_while(|(telling, _)| *telling == self.last_telling)
-            .any(|(_, owed)| match owed.kind() {
-                Kind::Receive => self.receive.is_some(),
-                Kind::LeaderChanged => self.leader_changed.active().is_some(),
-                Kind::Leadership => self.leadership.active().is_some(),
-                Kind::PeerStatus => self.peer_status.active().is_some(),
-                Kind::Reconnect => self.reconnect.is_some(),
-                Kind::ConnectionResult => self.connection_result.is_some(),
-                Kind::Events => self.events.is_some(),
+        let hear = |delivery: &Delivery| {
+            delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
+                let hears =
+                    |listener: &Arc<dyn Listener>| listener.hears(&delivery.event, delivery.before);
+                *to && slot.active().is_some_and(hears)
             })
+        };
+        self.deliveries
+            .iter()
+            .take_while(|delivery| delivery.telling == self.last_telling)
+            .any(hear)
     }
 
     fn next_telling(&mut self) -> u64 {
@@ -545,139 +493,49 @@ impl Queue {
             self.space_wanted = None;
             self.space_freed = true;
         }
-        let telling = self.next_telling();
-        match (self.receive.is_some(), self.events.is_some()) {
-            (false, false) => self.discarded += 1,
-            (true, false) => self.owed.push_back((telling, Owed::Message(message))),
-            (classic, true) => {
-                if classic {
-                    let message = Owed::Message(message.clone());
-                    self.owed.push_back((telling, message));
-                }
-                let notice = Owed::Notice(Notice::Message(message));
-                self.owed.push_back((telling, notice));
-            }
+        if self.takes_messages() {
+            self.take_event(Event::Message(message));
+        } else {
+            self.discarded += 1;
         }
     }
 
     fn take_event(&mut self, event: Event) {
-        let before = peer_of(&event).and_then(|peer| self.peers.get(peer).copied());
-        self.note(&event);
+        let peers = &self.room.peers;
+        let before = event.peer().and_then(|peer| peers.get(peer).copied());
+        self.room.note(&event);
+        let leadership = leadership(&event, &self.me);
+        let mut to = [true; KINDS];
+        // One that comes meanwhile finds the event in the present.
+        to[Place::Everything as usize] = self.has(Place::Everything);
         let telling = self.next_telling();
-        for owed in classic(&event, before, &self.me).into_iter().flatten() {
-            self.owed.push_back((telling, owed));
-        }
-        if self.events.is_some() {
-            for notice in notices(event, &self.me).into_iter().flatten() {
-                self.owed.push_back((telling, Owed::Notice(notice)));
-            }
+        self.deliver(telling, event, before, to);
+        if let Some(leadership) = leadership {
+            self.deliver(telling, leadership, None, to);
         }
     }
 
-    /// Keeps the view of the room, whoever listens.
-    fn note(&mut self, event: &Event) {
-        match event {
-            Event::Joined(peer) | Event::Returned(peer) => {
-                self.peers.insert(peer.clone(), PeerStatus::Connected);
-            }
-            Event::Reconnecting(peer) => {
-                self.peers.insert(peer.clone(), PeerStatus::Reconnecting);
-            }
-            Event::Left(left) => {
-                self.peers.remove(&left.peer);
-            }
-            Event::LeaderChanged(change) => self.leader.clone_from(change),
-            _ => {}
-        }
-    }
-
-    /// The call that tells it, if somebody listens.
-    fn call_for(&mut self, owed: Owed) -> Option<Call> {
-        match owed {
-            Owed::Message(message) => {
-                let Some(handler) = &self.receive else {
-                    // Its handler is gone since; it counts as taken only where the other one takes it.
-                    self.discarded += u64::from(self.events.is_none());
-                    return None;
-                };
-                Some(Call::Receive(handler.clone(), message))
-            }
-            Owed::Leader(leader) => {
-                let handler = self.leader_changed.active()?.clone();
-                self.told_leader.clone_from(&leader);
-                Some(Call::LeaderChanged(handler, leader))
-            }
-            Owed::Leadership(leads) => {
-                let handler = self.leadership.active()?.clone();
-                self.told_leading = leads;
-                Some(Call::Leadership(handler, leads))
-            }
-            Owed::Status(peer, status) => {
-                let handler = self.peer_status.active()?.clone();
-                if status == PeerStatus::Connected {
-                    self.told_joined.insert(peer.clone());
-                } else {
-                    self.told_joined.remove(&peer);
-                }
-                Some(Call::PeerStatus(handler, peer, status))
-            }
-            Owed::Reconnect(peer, status) => {
-                let handler = self.reconnect.clone()?;
-                Some(Call::Reconnect(handler, peer, status))
-            }
-            Owed::ConnectionResult(result) => {
-                let handler = self.connection_result.clone()?;
-                Some(Call::ConnectionResult(handler, result))
-            }
-            Owed::Notice(notice) => {
-                let handler = self.events.clone()?;
-                Some(Call::Events(handler, notice))
-            }
-        }
+    fn deliver(
+        &mut self,
+        telling: u64,
+        event: Event,
+        before: Option<PeerStatus>,
+        to: [bool; KINDS],
+    ) {
+        self.deliveries.push_back(Delivery {
+            event: Arc::new(event),
+            before,
+            to,
+            telling,
+        });
     }
 
     /// Makes the waiting handler the active one, and queues what it is told first.
-    fn take_over(&mut self, kind: Kind) {
-        match kind {
-            Kind::LeaderChanged => {
-                self.leader_changed.waits = false;
-                // None is news only to a host that was told of a leader.
-                if self.leader.new.is_some() || self.told_leader.is_some() {
-                    let leader = Owed::Leader(self.leader.new.clone());
-                    let telling = self.next_telling();
-                    self.owed.push_back((telling, leader));
-                }
-            }
-            Kind::Leadership => {
-                self.leadership.waits = false;
-                let leads = self.leader.new.as_ref() == Some(&self.me);
-                if leads || self.told_leading {
-                    let telling = self.next_telling();
-                    self.owed.push_back((telling, Owed::Leadership(leads)));
-                }
-            }
-            Kind::PeerStatus => {
-                self.peer_status.waits = false;
-                let connected: BTreeSet<_> = self
-                    .peers
-                    .iter()
-                    .filter(|(_, status)| **status == PeerStatus::Connected)
-                    .map(|(peer, _)| peer.clone())
-                    .collect();
-                let lost: Vec<_> = self.told_joined.difference(&connected).cloned().collect();
-                for peer in lost {
-                    let telling = self.next_telling();
-                    let lost = Owed::Status(peer, PeerStatus::Disconnected);
-                    self.owed.push_back((telling, lost));
-                }
-                for peer in connected {
-                    let telling = self.next_telling();
-                    let connected = Owed::Status(peer, PeerStatus::Connected);
-                    self.owed.push_back((telling, connected));
-                }
-            }
-            // These wait for nothing.
-            Kind::Receive | Kind::Reconnect | Kind::ConnectionResult | Kind::Events => {}
+    fn take_turn(&mut self, place: Place) {
+        let slot = &mut self.slots[place as usize];
+        slot.waits = false;
+        if let Some(listener) = slot.listener.clone() {
+            self.tell_present(place, &listener);
         }
     }
 
@@ -690,14 +548,8 @@ impl Queue {
         self.space_wanted = None;
         Leftovers {
             _entries: std::mem::take(&mut self.entries),
-            _owed: std::mem::take(&mut self.owed),
-            _receive: self.receive.take(),
-            _leader_changed: self.leader_changed.handler.take(),
-            _leadership: self.leadership.handler.take(),
-            _peer_status: self.peer_status.handler.take(),
-            _reconnect: self.reconnect.take(),
-            _connection_result: self.connection_result.take(),
-            _events: self.events.take(),
+            _deliveries: std::mem::take(&mut self.deliveries),
+            _slots: array::from_fn(|place| std::mem::take(&mut self.slots[place])),
         }
     }
 
@@ -721,8 +573,16 @@ impl Queue {
         (self.messages, self.bytes)
     }
 
-    pub(super) fn has_events_handler(&self) -> bool {
-        self.events.is_some()
+    pub(super) fn has(&self, place: Place) -> bool {
+        self.slots[place as usize].listener.is_some()
+    }
+
+    /// Whether anything is known of `peer`, here or of what handlers were told.
+    #[cfg(test)]
+    pub(super) fn remembers(&self, peer: &PeerId) -> bool {
+        let told = self.slots.iter().map(|slot| &slot.told);
+        told.chain([&self.room])
+            .any(|view| view.peers.contains_key(peer))
     }
 
     /// Until when a message that was not taken waits for the first handler at most.
@@ -738,7 +598,7 @@ impl Queue {
 
     /// Whether the dispatcher thread sleeps and must be woken; it counts as woken from here.
     pub(super) fn take_consumer_waits(&mut self) -> bool {
-        let something_to_do = !self.entries.is_empty() || !self.owed.is_empty();
+        let something_to_do = !self.entries.is_empty() || !self.deliveries.is_empty();
         something_to_do && std::mem::take(&mut self.consumer_waits)
     }
 
@@ -748,24 +608,15 @@ impl Queue {
     }
 }
 
-/// Whose link `event` is about.
-fn peer_of(event: &Event) -> Option<&PeerId> {
-    match event {
-        Event::Joined(peer) | Event::Reconnecting(peer) | Event::Returned(peer) => Some(peer),
-        Event::Left(left) => Some(&left.peer),
-        _ => None,
-    }
+fn only(place: Place) -> [bool; KINDS] {
+    let mut places = [false; KINDS];
+    places[place as usize] = true;
+    places
 }
 
 /// What a stop forgets.
 pub(super) struct Leftovers {
     _entries: VecDeque<Entry>,
-    _owed: VecDeque<(u64, Owed)>,
-    _receive: Option<ReceiveHandler>,
-    _leader_changed: Option<LeaderChangedHandler>,
-    _leadership: Option<LeadershipHandler>,
-    _peer_status: Option<PeerStatusHandler>,
-    _reconnect: Option<ReconnectHandler>,
-    _connection_result: Option<ConnectionResultHandler>,
-    _events: Option<EventHandler>,
+    _deliveries: VecDeque<Delivery>,
+    _slots: [Slot; KINDS],
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::guard::{command, room};
 use crate::core::id::{MAX_PEER_ID_BYTES, PeerId};
+use crate::dispatch::kind::{self, Handler, Kind};
 use crate::dispatch::{ConnectionResult, Incoming, ReconnectStatus};
 use crate::snapshot::PeerStatus;
 
@@ -46,20 +47,16 @@ pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
-    command("RegisterReceiveCallback", || {
-        let room = room("RegisterReceiveCallback")?;
-        room.dispatch().register_receive(callback.map(|callback| {
-            let handler = move |message: &Incoming| {
-                let data = data_pointer(&message.payload);
-                // Longer ones do not pass the sender's check of a length in 31 bits.
-                let length = i32::try_from(message.payload.len()).unwrap_or(i32::MAX);
-                let peer = IdText::new(&message.from);
-                callback(peer.as_ptr(), data, length, message.msg_type, message.flags);
-            };
-            Arc::new(handler) as _
-        }));
-        Ok(())
-    })
+    let handler = callback.map(|callback| {
+        Arc::new(move |message: &Incoming| {
+            let data = data_pointer(&message.payload);
+            // Longer ones do not pass the sender's check of a length in 31 bits.
+            let length = i32::try_from(message.payload.len()).unwrap_or(i32::MAX);
+            let peer = IdText::new(&message.from);
+            callback(peer.as_ptr(), data, length, message.msg_type, message.flags);
+        }) as _
+    });
+    register::<kind::Receive>("RegisterReceiveCallback", handler)
 }
 
 /// Sets the callback for changes of the leader; NULL removes it. The old one as with RegisterReceiveCallback.
@@ -68,18 +65,13 @@ pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback) -> i32 {
-    command("RegisterLeaderChangedCallback", || {
-        let room = room("RegisterLeaderChangedCallback")?;
-        room.dispatch()
-            .register_leader_changed(callback.map(|callback| {
-                let handler = move |leader: Option<&PeerId>| match leader {
-                    Some(leader) => callback(IdText::new(leader).as_ptr()),
-                    None => callback(c"".as_ptr()),
-                };
-                Arc::new(handler) as _
-            }));
-        Ok(())
-    })
+    let handler = callback.map(|callback| {
+        Arc::new(move |leader: Option<&PeerId>| match leader {
+            Some(leader) => callback(IdText::new(leader).as_ptr()),
+            None => callback(c"".as_ptr()),
+        }) as _
+    });
+    register::<kind::LeaderChanged>("RegisterLeaderChangedCallback", handler)
 }
 
 /// Sets the callback for whether this node leads; NULL removes it. The old one as with RegisterReceiveCallback.
@@ -93,13 +85,8 @@ pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback)
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterLeadershipCallback(callback: LeadershipCallback) -> i32 {
-    command("RegisterLeadershipCallback", || {
-        let room = room("RegisterLeadershipCallback")?;
-        room.dispatch().register_leadership(
-            callback.map(|callback| Arc::new(move |leads| callback(u8::from(leads))) as _),
-        );
-        Ok(())
-    })
+    let handler = callback.map(|callback| Arc::new(move |leads| callback(u8::from(leads))) as _);
+    register::<kind::Leadership>("RegisterLeadershipCallback", handler)
 }
 
 /// Sets the callback for connections and losses; NULL removes it. The old one as with RegisterReceiveCallback.
@@ -108,17 +95,12 @@ pub extern "C" fn RegisterLeadershipCallback(callback: LeadershipCallback) -> i3
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterPeerStatusCallback(callback: PeerStatusCallback) -> i32 {
-    command("RegisterPeerStatusCallback", || {
-        let room = room("RegisterPeerStatusCallback")?;
-        room.dispatch()
-            .register_peer_status(callback.map(|callback| {
-                let handler = move |peer: &PeerId, status: PeerStatus| {
-                    callback(IdText::new(peer).as_ptr(), status as i32);
-                };
-                Arc::new(handler) as _
-            }));
-        Ok(())
-    })
+    let handler = callback.map(|callback| {
+        Arc::new(move |(peer, status): (&PeerId, PeerStatus)| {
+            callback(IdText::new(peer).as_ptr(), status as i32);
+        }) as _
+    });
+    register::<kind::PeerStatus>("RegisterPeerStatusCallback", handler)
 }
 
 /// Sets the callback for the results of ConnectToPeer; NULL removes it. The old one as with
@@ -127,20 +109,15 @@ pub extern "C" fn RegisterPeerStatusCallback(callback: PeerStatusCallback) -> i3
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCallback) -> i32 {
-    command("RegisterConnectionResultCallback", || {
-        let room = room("RegisterConnectionResultCallback")?;
-        room.dispatch()
-            .register_connection_result(callback.map(|callback| {
-                let handler = move |result: &ConnectionResult| {
-                    let mut addr = Vec::with_capacity(result.target.len() + 1);
-                    addr.extend_from_slice(result.target.as_bytes());
-                    addr.push(0);
-                    callback(addr.as_ptr().cast(), result.success.into(), result.code);
-                };
-                Arc::new(handler) as _
-            }));
-        Ok(())
-    })
+    let handler = callback.map(|callback| {
+        Arc::new(move |result: &ConnectionResult| {
+            let mut addr = Vec::with_capacity(result.target.len() + 1);
+            addr.extend_from_slice(result.target.as_bytes());
+            addr.push(0);
+            callback(addr.as_ptr().cast(), result.success.into(), result.code);
+        }) as _
+    });
+    register::<kind::ConnectionResult>("RegisterConnectionResultCallback", handler)
 }
 
 /// Sets the callback for what becomes of lost peers; NULL removes it. The old one as with
@@ -149,14 +126,17 @@ pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCal
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
 pub extern "C" fn RegisterReconnectCallback(callback: ReconnectCallback) -> i32 {
-    command("RegisterReconnectCallback", || {
-        let room = room("RegisterReconnectCallback")?;
-        room.dispatch().register_reconnect(callback.map(|callback| {
-            let handler = move |peer: &PeerId, status: ReconnectStatus| {
-                callback(IdText::new(peer).as_ptr(), status as u8);
-            };
-            Arc::new(handler) as _
-        }));
+    let handler = callback.map(|callback| {
+        Arc::new(move |(peer, status): (&PeerId, ReconnectStatus)| {
+            callback(IdText::new(peer).as_ptr(), status as u8);
+        }) as _
+    });
+    register::<kind::Reconnect>("RegisterReconnectCallback", handler)
+}
+
+fn register<K: Kind>(function: &str, handler: Option<Handler<K>>) -> i32 {
+    command(function, || {
+        room(function)?.dispatch().register::<K>(handler);
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! One handler for everything that happens, and poll mode.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
@@ -7,9 +8,10 @@ use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::failure::Failure;
 use super::guard::{command, count, room};
 use super::user_data::UserData;
-use crate::core::election::LeaderReason;
+use crate::core::election::{AssignOutcome, LeaderReason};
 use crate::core::id::PeerId;
-use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason, Notice};
+use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
+use crate::error::Code;
 use crate::runtime;
 
 /// NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
@@ -168,8 +170,8 @@ pub unsafe extern "C" fn RegisterEventHandler(
     command("RegisterEventHandler", || {
         runtime::register_event_handler(callback.map(|callback| {
             let user_data = UserData::new(user_data, drop_fn);
-            let handler = move |notice: &Notice| {
-                tell(notice, |event| callback(user_data.pointer(), event));
+            let handler = move |event: &Event| {
+                tell(event, |event| callback(user_data.pointer(), event));
             };
             Arc::new(handler) as _
         }));
@@ -202,8 +204,8 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
     })
 }
 
-/// Writes `notice` as the host reads it, and runs `call` on it.
-fn tell(notice: &Notice, call: impl FnOnce(*const NetworkEvent)) {
+/// Writes `told` as the host reads it, and runs `call` on it.
+fn tell(told: &Event, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has some eighty bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -222,7 +224,7 @@ fn tell(notice: &Notice, call: impl FnOnce(*const NetworkEvent)) {
         flags: 0,
         success: 0,
     };
-    let (peer, other, data) = fill_in(&mut event, notice);
+    let (peer, other, data) = fill_in(&mut event, told);
     let peer = peer.map(IdText::new);
     if let Some(peer) = &peer {
         event.peer = peer.as_ptr();
@@ -240,34 +242,20 @@ fn tell(notice: &Notice, call: impl FnOnce(*const NetworkEvent)) {
 /// Sets the numbers of `event`, and gives its peer, its other text and its bytes.
 fn fill_in<'a>(
     event: &mut NetworkEvent,
-    notice: &'a Notice,
-) -> (Option<&'a PeerId>, &'a str, &'a [u8]) {
+    told: &'a Event,
+) -> (Option<&'a PeerId>, Cow<'a, str>, &'a [u8]) {
+    let none = Cow::Borrowed("");
     let leadership = |event: &mut NetworkEvent, kind, change: &'a LeaderChange| {
         event.kind = kind;
         event.term = change.term;
         event.epoch = change.epoch;
         event.reason = leader_reason(change.reason);
         let old = change.old.as_ref().map_or("", PeerId::as_str);
-        (change.new.as_ref(), old, &[][..])
+        (change.new.as_ref(), old.into(), &[][..])
     };
     let about_peer = |event: &mut NetworkEvent, kind, peer: &'a PeerId| {
         event.kind = kind;
-        (Some(peer), "", &[][..])
-    };
-    let told = match notice {
-        Notice::Message(message) => {
-            event.kind = MMN_EVENT_MESSAGE;
-            event.msg_type = message.msg_type;
-            event.flags = message.flags;
-            return (Some(&message.from), "", &message.payload);
-        }
-        Notice::LeadershipGained(change) => {
-            return leadership(event, MMN_EVENT_LEADERSHIP_GAINED, change);
-        }
-        Notice::LeadershipLost(change) => {
-            return leadership(event, MMN_EVENT_LEADERSHIP_LOST, change);
-        }
-        Notice::Event(told) => told,
+        (Some(peer), Cow::Borrowed(""), &[][..])
     };
     match told {
         Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
@@ -275,43 +263,63 @@ fn fill_in<'a>(
         Event::Returned(peer) => about_peer(event, MMN_EVENT_RETURNED, peer),
         Event::Left(left) => {
             event.kind = MMN_EVENT_LEFT;
-            event.reason = left_reason(left.reason);
+            event.reason = left_reason(left.why);
             event.code = left.code;
             event.count = left.undelivered;
-            (Some(&left.peer), "", &left.bytes)
+            (Some(&left.peer), none, &left.bytes)
+        }
+        Event::Message(message) => {
+            event.kind = MMN_EVENT_MESSAGE;
+            event.msg_type = message.msg_type;
+            event.flags = message.flags;
+            (Some(&message.from), none, &message.payload)
         }
         Event::LeaderChanged(change) => leadership(event, MMN_EVENT_LEADER_CHANGED, change),
+        Event::LeadershipGained(change) => leadership(event, MMN_EVENT_LEADERSHIP_GAINED, change),
+        Event::LeadershipLost(change) => leadership(event, MMN_EVENT_LEADERSHIP_LOST, change),
         Event::ConnectionResult(result) => {
             event.kind = MMN_EVENT_CONNECTION_RESULT;
             event.success = result.success.into();
             event.code = result.code;
             event.reason = result.reason;
-            (result.peer.as_ref(), &result.target, &result.bytes)
+            let target = result.target.as_str().into();
+            (result.peer.as_ref(), target, &result.bytes)
         }
-        Event::SetLeaderResult { target, code } => {
-            event.success = u8::from(*code == 0);
-            event.code = *code;
+        Event::SetLeaderResult { target, outcome } => {
+            event.success = u8::from(*outcome == AssignOutcome::Done);
+            event.code = outcome_code(*outcome).value();
             about_peer(event, MMN_EVENT_SET_LEADER_RESULT, target)
         }
-        Event::RoomEnded {
-            reason,
-            code,
-            bytes,
-        } => {
+        Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
-            event.reason = end_reason(*reason);
+            event.reason = end_reason(*why);
             event.code = *code;
-            (None, "", bytes)
+            (None, none, bytes)
         }
-        Event::JoinRequest(request) => {
+        Event::JoinRequest {
+            request,
+            peer,
+            address,
+            payload,
+        } => {
             event.kind = MMN_EVENT_JOIN_REQUEST;
-            event.request = request.request;
-            (Some(&request.peer), &request.address, &request.payload)
+            event.request = *request;
+            let address = address.map(|address| address.to_string());
+            (Some(peer), address.unwrap_or_default().into(), payload)
         }
         Event::Discovered { address } => {
             event.kind = MMN_EVENT_DISCOVERED;
-            (None, address, &[])
+            (None, address.as_str().into(), &[])
         }
+    }
+}
+
+fn outcome_code(outcome: AssignOutcome) -> Code {
+    match outcome {
+        AssignOutcome::Done => Code::Ok,
+        AssignOutcome::Timeout => Code::Timeout,
+        AssignOutcome::Superseded => Code::Superseded,
+        AssignOutcome::Rejected => Code::Rejected,
     }
 }
 
@@ -357,14 +365,14 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::dispatch::{ConnectionResult, Incoming, JoinRequest, Left};
+    use crate::dispatch::{ConnectionResult, Incoming, Left};
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
 
-    fn seen(notice: &Notice) -> Seen {
+    fn seen(told: &Event) -> Seen {
         let mut seen = None;
-        tell(notice, |event| {
+        tell(told, |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
@@ -431,32 +439,28 @@ mod tests {
             reason: LeaderReason::Left,
         };
         let led = [4, 5, 0, 0, MMN_LEADER_LEFT.into(), 0, 0, 0, 0];
-        let event = Notice::Event;
-        for (notice, expected) in [
+        for (told, expected) in [
             (
-                event(Event::Joined(id("琪露诺"))),
+                Event::Joined(id("琪露诺")),
                 expected(1, "琪露诺", "", b"", none),
             ),
             (
-                event(Event::Reconnecting(id("b"))),
+                Event::Reconnecting(id("b")),
                 expected(2, "b", "", b"", none),
             ),
+            (Event::Returned(id("b")), expected(3, "b", "", b"", none)),
             (
-                event(Event::Returned(id("b"))),
-                expected(3, "b", "", b"", none),
-            ),
-            (
-                event(Event::Left(Left {
+                Event::Left(Left {
                     peer: id("b"),
-                    reason: LeftReason::Kicked,
+                    why: LeftReason::Kicked,
                     code: -7,
-                    bytes: Bytes::from_static(b"bye"),
+                    bytes: b"bye".to_vec(),
                     undelivered: 9,
-                })),
+                }),
                 expected(4, "b", "", b"bye", [0, 0, 0, 9, 4, -7, 0, 0, 0]),
             ),
             (
-                Notice::Message(Incoming {
+                Event::Message(Incoming {
                     from: id("b"),
                     payload: Bytes::from_static(b"hello"),
                     msg_type: 0x100,
@@ -465,60 +469,100 @@ mod tests {
                 expected(5, "b", "", b"hello", [0, 0, 0, 0, 0, 0, 0x100, 2, 0]),
             ),
             (
-                event(Event::SetLeaderResult {
+                Event::SetLeaderResult {
                     target: id("b"),
-                    code: 0,
-                }),
+                    outcome: AssignOutcome::Done,
+                },
                 expected(6, "b", "", b"", [0, 0, 0, 0, 0, 0, 0, 0, 1]),
             ),
             (
-                event(Event::RoomEnded {
-                    reason: EndReason::HostLeft,
+                Event::SetLeaderResult {
+                    target: id("b"),
+                    outcome: AssignOutcome::Timeout,
+                },
+                expected(
+                    6,
+                    "b",
+                    "",
+                    b"",
+                    [0, 0, 0, 0, 0, Code::Timeout.value().into(), 0, 0, 0],
+                ),
+            ),
+            (
+                Event::RoomEnded {
+                    why: EndReason::HostLeft,
                     code: 3,
-                    bytes: Bytes::from_static(b"over"),
-                }),
+                    bytes: b"over".to_vec(),
+                },
                 expected(7, "", "", b"over", [0, 0, 0, 0, 1, 3, 0, 0, 0]),
             ),
             (
-                event(Event::LeaderChanged(change.clone())),
+                Event::LeaderChanged(change.clone()),
                 expected(8, "b", "a", b"", led),
             ),
             (
-                Notice::LeadershipGained(change.clone()),
+                Event::LeadershipGained(change.clone()),
                 expected(9, "b", "a", b"", led),
             ),
             (
-                Notice::LeadershipLost(change),
+                Event::LeadershipLost(change),
                 expected(10, "b", "a", b"", led),
             ),
             (
-                event(Event::JoinRequest(JoinRequest {
+                Event::JoinRequest {
                     request: 8,
                     peer: id("c"),
-                    address: "host:1".into(),
-                    payload: Bytes::from_static(b"let me in"),
-                })),
-                expected(11, "c", "host:1", b"let me in", [0, 0, 8, 0, 0, 0, 0, 0, 0]),
+                    address: Some(([192, 0, 2, 1], 1).into()),
+                    payload: b"let me in".to_vec(),
+                },
+                expected(
+                    11,
+                    "c",
+                    "192.0.2.1:1",
+                    b"let me in",
+                    [0, 0, 8, 0, 0, 0, 0, 0, 0],
+                ),
             ),
             (
-                event(Event::Discovered {
+                Event::JoinRequest {
+                    request: 9,
+                    peer: id("c"),
+                    address: None,
+                    payload: Vec::new(),
+                },
+                expected(11, "c", "", b"", [0, 0, 9, 0, 0, 0, 0, 0, 0]),
+            ),
+            (
+                Event::Discovered {
                     address: "host:1".into(),
-                }),
+                },
                 expected(12, "", "host:1", b"", none),
             ),
             (
-                event(Event::ConnectionResult(ConnectionResult {
+                Event::ConnectionResult(ConnectionResult {
                     target: "host:1".into(),
                     success: false,
                     code: -18,
                     peer: None,
                     reason: 7,
                     bytes: Bytes::from_static(b"no"),
-                })),
+                }),
                 expected(13, "", "host:1", b"no", [0, 0, 0, 0, 7, -18, 0, 0, 0]),
             ),
         ] {
-            assert_eq!(seen(&notice), expected);
+            assert_eq!(seen(&told), expected);
+        }
+    }
+
+    #[test]
+    fn each_outcome_of_set_leader_has_its_code() {
+        for (outcome, code) in [
+            (AssignOutcome::Done, Code::Ok),
+            (AssignOutcome::Timeout, Code::Timeout),
+            (AssignOutcome::Superseded, Code::Superseded),
+            (AssignOutcome::Rejected, Code::Rejected),
+        ] {
+            assert_eq!(outcome_code(outcome), code);
         }
     }
 

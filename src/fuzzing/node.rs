@@ -12,7 +12,8 @@ use crate::core::election::raft::Recovery;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
-    Command, Event, Input, LeftReason, LinkEnd, LinkUp, Node, NodeConfig, Output,
+    Command, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node, NodeConfig,
+    Output,
 };
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
@@ -377,11 +378,11 @@ impl<'a> Run<'a> {
                 Output::Event(Event::Joined(_)) => self.saw("joined"),
                 Output::Event(Event::Returned(_)) => self.saw("returned"),
                 Output::Event(Event::RoomEnded { .. }) => self.saw("room ended"),
-                Output::Event(Event::LeaderChanged { leader, .. }) => {
+                Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
                     let mine = leader.as_ref() == Some(self.node.id());
                     self.saw(if mine { "leads" } else { "another leads" });
                 }
-                Output::Event(Event::Left { peer, .. } | Event::Reconnecting(peer)) => {
+                Output::Event(Event::Left(Left { peer, .. }) | Event::Reconnecting(peer)) => {
                     self.saw("lost");
                     self.linked.remove(&peer);
                 }

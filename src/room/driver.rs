@@ -17,7 +17,7 @@ use super::sessions::{Count, Role, Sessions};
 use super::shared::{HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::timers::{Timer, TimerTable};
-use super::view::{host_event, snapshot};
+use super::view::{log, snapshot};
 use crate::core::election::gossip::Windows;
 use crate::core::election::record::Saved;
 use crate::core::id::{Fingerprint, PeerId};
@@ -25,7 +25,6 @@ use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
 use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
-use crate::dispatch::Event as HostEvent;
 use crate::error::Code;
 use crate::net::close;
 use crate::net::dial::{Ask, Attach, Gate, Refused, Reservation};
@@ -243,10 +242,10 @@ impl Driver {
     }
 
     fn tell(&mut self, event: Event) {
-        let event = host_event(&self.node.core, event);
+        log(&event);
         match event {
-            HostEvent::Left(left) => return self.sessions.end(left, self.node.core.is_over()),
-            HostEvent::Reconnecting(ref peer) => self.sessions.lost(peer),
+            Event::Left(left) => return self.sessions.end(left, self.node.core.is_over()),
+            Event::Reconnecting(ref peer) => self.sessions.lost(peer),
             _ => {}
         }
         self.shared.dispatch.push(event);
@@ -307,7 +306,7 @@ impl Driver {
             DialDone::Host(number, target, result) => {
                 let dialing = self.dialling.host_dial_ended(number);
                 self.feed(Input::HostDialing(dialing));
-                let result = HostEvent::ConnectionResult(connection_result(target, result));
+                let result = Event::ConnectionResult(connection_result(target, result));
                 self.shared.dispatch.push(result);
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }
@@ -315,10 +314,10 @@ impl Driver {
     }
 
     /// Discovery has found a member, and the host wants to know.
-    fn found(&self, address: SocketAddr) {
-        tracing::info!(%address, "discovered");
-        let address = address.to_string();
-        self.shared.dispatch.push(HostEvent::Discovered { address });
+    fn found(&mut self, address: SocketAddr) {
+        self.tell(Event::Discovered {
+            address: address.to_string(),
+        });
     }
 }
 

@@ -14,10 +14,10 @@ use tokio::time::Instant;
 
 #[cfg(test)]
 use super::shared::Census;
+use crate::core::event::{Event, Left, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
-use crate::core::node::{LeftReason, LinkEnd};
+use crate::core::node::LinkEnd;
 use crate::core::wire::{Envelope, Hello, Probe};
-use crate::dispatch::{Event as HostEvent, Left};
 use crate::net::close;
 use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
@@ -464,7 +464,7 @@ impl Sessions {
         let Some(Current { id, link, .. }) = session.current else {
             return self.tell_left(left);
         };
-        match left.reason {
+        match left.why {
             LeftReason::Left => {
                 let until = Instant::now() + DEPARTURE_LIMIT;
                 self.departing.insert(id, Departing { left, link, until });
@@ -499,7 +499,7 @@ impl Sessions {
 
     fn tell_left(&mut self, left: Left) {
         self.untold.push_back(left.peer.clone());
-        self.context.dispatch.push(HostEvent::Left(left));
+        self.context.dispatch.push(Event::Left(left));
     }
 
     /// Departures whose last messages took too long.

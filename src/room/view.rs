@@ -1,10 +1,8 @@
-//! What the host sees of the core: the snapshot that queries read, and events.
+//! What the host sees of the core: the snapshot that queries read, and what the log says of events.
 
-use crate::core::election::AssignOutcome;
+use crate::core::event::Event;
 use crate::core::id::PeerId;
-use crate::core::node::{Event, Node};
-use crate::dispatch::{self, Event as HostEvent, JoinRequest, LeaderChange};
-use crate::error::Code;
+use crate::core::node::Node;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 /// The room as it is now. `reserved` are those whose admission goes on.
@@ -50,76 +48,22 @@ pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a Pe
     }
 }
 
-/// An event of the core as the host receives it.
-pub(super) fn host_event(node: &Node, event: Event) -> HostEvent {
+/// Writes an event of the room to the log.
+pub(super) fn log(event: &Event) {
     match event {
-        Event::Joined(peer) => {
-            tracing::info!(%peer, "joined");
-            HostEvent::Joined(peer)
-        }
-        Event::Reconnecting(peer) => {
-            tracing::info!(%peer, "lost, and being dialled");
-            HostEvent::Reconnecting(peer)
-        }
-        Event::Returned(peer) => {
-            tracing::info!(%peer, "returned");
-            HostEvent::Returned(peer)
-        }
-        Event::Left {
-            peer,
-            why,
-            code,
-            bytes,
-        } => {
-            tracing::info!(%peer, ?why, "left");
-            HostEvent::Left(dispatch::Left {
-                peer,
-                reason: why,
-                code,
-                bytes: bytes.into(),
-                undelivered: 0, // the session counts it when it ends
-            })
-        }
-        Event::LeaderChanged { leader, reason } => {
-            let name = leader.as_ref().map_or("", PeerId::as_str);
-            tracing::info!(leader = name, ?reason, "leader");
-            let stamp = &node.record().stamp;
-            HostEvent::LeaderChanged(LeaderChange {
-                old: None, // the queue knows what the host was told
-                new: leader,
-                term: stamp.term,
-                epoch: stamp.epoch.override_seq,
-                reason,
-            })
+        Event::Joined(peer) => tracing::info!(%peer, "joined"),
+        Event::Reconnecting(peer) => tracing::info!(%peer, "lost, and being dialled"),
+        Event::Returned(peer) => tracing::info!(%peer, "returned"),
+        Event::Left(left) => tracing::info!(peer = %left.peer, why = ?left.why, "left"),
+        Event::LeaderChanged(change) => {
+            let name = change.new.as_ref().map_or("", PeerId::as_str);
+            tracing::info!(leader = name, reason = ?change.reason, "leader");
         }
         Event::SetLeaderResult { target, outcome } => {
             tracing::info!(%target, ?outcome, "SetLeader ended");
-            let code = match outcome {
-                AssignOutcome::Done => Code::Ok,
-                AssignOutcome::Timeout => Code::Timeout,
-                AssignOutcome::Superseded => Code::Superseded,
-                AssignOutcome::Rejected => Code::Rejected,
-            };
-            let code = code.value();
-            HostEvent::SetLeaderResult { target, code }
         }
-        Event::JoinRequest { request, candidate } => HostEvent::JoinRequest(JoinRequest {
-            request,
-            peer: candidate.entry.id,
-            address: candidate
-                .entry
-                .addresses
-                .first()
-                .map_or_else(String::new, ToString::to_string),
-            payload: candidate.payload.into(),
-        }),
-        Event::RoomEnded { why, code, bytes } => {
-            tracing::info!(?why, "the room is over");
-            HostEvent::RoomEnded {
-                reason: why,
-                code,
-                bytes: bytes.into(),
-            }
-        }
+        Event::RoomEnded { why, .. } => tracing::info!(?why, "the room is over"),
+        Event::Discovered { address } => tracing::info!(%address, "discovered"),
+        _ => {}
     }
 }

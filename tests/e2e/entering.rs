@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::wire::{Authority, HostMode, Strategy};
-use meta_mystia_network::dispatch::{EndReason, Event, LeftReason, Notice};
+use meta_mystia_network::dispatch::{EndReason, Event, LeftReason};
 use meta_mystia_network::error::{Code, Coded};
 
 use crate::harness::{Member, PATIENCE, Told, eventually, id, message, quick, settled};
@@ -16,11 +16,9 @@ struct Events(mpsc::Receiver<Event>);
 impl Events {
     fn of(member: &Member) -> Self {
         let (sender, events) = mpsc::channel();
-        let handler = move |notice: &Notice| {
-            if let Notice::Event(event) = notice {
-                // Nobody listens any more at the end of a test.
-                let _ = sender.send(event.clone());
-            }
+        let handler = move |event: &Event| {
+            // Nobody listens any more at the end of a test.
+            let _ = sender.send(event.clone());
         };
         let dispatch = member.room.dispatch();
         dispatch.register_event_handler(Some(Arc::new(handler)));
@@ -43,9 +41,12 @@ impl Events {
     /// Who wants to enter, what it says, and the number of the question.
     fn request(&self) -> (String, Vec<u8>, u64) {
         self.next("a join request", |event| match event {
-            Event::JoinRequest(asks) => {
-                Some((asks.peer.to_string(), asks.payload.to_vec(), asks.request))
-            }
+            Event::JoinRequest {
+                request,
+                peer,
+                payload,
+                ..
+            } => Some((peer.to_string(), payload.clone(), *request)),
             _ => None,
         })
     }
@@ -63,7 +64,7 @@ impl Events {
     fn left(&self, peer: &str) -> (LeftReason, i32, Vec<u8>) {
         self.next("a departure", |event| match event {
             Event::Left(left) if left.peer == id(peer) => {
-                Some((left.reason, left.code, left.bytes.to_vec()))
+                Some((left.why, left.code, left.bytes.clone()))
             }
             _ => None,
         })
@@ -71,11 +72,7 @@ impl Events {
 
     fn room_ended(&self) -> (EndReason, i32, Vec<u8>) {
         self.next("the end of the room", |event| match event {
-            Event::RoomEnded {
-                reason,
-                code,
-                bytes,
-            } => Some((*reason, *code, bytes.to_vec())),
+            Event::RoomEnded { why, code, bytes } => Some((*why, *code, bytes.clone())),
             _ => None,
         })
     }

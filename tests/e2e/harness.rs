@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
+use meta_mystia_network::dispatch::{ConnectionResult, Incoming, kind};
 use meta_mystia_network::room::{OutMessage, Room};
 use meta_mystia_network::snapshot::PeerStatus;
 use meta_mystia_network::target::parse_target;
@@ -84,16 +85,16 @@ impl Member {
         let room = Room::open(id(name), session, config).expect("a room");
         let log = Arc::<Log>::default();
         let dispatch = room.dispatch();
-        dispatch.register_leader_changed(Some(Arc::new({
+        dispatch.register::<kind::LeaderChanged>(Some(Arc::new({
             let log = Arc::clone(&log);
             move |leader: Option<&PeerId>| {
                 let leader = leader.map_or("", PeerId::as_str);
                 log.push(Told::Leader(leader.to_owned()));
             }
         })));
-        dispatch.register_peer_status(Some(Arc::new({
+        dispatch.register::<kind::PeerStatus>(Some(Arc::new({
             let log = Arc::clone(&log);
-            move |peer: &PeerId, status| {
+            move |(peer, status): (&PeerId, PeerStatus)| {
                 let peer = peer.to_string();
                 log.push(match status {
                     PeerStatus::Connected => Told::Joined(peer),
@@ -101,9 +102,9 @@ impl Member {
                 });
             }
         })));
-        dispatch.register_connection_result(Some(Arc::new({
+        dispatch.register::<kind::ConnectionResult>(Some(Arc::new({
             let log = Arc::clone(&log);
-            move |result: &meta_mystia_network::dispatch::ConnectionResult| {
+            move |result: &ConnectionResult| {
                 let target = result.target.clone();
                 log.push(Told::Connection(target, result.success, result.code));
             }
@@ -114,13 +115,13 @@ impl Member {
     /// Registers for messages.
     pub(crate) fn listen(&self) {
         let log = Arc::clone(&self.log);
-        let receive = move |message: &meta_mystia_network::dispatch::Incoming| {
+        let receive = move |message: &Incoming| {
             let payload = message.payload.to_vec();
             log.push(Told::Message(message.from.to_string(), payload));
         };
         self.room
             .dispatch()
-            .register_receive(Some(Arc::new(receive)));
+            .register::<kind::Receive>(Some(Arc::new(receive)));
     }
 
     /// Registers for messages with a handler that takes the first one and does not return before the answer is
@@ -129,7 +130,7 @@ impl Member {
         let (open, gate) = mpsc::channel();
         let gate = Mutex::new(gate);
         let log = Arc::clone(&self.log);
-        let receive = move |message: &meta_mystia_network::dispatch::Incoming| {
+        let receive = move |message: &Incoming| {
             // Nothing is ever sent: it ends when the other end is dropped.
             let _ = gate.lock().expect("not poisoned").recv();
             let payload = message.payload.to_vec();
@@ -137,7 +138,7 @@ impl Member {
         };
         self.room
             .dispatch()
-            .register_receive(Some(Arc::new(receive)));
+            .register::<kind::Receive>(Some(Arc::new(receive)));
         open
     }
 

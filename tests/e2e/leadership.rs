@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use meta_mystia_network::config::Config;
 use meta_mystia_network::core::election::LeaderReason;
 use meta_mystia_network::core::wire::HostMode;
-use meta_mystia_network::dispatch::{Event, LeaderChange, Notice};
+use meta_mystia_network::dispatch::{Event, LeaderChange, kind};
 use meta_mystia_network::error::TransferError;
 
 use crate::harness::{Member, PATIENCE, eventually, id, quick, settled};
@@ -35,8 +35,8 @@ fn three(session: &str, configs: [Config; 3]) -> [Member; 3] {
 fn changes(member: &Member) -> Receiver<LeaderChange> {
     let (sender, receiver) = channel();
     let sender = Mutex::new(sender);
-    let handler = move |notice: &Notice| {
-        if let Notice::Event(Event::LeaderChanged(change)) = notice {
+    let handler = move |event: &Event| {
+        if let Event::LeaderChanged(change) = event {
             let _ = sender.lock().expect("not poisoned").send(change.clone());
         }
     };
@@ -52,7 +52,7 @@ fn leaderships(member: &Member) -> Receiver<bool> {
     member
         .room
         .dispatch()
-        .register_leadership(Some(Arc::new(move |leads| {
+        .register::<kind::Leadership>(Some(Arc::new(move |leads| {
             let _ = sender.lock().expect("not poisoned").send(leads);
         })));
     receiver

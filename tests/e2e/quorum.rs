@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 
 use meta_mystia_network::config::{Config, Secret};
+use meta_mystia_network::core::election::AssignOutcome;
 use meta_mystia_network::core::id::SessionId;
 use meta_mystia_network::core::quorum::{Quorum, Roster};
-use meta_mystia_network::dispatch::{Event, Notice};
+use meta_mystia_network::dispatch::Event;
 use meta_mystia_network::error::{Code, Coded, SetLeaderError, StartError};
 use meta_mystia_network::room::Room;
 use tracing::field::{Field, Visit};
@@ -91,11 +92,9 @@ fn dialled(member: &Member, other: &Member) -> (bool, i32) {
 /// What the host of `member` is told from now on.
 fn events(member: &Member) -> mpsc::Receiver<Event> {
     let (sender, receiver) = mpsc::channel();
-    let tell = move |notice: &Notice| {
-        if let Notice::Event(event) = notice {
-            // The test has seen enough.
-            let _ = sender.send(event.clone());
-        }
+    let tell = move |event: &Event| {
+        // The test has seen enough.
+        let _ = sender.send(event.clone());
     };
     let dispatch = member.room.dispatch();
     dispatch.register_event_handler(Some(Arc::new(tell)));
@@ -126,9 +125,9 @@ fn refusal(member: &Member, other: &Member) -> (i32, String) {
 }
 
 /// How the `SetLeader` that `events` tells of ended.
-fn outcome(events: &mpsc::Receiver<Event>) -> (String, i32) {
+fn outcome(events: &mpsc::Receiver<Event>) -> (String, AssignOutcome) {
     next(events, |event| match event {
-        Event::SetLeaderResult { target, code } => Some((target.to_string(), code)),
+        Event::SetLeaderResult { target, outcome } => Some((target.to_string(), outcome)),
         _ => None,
     })
 }
@@ -406,7 +405,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
     let term = target.room.snapshot().term;
     let told = events(target);
     target.room.set_leader(&id(&name)).expect("asked");
-    assert_eq!(outcome(&told), (name.clone(), 0));
+    assert_eq!(outcome(&told), (name.clone(), AssignOutcome::Done));
     eventually("all follow it", || {
         members
             .iter()
@@ -439,7 +438,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
     target.wait_for(&Told::Left(apart.room.peer_id().to_string()));
     let told = events(asks);
     asks.room.set_leader(apart.room.peer_id()).expect("asked");
-    let rejected = Code::Rejected.value();
+    let rejected = AssignOutcome::Rejected;
     assert_eq!(outcome(&told), (apart.room.peer_id().to_string(), rejected));
     assert_eq!(target.leader(), Some(name), "it leads on");
 }

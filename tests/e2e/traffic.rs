@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meta_mystia_network::config::Config;
-use meta_mystia_network::dispatch::Incoming;
+use meta_mystia_network::dispatch::{Incoming, kind};
 use meta_mystia_network::room::{OutMessage, PeerMeter};
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
@@ -42,7 +42,9 @@ fn payloads_of_every_kind_and_length_arrive_as_they_were() {
         let mut arrived = keep.lock().expect("not poisoned");
         arrived.push((message.payload.to_vec(), message.flags));
     };
-    b.room.dispatch().register_receive(Some(Arc::new(receive)));
+    b.room
+        .dispatch()
+        .register::<kind::Receive>(Some(Arc::new(receive)));
     let threshold = Config::default().compression_threshold;
     let longest = Config::default().max_message_size;
     let mut payloads = Vec::new();

@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
+use crate::core::election::ElectionError;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
 use crate::core::election::record::Saved;
-use crate::core::election::{AssignOutcome, ElectionError, LeaderReason};
+use crate::core::event::{Event, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
@@ -308,90 +309,6 @@ pub enum Output {
     },
     /// Everybody answered the farewell.
     Departed,
-}
-
-/// What a host is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// A session with a peer has begun.
-    Joined(PeerId),
-    /// The peer is lost; its session goes on, and it is dialled.
-    Reconnecting(PeerId),
-    /// The lost peer is linked again.
-    Returned(PeerId),
-    /// The session with a peer is over.
-    Left {
-        /// The peer.
-        peer: PeerId,
-        /// Why.
-        why: LeftReason,
-        /// The number that came with a kick.
-        code: i32,
-        /// What came with a kick.
-        bytes: Vec<u8>,
-    },
-    /// Another leader, or none.
-    LeaderChanged {
-        /// Who leads now.
-        leader: Option<PeerId>,
-        /// Why.
-        reason: LeaderReason,
-    },
-    /// Somebody wants to enter, and this host decides: [`Command::AnswerJoin`].
-    JoinRequest {
-        /// Names the question.
-        request: u64,
-        /// Who.
-        candidate: Box<Candidate>,
-    },
-    /// The room is over for this node: nobody is linked, and nobody will be.
-    RoomEnded {
-        /// Why.
-        why: EndReason,
-        /// The number that came with a kick.
-        code: i32,
-        /// What came with a kick.
-        bytes: Vec<u8>,
-    },
-    /// How a `SetLeader` of this host ended.
-    SetLeaderResult {
-        /// Who should have led.
-        target: PeerId,
-        /// How it ended.
-        outcome: AssignOutcome,
-    },
-}
-
-/// Why a room is over for a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EndReason {
-    /// The leader removed this node.
-    Kicked,
-    /// The fixed host said farewell.
-    HostLeft,
-    /// The fixed host was lost and is not waited for any more, or broke the protocol.
-    HostLost,
-    /// The fixed host disconnected this node, or this node's application the host.
-    Disconnected,
-}
-
-/// Why a session is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LeftReason {
-    /// It said farewell.
-    Left,
-    /// It was lost and did not return in time, or is not waited for.
-    Lost,
-    /// One of both hosts disconnected the other.
-    Disconnected,
-    /// A newer life of it takes its place.
-    Replaced,
-    /// The leader removed it, or this node.
-    Kicked,
-    /// It broke the protocol.
-    Violation,
-    /// It was lost, and this node stopped dialling it.
-    GaveUp,
 }
 
 /// Why a command was refused; nothing has changed.

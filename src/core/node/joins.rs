@@ -193,10 +193,12 @@ impl Node {
             _ if self.config.ask_host && !invited => {
                 self.set_waits(number, Waits::Host);
                 let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
-                if let Some(candidate) = candidate.cloned() {
+                if let Some(Candidate { entry, payload, .. }) = candidate.cloned() {
                     self.event(Event::JoinRequest {
                         request: number,
-                        candidate: Box::new(candidate),
+                        peer: entry.id,
+                        address: entry.addresses.first().copied(),
+                        payload,
                     });
                 }
             }

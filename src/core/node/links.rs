@@ -220,12 +220,11 @@ impl Node {
         self.asker_gone(peer);
         self.unvouch(peer, key);
         self.decrees_unlinked(peer);
-        self.event(Event::Left {
-            peer: peer.clone(),
-            why,
+        self.event(Event::Left(Left {
             code,
             bytes,
-        });
+            ..Left::new(peer.clone(), why)
+        }));
         if was_linked {
             self.elect_without(now, peer, incarnation, gone);
         }

@@ -211,7 +211,10 @@ impl Tracer {
                 ticket: *ticket,
                 verdict: verdict_word(verdict),
             },
-            Output::Event(event) => told(event),
+            Output::Event(event) => match told(event) {
+                Some(what) => what,
+                None => return,
+            },
             Output::Persist { number, .. } => What::Persist { number: *number },
             Output::Departed | Output::Dropped { .. } | Output::StaleState { .. } => return,
         };
@@ -301,22 +304,21 @@ fn probed(probe: Probe) -> Said {
     }
 }
 
-fn told(event: &Event) -> What {
-    match event.clone() {
+/// What the core tells the host; `None` for what others do.
+fn told(event: &Event) -> Option<What> {
+    Some(match event.clone() {
         Event::Joined(peer) => What::Joined { peer },
         Event::Reconnecting(peer) => What::Reconnecting { peer },
         Event::Returned(peer) => What::Returned { peer },
-        Event::Left { peer, why, .. } => What::Left {
-            peer,
-            why: left_reason(why),
+        Event::Left(left) => What::Left {
+            peer: left.peer,
+            why: left_reason(left.why),
         },
-        Event::LeaderChanged { leader, reason } => What::Shows {
-            leader,
-            reason: leader_reason(reason),
+        Event::LeaderChanged(change) => What::Shows {
+            leader: change.new,
+            reason: leader_reason(change.reason),
         },
-        Event::JoinRequest { candidate, .. } => What::JoinRequest {
-            peer: candidate.entry.id,
-        },
+        Event::JoinRequest { peer, .. } => What::JoinRequest { peer },
         Event::RoomEnded { why, .. } => What::RoomEnded {
             why: match why {
                 EndReason::Kicked => "kicked",
@@ -336,7 +338,12 @@ fn told(event: &Event) -> What {
             }
             .into(),
         },
-    }
+        Event::LeadershipGained(_)
+        | Event::LeadershipLost(_)
+        | Event::Message(_)
+        | Event::ConnectionResult(_)
+        | Event::Discovered { .. } => return None,
+    })
 }
 
 fn commanded(command: &Command) -> What {

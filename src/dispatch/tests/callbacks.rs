@@ -11,14 +11,16 @@ fn o17_events_and_messages_arrive_in_the_order_of_the_pushes() {
     dispatch.try_push_message(message(1, 4)).expect("room");
     dispatch.push(led_by(""));
     dispatch.push(left("b"));
-    dispatch.push(Event::ConnectionResult(ConnectionResult {
-        target: "host:1".into(),
-        success: false,
-        code: -4,
-        peer: None,
-        reason: 0,
-        bytes: Bytes::new(),
-    }));
+    dispatch.push(Event::ConnectionResult(
+        crate::core::event::ConnectionResult {
+            target: "host:1".into(),
+            success: false,
+            code: -4,
+            peer: None,
+            reason: 0,
+            bytes: Bytes::new(),
+        },
+    ));
     for expected in [
         "status b 0",
         "leader b",
@@ -35,14 +37,14 @@ fn o17_events_and_messages_arrive_in_the_order_of_the_pushes() {
 fn unregistering_waits_for_a_running_call_and_nothing_runs_afterwards() {
     let dispatch = started(wide());
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     for n in 1..=3 {
         dispatch.try_push_message(message(n, 4)).expect("room");
     }
     assert_eq!(next(&begins), 1);
     let unregistering = thread::spawn({
         let dispatch = Arc::clone(&dispatch);
-        move || dispatch.register_receive(None)
+        move || dispatch.register::<Receive>(None)
     });
     until(&dispatch, |queue| queue.end_waiters == 1);
     assert!(!unregistering.is_finished());
@@ -52,7 +54,7 @@ fn unregistering_waits_for_a_running_call_and_nothing_runs_afterwards() {
     assert!(begins.recv().is_err());
     // Messages 2 and 3 had nobody to go to.
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     dispatch.push(Event::Joined(peer("b")));
     assert_eq!(next(&seen), "status b 0");
     assert_eq!(dispatch.discarded_messages(), 2);
@@ -62,8 +64,8 @@ fn unregistering_waits_for_a_running_call_and_nothing_runs_afterwards() {
 fn unregistering_another_handler_does_not_wait() {
     let dispatch = started(wide());
     let go = occupy(&dispatch);
-    dispatch.register_connection_result(None);
-    dispatch.register_leader_changed(None);
+    dispatch.register::<ConnectionResult>(None);
+    dispatch.register::<LeaderChanged>(None);
     drop(go);
 }
 
@@ -71,15 +73,15 @@ fn unregistering_another_handler_does_not_wait() {
 fn a_handler_can_replace_and_unregister_itself() {
     let dispatch = started(wide());
     let (sender, seen) = channel();
-    dispatch.register_receive(Some({
+    dispatch.register::<Receive>(Some({
         let (dispatch, sender) = (Arc::downgrade(&dispatch), sender.clone());
         Arc::new(move |message| {
             let dispatch = dispatch.upgrade().expect("the test holds it");
             assert!(in_callback());
             let _ = sender.send(format!("first {}", number(message)));
-            dispatch.register_receive(Some(receive(&sender, "second ")));
-            dispatch.register_receive(None);
-            dispatch.register_receive(Some(receive(&sender, "third ")));
+            dispatch.register::<Receive>(Some(receive(&sender, "second ")));
+            dispatch.register::<Receive>(None);
+            dispatch.register::<Receive>(Some(receive(&sender, "third ")));
         })
     }));
     assert!(!in_callback());
@@ -121,10 +123,10 @@ fn a_replaced_handler_never_runs_and_its_replacement_is_told_once() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
     dispatch.push(Event::Joined(peer("a")));
-    dispatch.register_peer_status(Some(status(&sender, "1 ")));
-    dispatch.register_peer_status(Some(status(&sender, "2 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "1 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "2 ")));
     dispatch.push(Event::Joined(peer("b")));
-    dispatch.register_peer_status(Some(status(&sender, "3 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "3 ")));
     dispatch.push(Event::Joined(peer("c")));
     drain(&dispatch.shared);
     assert_eq!(
@@ -137,25 +139,25 @@ fn a_replaced_handler_never_runs_and_its_replacement_is_told_once() {
 fn what_falls_between_two_handlers_is_told_to_the_second() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "1 ")));
-    dispatch.register_leader_changed(Some(leader(&sender, "1 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "1 ")));
+    dispatch.register::<LeaderChanged>(Some(leader(&sender, "1 ")));
     dispatch.push(Event::Joined(peer("a")));
     dispatch.push(Event::Joined(peer("b")));
     dispatch.push(led_by("a"));
     drain(&dispatch.shared);
     dispatch.push(led_by(""));
     dispatch.push(left("a"));
-    dispatch.register_peer_status(Some(status(&sender, "2 ")));
-    dispatch.register_leader_changed(Some(leader(&sender, "2 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "2 ")));
+    dispatch.register::<LeaderChanged>(Some(leader(&sender, "2 ")));
     drain(&dispatch.shared);
     assert_eq!(
         seen.try_iter().skip(3).collect::<Vec<_>>(),
         ["2 status a 1", "2 status b 0", "2 leader "]
     );
     // After an unregistration only the present is told.
-    dispatch.register_peer_status(None);
+    dispatch.register::<PeerStatus>(None);
     dispatch.push(left("b"));
-    dispatch.register_peer_status(Some(status(&sender, "3 ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "3 ")));
     drain(&dispatch.shared);
     assert!(seen.try_recv().is_err());
 }
@@ -167,12 +169,12 @@ fn a_handler_that_is_unregistered_while_it_is_told_the_present_hears_no_more() {
     for id in ["a", "b", "c"] {
         dispatch.push(Event::Joined(peer(id)));
     }
-    dispatch.register_peer_status(Some({
+    dispatch.register::<PeerStatus>(Some({
         let dispatch = Arc::downgrade(&dispatch);
-        Arc::new(move |peer, _| {
+        Arc::new(move |(peer, _)| {
             let _ = sender.send(peer.clone());
             if let Some(dispatch) = dispatch.upgrade() {
-                dispatch.register_peer_status(None);
+                dispatch.register::<PeerStatus>(None);
             }
         })
     }));
@@ -221,7 +223,7 @@ fn an_undelivered_left_is_seen() {
 fn a_handler_that_panics_does_not_end_the_dispatcher() {
     let dispatch = started(wide());
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(Arc::new(move |message| {
+    dispatch.register::<Receive>(Some(Arc::new(move |message| {
         assert_ne!(number(message), 1, "as intended by the test");
         let _ = sender.send(number(message));
     })));
@@ -234,15 +236,15 @@ fn a_handler_that_panics_does_not_end_the_dispatcher() {
 fn registering_from_many_threads_neither_hangs_nor_doubles() {
     let dispatch = started(limits(10_000, 1 << 20, FOREVER));
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let (dispatch, sender) = (Arc::clone(&dispatch), sender.clone());
             thread::spawn(move || {
                 for _ in 0..200 {
-                    dispatch.register_receive(Some(receive(&sender, "")));
-                    dispatch.register_peer_status(Some(status(&sender, "")));
-                    dispatch.register_leader_changed(None);
+                    dispatch.register::<Receive>(Some(receive(&sender, "")));
+                    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+                    dispatch.register::<LeaderChanged>(None);
                 }
             })
         })
@@ -258,20 +260,56 @@ fn registering_from_many_threads_neither_hangs_nor_doubles() {
     }
 }
 
-/// Whether this node leads, as text.
-fn leadership(sender: &Sender<String>, name: &'static str) -> LeadershipHandler {
-    let sender = sender.clone();
-    Arc::new(move |leads| {
-        let _ = sender.send(format!("{name}leads {leads}"));
-    })
+#[test]
+fn a_handler_that_comes_during_an_event_hears_it_in_its_place() {
+    let dispatch = Arc::new(manual(wide()));
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    dispatch.register::<PeerStatus>(Some({
+        let dispatch = Arc::downgrade(&dispatch);
+        Arc::new(move |_| {
+            let dispatch = dispatch.upgrade().expect("the test holds it");
+            dispatch.register::<Reconnect>(Some(reconnect(&sender, "")));
+        })
+    }));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(Event::Reconnecting(peer("b")));
+    drain(&dispatch.shared);
+    assert_eq!(
+        seen.try_iter().collect::<Vec<_>>(),
+        ["joined b", "reconnect b 0", "reconnecting b"]
+    );
+}
+
+#[test]
+fn nothing_is_kept_of_a_peer_that_is_gone() {
+    let dispatch = manual(wide());
+    let (sender, _seen) = channel();
+    let register = || {
+        dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+        dispatch.register_event_handler(Some(events(&sender, "")));
+    };
+    register();
+    dispatch.push(Event::Joined(peer("a")));
+    dispatch.push(Event::Joined(peer("b")));
+    drain(&dispatch.shared);
+    dispatch.push(Event::Reconnecting(peer("a")));
+    dispatch.push(left("a"));
+    // Between two handlers.
+    dispatch.push(left("b"));
+    register();
+    drain(&dispatch.shared);
+    for id in ["a", "b"] {
+        assert!(!dispatch.shared.lock().remembers(&peer(id)), "{id}");
+    }
 }
 
 #[test]
 fn leadership_is_told_in_turn_each_after_its_change_of_the_leader() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_leadership(Some(leadership(&sender, "")));
-    dispatch.register_leader_changed(Some(leader(&sender, "")));
+    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
+    dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
     for (name, expected) in [
@@ -302,7 +340,7 @@ fn leadership_is_told_in_turn_each_after_its_change_of_the_leader() {
 fn a_leadership_that_ended_before_it_was_told_is_not_told() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_leadership(Some(leadership(&sender, "")));
+    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
     drain(&dispatch.shared);
     for name in ["me", "b", "me", ""] {
         dispatch.push(led_by(name));
@@ -311,7 +349,7 @@ fn a_leadership_that_ended_before_it_was_told_is_not_told() {
     assert_eq!(seen.try_iter().count(), 0);
     // A message between the two keeps them apart.
     dispatch.push(led_by("me"));
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     dispatch.try_push_message(message(1, 4)).expect("room");
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
@@ -327,7 +365,7 @@ fn a_new_leadership_handler_is_told_the_present_where_this_node_leads() {
         if let Some(change) = change {
             dispatch.push(led_by(change));
         }
-        dispatch.register_leadership(Some(leadership(&sender, name)));
+        dispatch.register::<Leadership>(Some(leadership(&sender, name)));
         drain(&dispatch.shared);
         seen.try_iter().collect::<Vec<_>>()
     };
@@ -338,11 +376,11 @@ fn a_new_leadership_handler_is_told_the_present_where_this_node_leads() {
     assert_eq!(told_to("d ", Some("x")), ["d leads false"]);
     assert_eq!(told_to("e ", None), Vec::<String>::new());
     dispatch.push(led_by("me"));
-    dispatch.register_leadership(None);
+    dispatch.register::<Leadership>(None);
     drain(&dispatch.shared);
     dispatch.push(led_by("x"));
     drain(&dispatch.shared);
-    dispatch.register_leadership(Some(leadership(&sender, "f ")));
+    dispatch.register::<Leadership>(Some(leadership(&sender, "f ")));
     drain(&dispatch.shared);
     assert_eq!(
         seen.try_iter().count(),

@@ -1,27 +1,27 @@
 //! The handler that hears everything, and the life of a peer as the classic callbacks hear it.
 
 use super::*;
-use crate::snapshot::PeerStatus;
+use crate::snapshot::PeerStatus as Status;
 
 fn told(seen: &Receiver<String>) -> Vec<String> {
     seen.try_iter().collect()
 }
 
 fn join_request(request: u64) -> Event {
-    Event::JoinRequest(JoinRequest {
+    Event::JoinRequest {
         request,
         peer: peer("asker"),
-        address: "host:1".into(),
-        payload: Bytes::new(),
-    })
+        address: None,
+        payload: Vec::new(),
+    }
 }
 
 /// A dispatcher with the two classic handlers for links, and what they say.
 fn with_link_handlers() -> (Dispatch, Sender<String>, Receiver<String>) {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "")));
-    dispatch.register_reconnect(Some(reconnect(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+    dispatch.register::<Reconnect>(Some(reconnect(&sender, "")));
     (dispatch, sender, seen)
 }
 
@@ -60,7 +60,7 @@ fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
     dispatch.push(Event::Reconnecting(peer("b")));
     drain(&dispatch.shared);
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     drain(&dispatch.shared);
     assert_eq!(told(&seen), ["status a 0"]);
     dispatch.push(Event::Returned(peer("b")));
@@ -72,9 +72,9 @@ fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
 fn one_handler_hears_everything_after_the_classic_one() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "classic ")));
-    dispatch.register_peer_status(Some(status(&sender, "classic ")));
-    dispatch.register_reconnect(Some(reconnect(&sender, "classic ")));
+    dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "classic ")));
+    dispatch.register::<Reconnect>(Some(reconnect(&sender, "classic ")));
     dispatch.register_event_handler(Some(events(&sender, "")));
     dispatch.push(Event::Joined(peer("b")));
     dispatch.push(led_by("b"));
@@ -84,16 +84,16 @@ fn one_handler_hears_everything_after_the_classic_one() {
     dispatch.push(left("b"));
     dispatch.push(Event::SetLeaderResult {
         target: peer("b"),
-        code: -19,
+        outcome: AssignOutcome::Superseded,
     });
     dispatch.push(join_request(7));
     dispatch.push(Event::Discovered {
         address: "host:1".into(),
     });
     dispatch.push(Event::RoomEnded {
-        reason: EndReason::HostLeft,
+        why: EndReason::HostLeft,
         code: 0,
-        bytes: Bytes::new(),
+        bytes: Vec::new(),
     });
     drain(&dispatch.shared);
     assert_eq!(
@@ -112,10 +112,10 @@ fn one_handler_hears_everything_after_the_classic_one() {
             "returned b",
             "classic status b 1",
             "left b 1",
-            "set b -19",
+            "set b Superseded",
             "request 7",
             "discovered host:1",
-            "RoomEnded { reason: HostLeft, code: 0, bytes: b\"\" }",
+            "RoomEnded { why: HostLeft, code: 0, bytes: [] }",
         ]
     );
 }
@@ -144,7 +144,7 @@ fn changes_of_the_leader_name_the_one_that_was_told_last_and_whether_it_is_us() 
 fn a_new_event_handler_is_told_the_present_and_then_every_entry() {
     let dispatch = manual(wide());
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "classic ")));
+    dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
     for id in ["c", "a", "b"] {
         dispatch.push(Event::Joined(peer(id)));
     }
@@ -190,7 +190,7 @@ fn what_an_event_handler_did_not_hear_its_replacement_does() {
             dispatch.register_event_handler(Some(events(&sender, "2 ")));
         }
     };
-    dispatch.register_receive(Some(Arc::new({
+    dispatch.register::<Receive>(Some(Arc::new({
         let replace = replace.clone();
         move |_| replace()
     })));
@@ -205,7 +205,7 @@ fn what_an_event_handler_did_not_hear_its_replacement_does() {
     dispatch.push(led_by("b"));
     drain(&dispatch.shared);
     told(&seen);
-    dispatch.register_leader_changed(Some(Arc::new({
+    dispatch.register::<LeaderChanged>(Some(Arc::new({
         let replace = replace.clone();
         move |leader| {
             if leader.is_none() {
@@ -216,8 +216,8 @@ fn what_an_event_handler_did_not_hear_its_replacement_does() {
     dispatch.push(led_by(""));
     drain(&dispatch.shared);
     assert_eq!(told(&seen), ["2 leader b>", "2 joined a", "2 joined b"]);
-    dispatch.register_peer_status(Some(Arc::new(move |_, status| {
-        if status == PeerStatus::Disconnected {
+    dispatch.register::<PeerStatus>(Some(Arc::new(move |(_, status)| {
+        if status == Status::Disconnected {
             replace();
         }
     })));
@@ -301,7 +301,7 @@ fn what_nobody_takes_does_not_grow_without_bound() {
         dispatch.push(join_request(n));
         dispatch.push(Event::SetLeaderResult {
             target: peer("b"),
-            code: 0,
+            outcome: AssignOutcome::Done,
         });
         dispatch.push(Event::Discovered {
             address: format!("host:{n}"),

@@ -37,9 +37,9 @@ proptest! {
     fn the_host_is_in_step_with_every_message(steps in steps()) {
         let dispatch = manual(limits(usize::MAX, usize::MAX, FOREVER));
         let (sender, seen) = channel();
-        dispatch.register_receive(Some(receive(&sender, "")));
-        dispatch.register_leader_changed(Some(leader(&sender, "")));
-        dispatch.register_peer_status(Some(status(&sender, "")));
+        dispatch.register::<Receive>(Some(receive(&sender, "")));
+        dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
+        dispatch.register::<PeerStatus>(Some(status(&sender, "")));
         let (event_sender, events_seen) = channel();
         dispatch.register_event_handler(Some(events(&event_sender, "")));
         let ids = ["", "a", "b", "c"];
@@ -83,14 +83,14 @@ proptest! {
                 }
                 Step::RegisterLeader => {
                     replaced = true;
-                    dispatch.register_leader_changed(Some(leader(&sender, "")));
+                    dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
                 }
                 Step::RegisterEvents => {
                     dispatch.register_event_handler(Some(events(&event_sender, "")));
                 }
                 Step::RegisterStatus => {
                     replaced = true;
-                    dispatch.register_peer_status(Some(status(&sender, "")));
+                    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
                 }
             }
         }

@@ -6,7 +6,7 @@ use super::*;
 fn messages_are_limited_in_number_and_bytes_until_their_handler_begins() {
     let dispatch = started(limits(2, 10, FOREVER));
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     dispatch.try_push_message(message(0, 1000)).expect("empty");
     assert_eq!(next(&begins), 0);
     // Message 0 is being handled and counts no more.
@@ -34,11 +34,11 @@ fn messages_wait_for_the_first_handler() {
     let dispatch = started(wide());
     let (sender, seen) = channel();
     runtime().block_on(async {
-        dispatch.register_receive(None);
+        dispatch.register::<Receive>(None);
         let push = dispatch.push_message(message(1, 4));
         let register = async {
             tokio::task::yield_now().await;
-            dispatch.register_receive(Some(receive(&sender, "")));
+            dispatch.register::<Receive>(Some(receive(&sender, "")));
         };
         tokio::join!(push, register);
     });
@@ -59,13 +59,13 @@ fn own_messages_wait_for_the_first_handler_within_the_queue_s_bounds() {
         assert!(dispatch.try_push_message(message(3, 4)).is_err(), "full");
         let (sender, seen) = channel();
         if events {
-            dispatch.register_event_handler(Some(Arc::new(move |notice: &Notice| {
-                if let Notice::Message(message) = notice {
+            dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
+                if let Event::Message(message) = event {
                     let _ = sender.send(format!("message {}", number(message)));
                 }
             })));
         } else {
-            dispatch.register_receive(Some(receive(&sender, "")));
+            dispatch.register::<Receive>(Some(receive(&sender, "")));
         }
         for n in 0..3 {
             assert_eq!(next(&seen), format!("message {n}"));
@@ -91,7 +91,7 @@ fn own_messages_that_waited_for_the_whole_hold_are_discarded_and_counted() {
     assert_eq!(dispatch.discarded_messages(), 2);
     assert_eq!(dispatch.queued_messages(), (0, 0));
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     dispatch.try_push_message(message(3, 4)).expect("room");
     assert_eq!(next(&seen), "message 3");
 }
@@ -112,10 +112,10 @@ fn after_the_hold_messages_without_a_handler_are_discarded_and_counted() {
     dispatch.try_push_message(message(3, 4)).expect("discarded");
     assert_eq!(dispatch.discarded_messages(), 3);
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     dispatch.try_push_message(message(4, 4)).expect("room");
     assert_eq!(next(&seen), "message 4");
-    dispatch.register_receive(None);
+    dispatch.register::<Receive>(None);
     dispatch.try_push_message(message(5, 4)).expect("discarded");
     assert_eq!(dispatch.discarded_messages(), 4);
 }
@@ -124,7 +124,7 @@ fn after_the_hold_messages_without_a_handler_are_discarded_and_counted() {
 fn a_cancelled_push_was_not_queued_and_holds_nobody_up() {
     let dispatch = started(limits(1, 100, FOREVER));
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     dispatch.try_push_message(message(0, 4)).expect("room");
     assert_eq!(next(&begins), 0);
     dispatch.try_push_message(message(1, 4)).expect("room");
@@ -162,7 +162,7 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
     // Turns are fair among those who wait: nothing is taken before all of them do.
     let (all_wait, may_take) = channel::<()>();
     let may_take = Mutex::new(may_take);
-    dispatch.register_receive(Some(Arc::new(move |message| {
+    dispatch.register::<Receive>(Some(Arc::new(move |message| {
         let _ = lock(&may_take).recv();
         let _ = sender.send(number(message));
     })));

@@ -9,7 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 
+use super::kind::{ConnectionResult, LeaderChanged, Leadership, PeerStatus, Receive, Reconnect};
 use super::*;
+use crate::core::election::AssignOutcome;
 
 mod callbacks;
 mod events;
@@ -43,13 +45,7 @@ fn peer(id: &str) -> PeerId {
 }
 
 fn left(id: &str) -> Event {
-    Event::Left(Left {
-        peer: peer(id),
-        reason: LeftReason::Lost,
-        code: 0,
-        bytes: Bytes::new(),
-        undelivered: 0,
-    })
+    Event::Left(Left::new(peer(id), LeftReason::Lost))
 }
 
 /// "" is no leader.
@@ -89,25 +85,25 @@ fn runtime() -> tokio::runtime::Runtime {
 /// What a host sees, as text.
 fn log_all(dispatch: &Dispatch) -> Receiver<String> {
     let (sender, receiver) = channel();
-    dispatch.register_receive(Some(receive(&sender, "")));
-    dispatch.register_leader_changed(Some(leader(&sender, "")));
-    dispatch.register_peer_status(Some(status(&sender, "")));
-    dispatch.register_connection_result(Some(Arc::new({
-        move |result: &ConnectionResult| {
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
+    dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+    dispatch.register::<ConnectionResult>(Some(Arc::new({
+        move |result: &crate::core::event::ConnectionResult| {
             let _ = sender.send(format!("result {} {}", result.target, result.code));
         }
     })));
     receiver
 }
 
-fn receive(sender: &Sender<String>, name: &'static str) -> ReceiveHandler {
+fn receive(sender: &Sender<String>, name: &'static str) -> Handler<Receive> {
     let sender = sender.clone();
     Arc::new(move |message| {
         let _ = sender.send(format!("{name}message {}", number(message)));
     })
 }
 
-fn leader(sender: &Sender<String>, name: &'static str) -> LeaderChangedHandler {
+fn leader(sender: &Sender<String>, name: &'static str) -> Handler<LeaderChanged> {
     let sender = sender.clone();
     Arc::new(move |leader| {
         let leader = leader.map_or("", PeerId::as_str);
@@ -115,16 +111,24 @@ fn leader(sender: &Sender<String>, name: &'static str) -> LeaderChangedHandler {
     })
 }
 
-fn status(sender: &Sender<String>, name: &'static str) -> PeerStatusHandler {
+/// Whether this node leads, as text.
+fn leadership(sender: &Sender<String>, name: &'static str) -> Handler<Leadership> {
     let sender = sender.clone();
-    Arc::new(move |peer, status| {
+    Arc::new(move |leads| {
+        let _ = sender.send(format!("{name}leads {leads}"));
+    })
+}
+
+fn status(sender: &Sender<String>, name: &'static str) -> Handler<PeerStatus> {
+    let sender = sender.clone();
+    Arc::new(move |(peer, status)| {
         let _ = sender.send(format!("{name}status {peer} {}", status as i32));
     })
 }
 
-fn reconnect(sender: &Sender<String>, name: &'static str) -> ReconnectHandler {
+fn reconnect(sender: &Sender<String>, name: &'static str) -> Handler<Reconnect> {
     let sender = sender.clone();
-    Arc::new(move |peer, status| {
+    Arc::new(move |(peer, status)| {
         let _ = sender.send(format!("{name}reconnect {peer} {}", status as u8));
     })
 }
@@ -132,37 +136,35 @@ fn reconnect(sender: &Sender<String>, name: &'static str) -> ReconnectHandler {
 /// Everything, as text.
 fn events(sender: &Sender<String>, name: &'static str) -> EventHandler {
     let sender = sender.clone();
-    Arc::new(move |notice| {
+    Arc::new(move |event| {
         let text = |leader: &Option<PeerId>| leader.as_ref().map_or("", PeerId::as_str).to_owned();
-        let line = match notice {
-            Notice::Message(message) => format!("message {}", number(message)),
-            Notice::LeadershipGained(change) => format!("gained {}", change.term),
-            Notice::LeadershipLost(change) => format!("lost to {}", text(&change.new)),
-            Notice::Event(event) => match event {
-                Event::Joined(peer) => format!("joined {peer}"),
-                Event::Reconnecting(peer) => format!("reconnecting {peer}"),
-                Event::Returned(peer) => format!("returned {peer}"),
-                Event::Left(left) => format!("left {} {}", left.peer, left.reason as i32),
-                Event::LeaderChanged(change) => {
-                    format!("leader {}>{}", text(&change.old), text(&change.new))
-                }
-                Event::ConnectionResult(result) => format!("result {}", result.target),
-                Event::SetLeaderResult { target, code } => format!("set {target} {code}"),
-                Event::JoinRequest(request) => format!("request {}", request.request),
-                Event::Discovered { address } => format!("discovered {address}"),
-                other => format!("{other:?}"),
-            },
+        let line = match event {
+            Event::Message(message) => format!("message {}", number(message)),
+            Event::LeadershipGained(change) => format!("gained {}", change.term),
+            Event::LeadershipLost(change) => format!("lost to {}", text(&change.new)),
+            Event::Joined(peer) => format!("joined {peer}"),
+            Event::Reconnecting(peer) => format!("reconnecting {peer}"),
+            Event::Returned(peer) => format!("returned {peer}"),
+            Event::Left(left) => format!("left {} {}", left.peer, left.why as i32),
+            Event::LeaderChanged(change) => {
+                format!("leader {}>{}", text(&change.old), text(&change.new))
+            }
+            Event::ConnectionResult(result) => format!("result {}", result.target),
+            Event::SetLeaderResult { target, outcome } => format!("set {target} {outcome:?}"),
+            Event::JoinRequest { request, .. } => format!("request {request}"),
+            Event::Discovered { address } => format!("discovered {address}"),
+            other => format!("{other:?}"),
         };
         let _ = sender.send(format!("{name}{line}"));
     })
 }
 
 /// A Receive handler that says when it begins and goes on when it is told to.
-fn gated() -> (ReceiveHandler, Receiver<u32>, Sender<()>) {
+fn gated() -> (Handler<Receive>, Receiver<u32>, Sender<()>) {
     let (begun, begins) = channel();
     let (go, may_go) = channel::<()>();
     let may_go = Mutex::new(may_go);
-    let handler: ReceiveHandler = Arc::new(move |message| {
+    let handler: Handler<Receive> = Arc::new(move |message| {
         let _ = begun.send(number(message));
         let _ = lock(&may_go).recv();
     });
@@ -172,7 +174,7 @@ fn gated() -> (ReceiveHandler, Receiver<u32>, Sender<()>) {
 /// A Receive handler that is running and has the dispatcher thread, until the sender is used or dropped.
 fn occupy(dispatch: &Dispatch) -> Sender<()> {
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     dispatch
         .try_push_message(message(u32::MAX, 4))
         .expect("an empty queue takes it");

@@ -10,7 +10,7 @@ fn polled() -> Arc<Dispatch> {
 fn nothing_runs_until_somebody_polls_and_then_as_much_as_was_asked_for() {
     let dispatch = polled();
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "classic ")));
+    dispatch.register::<Receive>(Some(receive(&sender, "classic ")));
     dispatch.register_event_handler(Some(events(&sender, "")));
     for n in 1..=3 {
         dispatch.try_push_message(message(n, 4)).expect("room");
@@ -39,7 +39,7 @@ fn what_nobody_hears_does_not_count_and_each_part_of_the_present_does() {
     dispatch.push(led_by("b"));
     assert_eq!(dispatch.poll(10), Ok(0));
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     dispatch.push(led_by("a"));
     assert_eq!(dispatch.poll(1), Ok(1));
     assert_eq!(dispatch.poll(10), Ok(1));
@@ -50,10 +50,29 @@ fn what_nobody_hears_does_not_count_and_each_part_of_the_present_does() {
 }
 
 #[test]
+fn an_event_that_leads_to_four_calls_counts_once() {
+    let dispatch = polled();
+    let (sender, seen) = channel();
+    dispatch.register::<LeaderChanged>(Some(leader(&sender, "")));
+    dispatch.register::<Leadership>(Some(leadership(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    assert_eq!(dispatch.poll(10), Ok(0));
+    dispatch.push(led_by("me"));
+    dispatch.push(Event::Joined(peer("a")));
+    assert_eq!(dispatch.poll(1), Ok(1));
+    assert_eq!(
+        seen.try_iter().collect::<Vec<_>>(),
+        ["leader me", "leads true", "leader >me", "gained 0"]
+    );
+    assert_eq!(dispatch.poll(10), Ok(1));
+}
+
+#[test]
 fn a_poll_inside_a_handler_and_a_second_one_beside_it_are_refused() {
     let dispatch = polled();
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some({
         let dispatch = Arc::downgrade(&dispatch);
@@ -84,7 +103,7 @@ fn a_dispatcher_with_a_thread_is_not_polled() {
 fn unregistering_waits_for_the_call_that_a_poll_runs() {
     let dispatch = polled();
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     dispatch.try_push_message(message(1, 4)).expect("room");
     dispatch.try_push_message(message(2, 4)).expect("room");
     let polling = thread::spawn({
@@ -94,7 +113,7 @@ fn unregistering_waits_for_the_call_that_a_poll_runs() {
     assert_eq!(next(&begins), 1);
     let unregistering = thread::spawn({
         let dispatch = Arc::clone(&dispatch);
-        move || dispatch.register_receive(None)
+        move || dispatch.register::<Receive>(None)
     });
     until(&dispatch, |queue| queue.end_waiters == 1);
     assert!(!unregistering.is_finished());
@@ -108,7 +127,7 @@ fn unregistering_waits_for_the_call_that_a_poll_runs() {
 fn stop_waits_for_a_poll_and_nothing_runs_afterwards() {
     let dispatch = polled();
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     for n in 1..=10 {
         dispatch.try_push_message(message(n, 4)).expect("room");
     }
@@ -135,7 +154,7 @@ fn a_queue_that_nobody_polls_holds_messages_back_and_takes_events() {
     let limits = limits(2, 100, FOREVER);
     let dispatch = Dispatch::start(limits, peer("me"), DispatchMode::Poll).expect("made");
     let (sender, seen) = channel();
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     for n in 1..=2 {
         dispatch.try_push_message(message(n, 4)).expect("room");
     }

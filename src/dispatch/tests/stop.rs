@@ -6,7 +6,7 @@ use super::*;
 fn o17_stop_waits_for_the_running_call_and_discards_the_rest() {
     let dispatch = started(wide());
     let (handler, begins, go) = gated();
-    dispatch.register_receive(Some(handler));
+    dispatch.register::<Receive>(Some(handler));
     for n in 1..=100 {
         dispatch.try_push_message(message(n, 4)).expect("room");
         dispatch.push(Event::Joined(peer("a")));
@@ -28,8 +28,8 @@ fn o17_stop_waits_for_the_running_call_and_discards_the_rest() {
     assert!(begins.recv().is_err());
     // Whatever comes late neither waits nor is handled.
     let (sender, seen) = channel();
-    dispatch.register_peer_status(Some(status(&sender, "")));
-    dispatch.register_receive(Some(receive(&sender, "")));
+    dispatch.register::<PeerStatus>(Some(status(&sender, "")));
+    dispatch.register::<Receive>(Some(receive(&sender, "")));
     dispatch.push(Event::Joined(peer("a")));
     runtime().block_on(dispatch.push_message(message(1, 4)));
     drop(sender);

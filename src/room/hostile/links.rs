@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::cut::{cut, heal};
 use super::*;
-use crate::dispatch::{EndReason, Event, Notice};
+use crate::dispatch::{EndReason, Event, kind};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 
 /// Sends `count` numbered messages from one host to the other as soon as they are linked.
@@ -130,9 +130,9 @@ async fn who_is_kicked_behind_a_cut_cable_is_told_when_it_is_mended() {
     };
     let (over, mut is_over) = mpsc::unbounded_channel();
     let dispatch = other.room.dispatch();
-    dispatch.register_event_handler(Some(Arc::new(move |notice: &Notice| {
-        if let Notice::Event(Event::RoomEnded { reason, .. }) = notice {
-            let _ = over.send(*reason);
+    dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
+        if let Event::RoomEnded { why, .. } = event {
+            let _ = over.send(*why);
         }
     })));
     cut_both(&pair.a, &pair.b);
@@ -400,7 +400,7 @@ async fn calls_during_a_close_do_not_wait_for_it() {
         let _ = released.recv_timeout(PATIENCE);
     };
     let dispatch = pair.b.room.dispatch();
-    dispatch.register_receive(Some(Arc::new(stand_still)));
+    dispatch.register::<kind::Receive>(Some(Arc::new(stand_still)));
     for _ in 0..16 {
         let _ = pair.a.room.send_to(&id("b"), message(b"x"));
     }

@@ -289,12 +289,12 @@ async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_looks_aw
     let pair = Pair::settled("looks away").await;
     let (look_up, looks_away) = blocking::channel::<()>();
     let looks_away = std::sync::Mutex::new(looks_away);
-    let status = move |_: &PeerId, _| {
+    let status = move |_: (&PeerId, PeerStatus)| {
         // Once nobody holds the other end, it takes what it is told.
         let _ = looks_away.lock().expect("not poisoned").recv();
     };
     let dispatch = pair.a.room.dispatch();
-    dispatch.register_peer_status(Some(Arc::new(status)));
+    dispatch.register::<kind::PeerStatus>(Some(Arc::new(status)));
     let mut admitted = 0;
     loop {
         let attacker = Attacker::new(&format!("m{admitted}"), "looks away");

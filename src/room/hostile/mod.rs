@@ -31,7 +31,7 @@ use crate::core::id::{Incarnation, PeerId, SessionId};
 use crate::core::wire::{
     Authority, Envelope, Heartbeat, Hello, HelloAck, Message, Opaque, RoomPolicy,
 };
-use crate::dispatch::{ConnectionResult, Incoming};
+use crate::dispatch::{ConnectionResult, Incoming, kind};
 use crate::error::SendError;
 use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
@@ -140,7 +140,7 @@ impl Host {
         let room = Room::open(id(name), session, config).expect("a room");
         let told = Arc::new(watch::Sender::new(Vec::new()));
         let tell = Arc::clone(&told);
-        let status = move |peer: &PeerId, status| {
+        let status = move |(peer, status): (&PeerId, PeerStatus)| {
             let event = match status {
                 PeerStatus::Connected => joined(peer.as_str()),
                 _ => left(peer.as_str()),
@@ -153,8 +153,8 @@ impl Host {
             tell.send_modify(|told| told.push(event));
         };
         let dispatch = room.dispatch();
-        dispatch.register_peer_status(Some(Arc::new(status)));
-        dispatch.register_connection_result(Some(Arc::new(result)));
+        dispatch.register::<kind::PeerStatus>(Some(Arc::new(status)));
+        dispatch.register::<kind::ConnectionResult>(Some(Arc::new(result)));
         Self {
             name: name.to_owned(),
             room: Arc::new(room),
@@ -169,7 +169,7 @@ impl Host {
             tell.send_modify(|told| told.push(event));
         };
         let dispatch = self.room.dispatch();
-        dispatch.register_receive(Some(Arc::new(receive)));
+        dispatch.register::<kind::Receive>(Some(Arc::new(receive)));
     }
 
     fn port(&self) -> u16 {

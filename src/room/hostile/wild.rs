@@ -17,7 +17,7 @@ use super::*;
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::gossip::Windows;
 use crate::core::wire::{PROBE_DATAGRAM, Probe, Strategy};
-use crate::dispatch::{Event, Notice};
+use crate::dispatch::Event;
 use crate::fuzzing::Chance;
 use crate::fuzzing::wild::{Known, Wild, probes};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
@@ -156,8 +156,8 @@ impl Honest {
         let taken = Taken::default();
         let (found, numbers) = (Arc::clone(findings), Arc::clone(&taken));
         let joined = Mutex::new(BTreeSet::new());
-        let hear = move |notice: &Notice| match notice {
-            Notice::Message(message) => {
+        let hear = move |event: &Event| match event {
+            Event::Message(message) => {
                 if let Some((way, number)) = read_numbered(secret, &message.payload) {
                     let mut numbers = numbers.lock().expect("not poisoned");
                     let next = numbers.entry((message.from.to_string(), way)).or_default();
@@ -170,20 +170,20 @@ impl Honest {
                     *next = number + 1;
                 }
             }
-            Notice::Event(Event::Joined(peer)) if HONEST.contains(&peer.as_str()) => {
+            Event::Joined(peer) if HONEST.contains(&peer.as_str()) => {
                 let first = joined.lock().expect("not poisoned").insert(peer.clone());
                 if !first {
                     found.add(format!("{peer} joined {name} again"));
                 }
             }
-            Notice::Event(Event::Reconnecting(peer)) if HONEST.contains(&peer.as_str()) => {
+            Event::Reconnecting(peer) if HONEST.contains(&peer.as_str()) => {
                 found.add(format!("{name} lost the link to {peer}"));
             }
-            Notice::Event(Event::Left(left)) if HONEST.contains(&left.peer.as_str()) => {
-                found.add(format!("{} left {name}: {:?}", left.peer, left.reason));
+            Event::Left(left) if HONEST.contains(&left.peer.as_str()) => {
+                found.add(format!("{} left {name}: {:?}", left.peer, left.why));
             }
-            Notice::Event(Event::RoomEnded { reason, .. }) => {
-                found.add(format!("the room ended for {name}: {reason:?}"));
+            Event::RoomEnded { why, .. } => {
+                found.add(format!("the room ended for {name}: {why:?}"));
             }
             _ => {}
         };

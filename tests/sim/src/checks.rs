@@ -12,7 +12,7 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Saved, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
-use room_core::node::{Event, LeftReason, Output};
+use room_core::node::{Event, LeaderChange, Left, LeftReason, Output};
 use room_core::quorum::Quorum;
 use room_core::wire::Message;
 
@@ -328,7 +328,7 @@ impl Checker {
                 })?;
                 life.joined.insert(peer.clone(), births.unwrap_or(0));
             }
-            Output::Event(Event::Left { peer, why, .. }) => {
+            Output::Event(Event::Left(Left { peer, why, .. })) => {
                 let births = life.joined.remove(peer).or_else(|| life.lost.remove(peer));
                 ensure(births.is_some(), "P8", || {
                     format!("{} hears that {peer} left, who had not joined", life.id)
@@ -340,7 +340,7 @@ impl Checker {
                     life.said_farewell.insert(peer.clone(), births);
                 }
             }
-            Output::Event(Event::LeaderChanged { leader, .. }) => {
+            Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
                 ensure(life.told != *leader, "P8", || {
                     format!("{} is told {leader:?} twice in a row", life.id)
                 })?;

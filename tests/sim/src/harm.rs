@@ -12,7 +12,8 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{
-    AdmissionRefusal, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
+    AdmissionRefusal, EndReason, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, Node,
+    Output,
 };
 use room_core::time::{Duration, Time};
 use room_core::wire::{Authority, Candidate, Decrees, Envelope, Message, PeerEntry, Verdict};
@@ -279,10 +280,9 @@ impl World {
             return;
         }
         for output in outputs {
-            if let Output::Event(Event::LeaderChanged {
-                leader: Some(leader),
-                ..
-            }) = output
+            if let Output::Event(Event::LeaderChanged(LeaderChange {
+                new: Some(leader), ..
+            })) = output
                 && let Some(liar) = self
                     .slot_of(leader)
                     .filter(|slot| self.liars.contains(slot))
@@ -306,7 +306,7 @@ impl World {
                 };
                 (!rightly).then(|| format!("{me} closes its link with {peer}: {why:?}"))
             }
-            Output::Event(Event::Left { peer, why, .. }) if self.is_honest(peer) => {
+            Output::Event(Event::Left(Left { peer, why, .. })) if self.is_honest(peer) => {
                 let other = self.slot_of(peer)?;
                 let rightly = match why {
                     LeftReason::Left => self.slandered.left.contains(&other),
@@ -411,14 +411,7 @@ mod tests {
     }
 
     fn left(why: LeftReason) -> impl Fn(&World) -> Output {
-        move |world| {
-            Output::Event(Event::Left {
-                peer: world.slots[1].id.clone(),
-                why,
-                code: 0,
-                bytes: Vec::new(),
-            })
-        }
+        move |world| Output::Event(Event::Left(Left::new(world.slots[1].id.clone(), why)))
     }
 
     fn closed(why: LinkEnd) -> impl Fn(&World) -> Output {

@@ -22,7 +22,9 @@ use room_core::election::raft::Recovery;
 use room_core::election::record::{Record, Saved};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::introductions::Reconnect;
-use room_core::node::{Command, CommandError, Event, Input, LinkEnd, Node, NodeConfig, Output};
+use room_core::node::{
+    Command, CommandError, Event, Input, LeaderChange, Left, LinkEnd, Node, NodeConfig, Output,
+};
 use room_core::quorum::{Quorum, Roster};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
@@ -923,7 +925,7 @@ impl World {
                 self.trace
                     .add(self.now, format_args!("{} event {event:?}", place.id));
                 match event {
-                    Event::LeaderChanged { leader, .. } => {
+                    Event::LeaderChanged(LeaderChange { new: leader, .. }) => {
                         place.told.push((self.now, leader));
                         if self.settings.hosts.talk {
                             self.speak_as_leader(slot);
@@ -953,7 +955,7 @@ impl World {
     }
 
     fn note_session(&mut self, slot: usize, event: &Event) {
-        let (Event::Reconnecting(peer) | Event::Left { peer, .. }) = event else {
+        let (Event::Reconnecting(peer) | Event::Left(Left { peer, .. })) = event else {
             return;
         };
         let other = self.slot_of(peer);
@@ -1092,7 +1094,7 @@ fn tells_of_members(output: &Output) -> bool {
     matches!(
         output,
         Output::Event(
-            Event::Joined(_) | Event::Reconnecting(_) | Event::Returned(_) | Event::Left { .. }
+            Event::Joined(_) | Event::Reconnecting(_) | Event::Returned(_) | Event::Left(_)
         )
     )
 }

@@ -56,7 +56,7 @@ fn keep_together(net: &mut Net, names: &[&str]) {
             .iter()
             .find(|(to, why)| honest(to) && matches!(why, LinkEnd::Violation(_)));
         assert_eq!(thrown_out, None, "{one} closed a link");
-        let lost = |event: &Event| matches!(event, Event::Left { peer, .. } if honest(peer));
+        let lost = |event: &Event| matches!(event, Event::Left(Left { peer, .. }) if honest(peer));
         assert!(!net.events(one).iter().any(lost), "{one} lost somebody");
     }
 }

@@ -12,12 +12,11 @@ fn kick(peer: &str, code: i32, bytes: &[u8]) -> Command {
 }
 
 fn kicked(peer: &str, code: i32, bytes: &[u8]) -> Event {
-    Event::Left {
-        peer: id(peer),
-        why: LeftReason::Kicked,
+    Event::Left(Left {
         code,
         bytes: bytes.to_vec(),
-    }
+        ..Left::new(id(peer), LeftReason::Kicked)
+    })
 }
 
 fn ended(why: EndReason, code: i32, bytes: &[u8]) -> Event {
@@ -178,7 +177,7 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
     assert_eq!(net.node("b").leader(), None);
     let told = net.events("b");
     let told = told.iter().rev().find_map(|event| match event {
-        Event::LeaderChanged { leader, .. } => Some(leader.clone()),
+        Event::LeaderChanged(LeaderChange { new: leader, .. }) => Some(leader.clone()),
         _ => None,
     });
     assert_eq!(told, Some(None));

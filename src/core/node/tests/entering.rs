@@ -308,7 +308,7 @@ fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
     let node = &mut net.place_mut("a").node;
     node.handle(due, Input::Tick).expect("no command");
     let outputs: Vec<_> = std::iter::from_fn(|| node.poll_output()).collect();
-    let is_left = |output: &Output| matches!(output, Output::Event(Event::Left { .. }));
+    let is_left = |output: &Output| matches!(output, Output::Event(Event::Left(_)));
     let left = outputs.iter().position(is_left).expect("it is replaced");
     let later = outputs[left..].iter();
     let said = later.filter(|output| matches!(output, Output::Transmit { .. }));

@@ -39,7 +39,11 @@ fn told(net: &Net, name: &str) -> Vec<(String, LeaderReason)> {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
-            Event::LeaderChanged { leader, reason } => {
+            Event::LeaderChanged(LeaderChange {
+                new: leader,
+                reason,
+                ..
+            }) => {
                 let leader = leader.map_or(String::new(), |leader| leader.to_string());
                 Some((leader, reason))
             }
@@ -354,7 +358,7 @@ fn f18_a_fixed_host_leads_and_does_not_yield() {
     let leaders = |net: &Net, name| {
         let events = net.events(name).into_iter();
         let leaders = events.filter_map(|event| match event {
-            Event::LeaderChanged { leader, .. } => Some(leader),
+            Event::LeaderChanged(LeaderChange { new: leader, .. }) => Some(leader),
             _ => None,
         });
         leaders.collect::<Vec<_>>()

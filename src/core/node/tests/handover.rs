@@ -19,7 +19,11 @@ fn told(net: &Net, name: &str) -> Vec<(Option<PeerId>, LeaderReason)> {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
-            Event::LeaderChanged { leader, reason } => Some((leader, reason)),
+            Event::LeaderChanged(LeaderChange {
+                new: leader,
+                reason,
+                ..
+            }) => Some((leader, reason)),
             _ => None,
         })
         .collect()

@@ -649,7 +649,7 @@ impl Net {
             }
             Output::Event(event) => {
                 place.events.push((now, event.clone()));
-                if let Event::Left { peer, .. } | Event::Reconnecting(peer) = event {
+                if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = event {
                     self.hang_up(name, &peer, LinkEnd::Closed);
                 }
             }
@@ -847,12 +847,7 @@ impl Net {
 }
 
 fn left(peer: &str, why: LeftReason) -> Event {
-    Event::Left {
-        peer: id(peer),
-        why,
-        code: 0,
-        bytes: Vec::new(),
-    }
+    Event::Left(Left::new(id(peer), why))
 }
 
 fn joined(peer: &str) -> Event {

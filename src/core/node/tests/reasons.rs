@@ -11,7 +11,11 @@ fn told(net: &Net, name: &str) -> Told {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
-            Event::LeaderChanged { leader, reason } => Some((leader, reason)),
+            Event::LeaderChanged(LeaderChange {
+                new: leader,
+                reason,
+                ..
+            }) => Some((leader, reason)),
             _ => None,
         })
         .collect()

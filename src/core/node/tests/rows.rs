@@ -74,7 +74,7 @@ fn events(outputs: &[Output]) -> Vec<Event> {
         _ => None,
     });
     events
-        .filter(|event| !matches!(event, Event::LeaderChanged { .. }))
+        .filter(|event| !matches!(event, Event::LeaderChanged(_)))
         .collect()
 }
 
@@ -348,7 +348,7 @@ fn m19_the_hold_of_an_older_life_does_not_end_the_newer_one() {
     let later = &net.events("a")[since..];
     let gone = later
         .iter()
-        .filter(|event| matches!(event, Event::Left { .. } | Event::Reconnecting(_)));
+        .filter(|event| matches!(event, Event::Left(_) | Event::Reconnecting(_)));
     assert_eq!(gone.count(), 0, "{later:?}");
 }
 

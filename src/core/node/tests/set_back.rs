@@ -33,7 +33,7 @@ fn an_older_life_waits_until_the_dead_one_has_not_answered_for_half_a_second() {
     let told = net.events("b").into_iter();
     let of_c: Vec<_> = told
         .filter(|event| {
-            matches!(event, Event::Joined(peer) | Event::Left { peer, .. } | Event::Reconnecting(peer)
+            matches!(event, Event::Joined(peer) | Event::Left(Left { peer, .. }) | Event::Reconnecting(peer)
                 if *peer == id("c"))
         })
         .collect();

@@ -123,7 +123,7 @@ fn leaders_told(net: &Net, name: &str) -> Vec<String> {
     let events = net.events(name).into_iter();
     events
         .filter_map(|event| match event {
-            Event::LeaderChanged { leader, .. } => {
+            Event::LeaderChanged(LeaderChange { new: leader, .. }) => {
                 Some(leader.map_or_else(String::new, |leader| leader.to_string()))
             }
             _ => None,

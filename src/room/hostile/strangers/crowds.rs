@@ -182,7 +182,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     let mut told = results.subscribe();
     let tell = move |result: &ConnectionResult| results.send_modify(|all| all.push(result.clone()));
     let dispatch = pair.a.room.dispatch();
-    dispatch.register_connection_result(Some(Arc::new(tell)));
+    dispatch.register::<kind::ConnectionResult>(Some(Arc::new(tell)));
     let outsider = Process::start();
     pair.a.connect_to(outsider.address());
     let result = in_time(told.wait_for(|all| !all.is_empty())).await;

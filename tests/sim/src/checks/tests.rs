@@ -53,10 +53,11 @@ fn checker() -> Checker {
 }
 
 fn shown(leader: &str) -> Output {
-    Output::Event(Event::LeaderChanged {
-        leader: Some(id(leader)),
+    Output::Event(Event::LeaderChanged(LeaderChange {
+        new: Some(id(leader)),
         reason: LeaderReason::Elected,
-    })
+        ..LeaderChange::default()
+    }))
 }
 
 fn joined(peer: &str) -> Output {
@@ -218,12 +219,7 @@ fn an_observer_that_votes_is_reported() {
 #[test]
 fn a_kicked_peer_that_is_linked_again_is_reported() {
     let none = Record::default();
-    let left = Output::Event(Event::Left {
-        peer: id("a"),
-        why: LeftReason::Kicked,
-        code: 0,
-        bytes: Vec::new(),
-    });
+    let left = Output::Event(Event::Left(Left::new(id("a"), LeftReason::Kicked)));
     let outputs = [joined("a"), left, joined("a")];
     assert_eq!(
         property(checker().observe(0, &outputs, &seen(&none, None))),
@@ -254,12 +250,7 @@ fn a_leader_that_said_farewell_is_reported() {
     let mut checker = checker();
     checker.born(1, &id("a"), None);
     let (gone, none) = (id("a"), Record::default());
-    let left = Output::Event(Event::Left {
-        peer: id("a"),
-        why: LeftReason::Left,
-        code: 0,
-        bytes: Vec::new(),
-    });
+    let left = Output::Event(Event::Left(Left::new(id("a"), LeftReason::Left)));
     let outputs = [joined("a"), left, shown("a")];
     assert_eq!(
         property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))),
@@ -275,12 +266,7 @@ fn membership_events_that_do_not_alternate_are_reported() {
         property(checker().observe(0, &twice, &seen(&none, None))),
         "P8"
     );
-    let left = Output::Event(Event::Left {
-        peer: id("a"),
-        why: LeftReason::Lost,
-        code: 0,
-        bytes: Vec::new(),
-    });
+    let left = Output::Event(Event::Left(Left::new(id("a"), LeftReason::Lost)));
     assert_eq!(
         property(checker().observe(0, &[left], &seen(&none, None))),
         "P8"
@@ -411,10 +397,10 @@ fn checker_with(recovery: Recovery) -> Checker {
 }
 
 fn lost() -> Output {
-    Output::Event(Event::LeaderChanged {
-        leader: None,
+    Output::Event(Event::LeaderChanged(LeaderChange {
         reason: LeaderReason::Lost,
-    })
+        ..LeaderChange::default()
+    }))
 }
 
 fn heartbeat(from: &str, pulse: Pulse) -> Input {

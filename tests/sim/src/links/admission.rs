@@ -49,7 +49,7 @@ impl Numbers {
                     session.losses += 1;
                 }
             }
-            Event::Left { .. } => {
+            Event::Left(_) => {
                 if let Some(session) = self.carried.remove(&other) {
                     self.ended.insert(session.key, session.generation + 1);
                 }

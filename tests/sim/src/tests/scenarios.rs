@@ -1,6 +1,6 @@
 //! Named situations: what happens when one thing goes wrong, over many seeds of everything else.
 
-use room_core::node::{Command, Event, LeftReason, LinkEnd};
+use room_core::node::{Command, Event, Left, LeftReason, LinkEnd};
 use room_core::time::Duration;
 
 use super::rooms::*;
@@ -323,7 +323,7 @@ fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
             expect(&world, world.agreed() == heir, "the successor did not stay");
             for slot in (0..size).filter(|slot| *slot != first) {
                 let left = world.slots[slot].events.iter().any(|(_, event)| {
-                    matches!(event, Event::Left { peer, why: LeftReason::Left, .. } if *peer == world.slots[first].id)
+                    matches!(event, Event::Left(Left { peer, why: LeftReason::Left, .. }) if *peer == world.slots[first].id)
                 });
                 expect(&world, left, "the farewell was not taken as one");
             }

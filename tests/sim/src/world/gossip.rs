@@ -2,7 +2,7 @@
 
 use room_core::election::ElectionError;
 use room_core::election::gossip::Gossip;
-use room_core::node::{CommandError, Event, Output};
+use room_core::node::{CommandError, Event, LeaderChange, Output};
 
 use super::{World, tells_of_members};
 use crate::checks::gossip::GossipSeen;
@@ -138,10 +138,9 @@ impl World {
             counts.yields_expired += u64::from(!led);
         }
         let shown_again = |output: &Output| {
-            let Output::Event(Event::LeaderChanged {
-                leader: Some(leader),
-                ..
-            }) = output
+            let Output::Event(Event::LeaderChanged(LeaderChange {
+                new: Some(leader), ..
+            })) = output
             else {
                 return false;
             };

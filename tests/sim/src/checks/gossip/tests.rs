@@ -2,7 +2,7 @@
 
 use room_core::election::LeaderReason;
 use room_core::id::Incarnation;
-use room_core::node::Event;
+use room_core::node::{Event, LeaderChange};
 use room_core::wire::{Envelope, Message, Opaque};
 
 use super::*;
@@ -52,10 +52,11 @@ fn leading() -> Checker {
 }
 
 fn told(leader: &str) -> Output {
-    Output::Event(Event::LeaderChanged {
-        leader: (!leader.is_empty()).then(|| id(leader)),
+    Output::Event(Event::LeaderChanged(LeaderChange {
+        new: (!leader.is_empty()).then(|| id(leader)),
         reason: LeaderReason::Elected,
-    })
+        ..LeaderChange::default()
+    }))
 }
 
 fn claim(to: &str, sequence: u64, declares: bool) -> Output {

@@ -1,6 +1,6 @@
 //! Who is alive: what memberlist, serf and foca test of it.
 
-use room_core::node::{Event, LeftReason};
+use room_core::node::{Event, Left, LeftReason};
 
 use super::super::rooms::*;
 use crate::world::{Settings, World};
@@ -73,7 +73,9 @@ fn m18_m12_a_farewell_is_told_at_once_and_a_crash_after_the_hold() {
             let events = world.slots[first].events.iter();
             events
                 .filter_map(|(_, event)| match event {
-                    Event::Left { peer, why, .. } if *peer == world.slots[gone].id => Some(*why),
+                    Event::Left(Left { peer, why, .. }) if *peer == world.slots[gone].id => {
+                        Some(*why)
+                    }
                     _ => None,
                 })
                 .collect()

@@ -1,0 +1,191 @@
+//! Everything that a host is told, in one type from the core to the C ABI.
+//!
+//! A [`Node`](super::node::Node) emits what happens in its room. The driver adds what comes over the links and from
+//! dials: messages, the results of dials and what discovery finds.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+
+use super::election::{AssignOutcome, LeaderReason};
+use super::id::PeerId;
+
+/// Something that the host is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A session with a peer has begun. It comes before the peer's first message.
+    Joined(PeerId),
+    /// The peer is lost; its session goes on, and it is dialled.
+    Reconnecting(PeerId),
+    /// The lost peer is linked again.
+    Returned(PeerId),
+    /// The session with a peer is over. It comes after the peer's last message.
+    Left(Left),
+    /// Another leader, or none.
+    LeaderChanged(LeaderChange),
+    /// This node leads from here on. Follows its [`Event::LeaderChanged`], from which the dispatch queue makes it.
+    LeadershipGained(LeaderChange),
+    /// This node leads no longer. Follows its [`Event::LeaderChanged`], from which the dispatch queue makes it.
+    LeadershipLost(LeaderChange),
+    /// Somebody wants to enter, and this host decides:
+    /// [`Command::AnswerJoin`](super::node::Command::AnswerJoin).
+    JoinRequest {
+        /// Names the question.
+        request: u64,
+        /// Who.
+        peer: PeerId,
+        /// From where, if that is known.
+        address: Option<SocketAddr>,
+        /// What its application says.
+        payload: Vec<u8>,
+    },
+    /// The room is over for this node: nobody is linked, and nobody will be.
+    RoomEnded {
+        /// Why.
+        why: EndReason,
+        /// The number that came with a kick.
+        code: i32,
+        /// What came with a kick.
+        bytes: Vec<u8>,
+    },
+    /// How a `SetLeader` of this host ended.
+    SetLeaderResult {
+        /// Who should have led.
+        target: PeerId,
+        /// How it ended.
+        outcome: AssignOutcome,
+    },
+    /// A message came.
+    Message(Incoming),
+    /// A connection that the host asked for has come about or failed.
+    ConnectionResult(ConnectionResult),
+    /// A member of the room announces itself in the local network.
+    Discovered {
+        /// An address to dial.
+        address: String,
+    },
+}
+
+impl Event {
+    /// Whose link it is about.
+    pub fn peer(&self) -> Option<&PeerId> {
+        match self {
+            Self::Joined(peer) | Self::Reconnecting(peer) | Self::Returned(peer) => Some(peer),
+            Self::Left(left) => Some(&left.peer),
+            _ => None,
+        }
+    }
+}
+
+/// The end of the session with a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The peer.
+    pub peer: PeerId,
+    /// Why it is gone.
+    pub why: LeftReason,
+    /// The number that came with a kick.
+    pub code: i32,
+    /// What came with a kick.
+    pub bytes: Vec<u8>,
+    /// Messages to it that were accepted and are not known to be delivered. The room counts them when the session ends.
+    pub undelivered: u64,
+}
+
+impl Left {
+    /// A departure about which nothing more is known than why.
+    pub fn new(peer: PeerId, why: LeftReason) -> Self {
+        Self {
+            peer,
+            why,
+            code: 0,
+            bytes: Vec::new(),
+            undelivered: 0,
+        }
+    }
+}
+
+/// Another leader, or none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LeaderChange {
+    /// Who led. The dispatch queue fills it in: it knows what the host was told.
+    pub old: Option<PeerId>,
+    /// Who leads now.
+    pub new: Option<PeerId>,
+    /// The term of the change.
+    pub term: u64,
+    /// The count of `SetLeader` calls that the change builds on.
+    pub epoch: u64,
+    /// Why.
+    pub reason: LeaderReason,
+}
+
+impl LeaderChange {
+    /// Whether `me` leads from here on, or no longer; `None` where the change is one between others.
+    pub fn leadership_of(&self, me: &PeerId) -> Option<bool> {
+        let (led, leads) = (self.old.as_ref() == Some(me), self.new.as_ref() == Some(me));
+        (led != leads).then_some(leads)
+    }
+}
+
+/// The end of one `ConnectToPeer`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectionResult {
+    /// The address as the host gave it.
+    pub target: String,
+    /// Whether the peer is connected now.
+    pub success: bool,
+    /// The code of the C ABI that says why.
+    pub code: i32,
+    /// Who answered, where that is known.
+    pub peer: Option<PeerId>,
+    /// The number that the application of the room gave with a rejection.
+    pub reason: i32,
+    /// What the application of the room that rejected said.
+    pub bytes: Bytes,
+}
+
+/// A message for the host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incoming {
+    /// Who sent it.
+    pub from: PeerId,
+    /// What was sent.
+    pub payload: Bytes,
+    /// The application's type, 0x0100 or more.
+    pub msg_type: u16,
+    /// The application's flags; bit 0 is the library's and clear.
+    pub flags: u8,
+}
+
+/// Why a room is over for a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndReason {
+    /// The leader removed this node.
+    Kicked,
+    /// The fixed host said farewell.
+    HostLeft,
+    /// The fixed host was lost and is not waited for any more, or broke the protocol.
+    HostLost,
+    /// The fixed host disconnected this node, or this node's application the host.
+    Disconnected,
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeftReason {
+    /// It said farewell.
+    Left,
+    /// It was lost and did not return in time, or is not waited for.
+    Lost,
+    /// One of both hosts disconnected the other.
+    Disconnected,
+    /// A newer life of it takes its place.
+    Replaced,
+    /// The leader removed it, or this node.
+    Kicked,
+    /// It broke the protocol.
+    Violation,
+    /// It was lost, and this node stopped dialling it.
+    GaveUp,
+}
