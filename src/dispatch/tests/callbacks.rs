@@ -267,9 +267,11 @@ fn a_handler_that_comes_during_an_event_hears_it_in_its_place() {
     dispatch.register_event_handler(Some(events(&sender, "")));
     dispatch.register::<PeerStatus>(Some({
         let dispatch = Arc::downgrade(&dispatch);
-        Arc::new(move |_| {
-            let dispatch = dispatch.upgrade().expect("the test holds it");
-            dispatch.register::<Reconnect>(Some(reconnect(&sender, "")));
+        Arc::new(move |(_, status)| {
+            if status == crate::snapshot::PeerStatus::Disconnected {
+                let dispatch = dispatch.upgrade().expect("the test holds it");
+                dispatch.register::<Reconnect>(Some(reconnect(&sender, "")));
+            }
         })
     }));
     dispatch.push(Event::Joined(peer("b")));
