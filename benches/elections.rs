@@ -1,12 +1,12 @@
 //! What the elections reach in simulated rooms: `make figures` runs this and writes the tables into
-//! `docs/elections.md`.
+//! `docs/figures.md`.
 //!
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
 //! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, losses, ..., gossip
 //! cargo bench --bench elections -- --only failovers --row "20 % loss"  # the rows of crashes with that in their name
-//! cargo bench --bench elections -- --write docs/elections.md       # puts them between the marks of that file
+//! cargo bench --bench elections -- --write docs/figures.md       # puts them between the marks of that file
 //! ```
 //!
 //! Time is virtual, so that the figures do not depend on the machine. Every table has a column with what is
