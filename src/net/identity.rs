@@ -385,7 +385,7 @@ fn fingerprint_of(spki: &[u8]) -> Fingerprint {
     Fingerprint(Sha256::digest(spki).into())
 }
 
-/// Takes an Ed25519 raw public key, in the one encoding that it has, from whoever proves to hold it.
+/// Accepts an Ed25519 raw public key, in its only encoding, from a process that proves to hold it.
 #[derive(Debug)]
 struct RawKeyVerifier {
     expected: Option<Fingerprint>,

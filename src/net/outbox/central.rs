@@ -23,7 +23,7 @@ pub(crate) enum Lead {
         life: Incarnation,
         record: Arc<Record>,
     },
-    /// A peer; the record is the one that this node goes by.
+    /// A peer; the record is the one that this node follows.
     Peer(PeerId, Arc<Record>),
 }
 

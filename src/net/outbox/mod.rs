@@ -55,7 +55,7 @@ pub(crate) enum Voice {
     Own,
     /// This node's as leader, under this record.
     Leader(Arc<Record>),
-    /// This node's, for the leader to relay; this node goes by the record.
+    /// This node's, for the leader to relay; this node follows the record.
     Central { number: u64, record: Arc<Record> },
     /// Another's, whose broadcast this node relays as leader; or this node's, from before it led.
     Relayed {
@@ -290,8 +290,8 @@ impl Outboxes {
         Some(writer)
     }
 
-    /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; tells whether there
-    /// were any. When there were none, the writer's notice is told about the next.
+    /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; returns whether there
+    /// were any. If there were none, the next one triggers the writer's notice.
     pub(crate) fn take(
         &self,
         peer: &PeerId,
