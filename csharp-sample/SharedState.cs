@@ -79,7 +79,7 @@ internal sealed class SharedState
         this.id = id;
     }
 
-    /// <summary>Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.</summary>
+    /// <summary>Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.</summary>
     public bool Submit(string verb, string text)
     {
         text = text.Trim();
@@ -325,7 +325,7 @@ internal sealed class SharedState
             }
             Chat?.Invoke(author, text);
         }
-        // Who spoke last comes last.
+        // The author of the last command comes last.
         numbers.RemoveAll(entry => entry.Key == author);
         numbers.Add(new KeyValuePair<string, long>(author, number));
         if (numbers.Count > Authors)
@@ -361,7 +361,7 @@ internal sealed class SharedState
         synced = !leads;
     }
 
-    // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+    // After another state replaced this one: sends what it does not contain (again), without a gap.
     private void Renumber()
     {
         Settle();

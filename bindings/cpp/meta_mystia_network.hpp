@@ -8,8 +8,8 @@
 // or, without linking, `mmn::Library library("./libmeta_mystia_network.so"); mmn::Room room(library.api(), "alice", "tea");`.
 //
 // Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options),
-// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll(). on_handler_error receives what a handler
-// throws; otherwise it is printed. It goes no further.
+// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll().
+// on_handler_error receives what a handler throws; otherwise it is printed. It goes no further.
 #ifndef META_MYSTIA_NETWORK_HPP
 #define META_MYSTIA_NETWORK_HPP
 

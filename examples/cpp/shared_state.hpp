@@ -40,7 +40,7 @@ class SharedState {
   std::function<void(const std::string& author, const std::string& text)> on_chat;
   std::function<void(const Command&)> on_confirmed;
 
-  // Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.
+  // Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.
   bool submit(const std::string& verb, const std::string& text) {
     if (pending_.size() >= max_pending || !is_command(verb, text)) return false;
     Command command;
@@ -136,7 +136,7 @@ class SharedState {
   struct State {
     std::int64_t leadership = 0, version = 0, counter = 0;
     std::deque<std::pair<std::string, std::string>> chat;     // author, text
-    std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; who spoke last comes last
+    std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; the author of the last command comes last
   };
 
   // ---------------------------------------------------------------- messages
@@ -276,7 +276,7 @@ class SharedState {
     synced_ = !leads_;
   }
 
-  // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+  // After another state replaced this one: sends what it does not contain (again), without a gap.
   void renumber() {
     settle();
     const std::int64_t last = last_of(id_);

@@ -54,7 +54,7 @@ class SharedState:
         # The replica. It is fresher than another when its (leadership, version) is larger.
         self.leadership = self.version = self.counter = 0
         self.chat = collections.deque(maxlen=CHAT_LINES)  # (author, text)
-        self.numbers = {}  # author: number of its last command; who spoke last comes last
+        self.numbers = {}  # author: number of its last command; the author of the last command comes last
         # Where this member stands.
         self.leader = None
         self.leads = False
@@ -71,7 +71,7 @@ class SharedState:
         self.held = 0  # the newest version that another member has, too
 
     def submit(self, verb, text):
-        """Queues a command ("add" and a number, or "say" and a line); False when it is none, or too many wait."""
+        """Queues a command ("add" and a number, or "say" and a line); False if it is not a command, or too many are pending."""
         text = text.strip()
         if len(self.pending) >= MAX_PENDING or not is_command(verb, text):
             return False
@@ -226,7 +226,7 @@ class SharedState:
         self.synced = not self.leads
 
     def _renumber(self):
-        """After another state took the place of this one: what it does not have is to be sent (again), without a gap."""
+        """After another state replaced this one: sends what it does not contain (again), without a gap."""
         self._settle()
         last = self.numbers.get(self.id, 0)
         for command in self.pending:
