@@ -1,4 +1,4 @@
-# What can be done here: `make help`. Everything works in a fresh clone; tools that are missing are installed
+# `make help` lists the targets. Everything works in a fresh clone; missing tools are installed
 # (as root, with apt) or named.
 
 LIBRARY := target/release/libmeta_mystia_network.so
