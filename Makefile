@@ -1,4 +1,4 @@
-# What can be done here: `make help`. Everything works in a fresh clone; tools that are missing are installed
+# `make help` lists the targets. Everything works in a fresh clone; missing tools are installed
 # (as root, with apt) or named.
 
 LIBRARY := target/release/libmeta_mystia_network.so
@@ -52,7 +52,7 @@ sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1
 mutants: ## puts bugs into the election core, one at a time, and shows what notices them (docs/mutants.md; MUTANTS="--shard 0/4")
 	@scripts/mutants.py $(MUTANTS)
 
-figures: tools build ## speed and failover figures, printed; those of the elections go into docs/elections.md
+figures: tools build ## speed and failover figures, printed; those of the elections go into docs/figures.md
 	@scripts/figures.sh
 
 header: ## writes the C header and the bindings' tables from the source (docs/abi.md)

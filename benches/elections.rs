@@ -1,12 +1,12 @@
 //! What the elections reach in simulated rooms: `make figures` runs this and writes the tables into
-//! `docs/elections.md`.
+//! `docs/figures.md`.
 //!
 //! ```sh
 //! cargo bench --bench elections                                    # prints the tables; ten minutes on two cores
 //! cargo bench --bench elections -- --quick                         # a twentieth of the runs
 //! cargo bench --bench elections -- --only heals                    # one part: failovers, spread, losses, ..., gossip
 //! cargo bench --bench elections -- --only failovers --row "20 % loss"  # the rows of crashes with that in their name
-//! cargo bench --bench elections -- --write docs/elections.md       # puts them between the marks of that file
+//! cargo bench --bench elections -- --write docs/figures.md       # puts them between the marks of that file
 //! ```
 //!
 //! Time is virtual, so that the figures do not depend on the machine. Every table has a column with what is
@@ -632,7 +632,7 @@ impl Report {
     }
 
     fn handovers(&mut self) {
-        self.line("\n### The leader leaves, or hands over, until all agree on the next one\n");
+        self.line("\n### The leader leaves, or transfers its leadership, until all agree on the next one\n");
         self.line("| what | runs | p50 | p99 | demanded (3 round trips; 300 ms and 3 round trips) | met |");
         self.line("|---|---|---|---|---|---|");
         for (nodes, delay_us) in [(3, 5_000), (5, 50_000), (10, 50_000), (30, 150_000)] {
@@ -661,7 +661,7 @@ impl Report {
     }
 
     fn heals(&mut self) {
-        self.line("\n### Two sides meet, until all agree, from when the staying leader is linked to all (0: they agreed before)\n");
+        self.line("\n### Two sides merge, until all agree, from when the staying leader is linked to all (0: they agreed before)\n");
         self.line("| what | runs | p50 | p99 | demanded (2.5 and 4 slowest round trips) | met |");
         self.line("|---|---|---|---|---|---|");
         for (nodes, minority, delay_us) in [
@@ -684,7 +684,9 @@ impl Report {
 
     fn stability(&mut self) {
         self.line("\n### The leader stays, whatever happens to a minority\n");
-        self.line("| what | rooms in which the leader stayed, and nobody but the one concerned was told anything | met |");
+        self.line(
+            "| what | rooms in which the leader stayed, and no other host saw a change | met |",
+        );
         self.line("|---|---|---|");
         type Story = fn(Room, u64) -> (World, Vec<usize>);
         let stories: [(&str, usize, u64, Story); 7] = [
@@ -762,7 +764,7 @@ impl Report {
             .sum();
         let verdict = self.verdict(told == 0);
         self.line(&format!(
-            "| {minutes} minutes of {}, ten of them flapping together (4 s cut, 4 s linked) | {told} changes told to the other 90 | {verdict} |",
+            "| {minutes} minutes of {}, ten of them flapping together (4 s cut, 4 s linked) | {told} changes seen by the hosts of the other 90 | {verdict} |",
             room.describe()
         ));
     }

@@ -33,7 +33,7 @@ internal sealed class SharedState
     private const ushort UpdateType = Room.FirstUserType + 0x11;   // leader to all: version, author, number, verb, text
     private const ushort SnapshotType = Room.FirstUserType + 0x12; // leader to all: the state
     private const ushort ReplicaType = Room.FirstUserType + 0x13;  // member to leader: "here is my state; send me yours"
-    private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: reign and version of what it has
+    private const ushort HaveType = Room.FirstUserType + 0x14;     // member to leader: leadership and version of what it has
 
     private const int ChatLines = 50;
     private const int Authors = 256; // of whom the last number is kept; more than a room has members
@@ -51,8 +51,8 @@ internal sealed class SharedState
     private readonly string id;
     private readonly Stopwatch clock = Stopwatch.StartNew();
 
-    // The replica. It is fresher than another when its (reign, version) is larger.
-    private long reign, version, counter;
+    // The replica. It is fresher than another when its (leadership, version) is larger.
+    private long leadership, version, counter;
     private List<KeyValuePair<string, string>> chat = new List<KeyValuePair<string, string>>(); // author, text
     private List<KeyValuePair<string, long>> numbers = new List<KeyValuePair<string, long>>();  // author, number of its last command
 
@@ -61,14 +61,14 @@ internal sealed class SharedState
     private bool leads;
     private bool synced; // the replica is the present leader's state; at the leader: it has been announced
     private double askedAt = -1;
-    private long toldReign, toldVersion; // of the last Have
+    private long toldLeadership, toldVersion; // of the last Have
     private List<Command> pending = new List<Command>();
     private readonly HashSet<string> lost = new HashSet<string>(); // members that may come back
 
     // The leader's.
     private double gatherUntil = -1; // negative: that is over
     private HashSet<string> awaited = new HashSet<string>(); // members whose replica is still to come
-    private long bestReign, bestVersion;
+    private long bestLeadership, bestVersion;
     private byte[] best; // the freshest that came; null: our own
     private bool wanted; // somebody asked for the state
     private long held;   // the newest version that another member has, too
@@ -79,7 +79,7 @@ internal sealed class SharedState
         this.id = id;
     }
 
-    /// <summary>Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.</summary>
+    /// <summary>Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.</summary>
     public bool Submit(string verb, string text)
     {
         text = text.Trim();
@@ -106,7 +106,7 @@ internal sealed class SharedState
                 held = 0;
                 gatherUntil = Now + GatherSeconds;
                 awaited = new HashSet<string>(room.Peers);
-                bestReign = reign;
+                bestLeadership = leadership;
                 bestVersion = version;
                 best = null;
                 break;
@@ -187,10 +187,10 @@ internal sealed class SharedState
             wanted = true;
             awaited.Remove(peer);
             string[] head = Fields(Text(data).Split('\n')[0], 3);
-            long theirReign = Number(head[0]), theirVersion = Number(head[1]);
-            if (gatherUntil >= 0 && (theirReign > bestReign || theirReign == bestReign && theirVersion > bestVersion))
+            long theirLeadership = Number(head[0]), theirVersion = Number(head[1]);
+            if (gatherUntil >= 0 && (theirLeadership > bestLeadership || theirLeadership == bestLeadership && theirVersion > bestVersion))
             {
-                bestReign = theirReign;
+                bestLeadership = theirLeadership;
                 bestVersion = theirVersion;
                 best = data;
             }
@@ -198,7 +198,7 @@ internal sealed class SharedState
         else if (leads && type == HaveType)
         {
             string[] have = Fields(Text(data), 2);
-            if (Number(have[0]) == reign)
+            if (Number(have[0]) == leadership)
             {
                 held = Math.Max(held, Number(have[1]));
             }
@@ -233,7 +233,7 @@ internal sealed class SharedState
             {
                 Adopt(best);
             }
-            reign = bestReign + 1;
+            leadership = bestLeadership + 1;
             gatherUntil = -1;
             best = null;
             Renumber();
@@ -255,9 +255,9 @@ internal sealed class SharedState
                 Sent(room.SendToLeader, Encode(), ReplicaType);
             }
         }
-        else if ((toldReign != reign || toldVersion != version) && Sent(room.SendToLeader, reign + "\t" + version, HaveType))
+        else if ((toldLeadership != leadership || toldVersion != version) && Sent(room.SendToLeader, leadership + "\t" + version, HaveType))
         {
-            toldReign = reign;
+            toldLeadership = leadership;
             toldVersion = version;
         }
     }
@@ -325,7 +325,7 @@ internal sealed class SharedState
             }
             Chat?.Invoke(author, text);
         }
-        // Who spoke last comes last.
+        // The author of the last command comes last.
         numbers.RemoveAll(entry => entry.Key == author);
         numbers.Add(new KeyValuePair<string, long>(author, number));
         if (numbers.Count > Authors)
@@ -353,7 +353,7 @@ internal sealed class SharedState
                 newChat.Add(new KeyValuePair<string, string>(row[1], row[2]));
             }
         }
-        reign = Number(head[0]);
+        leadership = Number(head[0]);
         version = Number(head[1]);
         counter = Number(head[2]);
         numbers = newNumbers;
@@ -361,7 +361,7 @@ internal sealed class SharedState
         synced = !leads;
     }
 
-    // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+    // After another state replaced this one: sends what it does not contain (again), without a gap.
     private void Renumber()
     {
         Settle();
@@ -378,7 +378,7 @@ internal sealed class SharedState
 
     private string Encode()
     {
-        StringBuilder text = new StringBuilder(reign + "\t" + version + "\t" + counter);
+        StringBuilder text = new StringBuilder(leadership + "\t" + version + "\t" + counter);
         foreach (KeyValuePair<string, long> entry in numbers)
         {
             text.Append("\nn\t").Append(entry.Key).Append('\t').Append(entry.Value);
@@ -397,7 +397,7 @@ internal sealed class SharedState
         {
             digest = unchecked((digest ^ part) * 0x01000193);
         }
-        return "state: " + counter + ", " + chat.Count + " lines, version " + reign + "." + version + ", digest "
+        return "state: " + counter + ", " + chat.Count + " lines, version " + leadership + "." + version + ", digest "
             + digest.ToString("x8", CultureInfo.InvariantCulture) + ", " + pending.Count + " unconfirmed";
     }
 

@@ -176,7 +176,7 @@ class State(typing.NamedTuple):
 
     counter: int
     lines: int
-    position: tuple  # reign and version
+    position: tuple  # leadership and version
     digest: str
     unconfirmed: int
 

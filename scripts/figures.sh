@@ -65,5 +65,5 @@ scripts/isolated.py python3 tests/hosts/life.py a_paused_process_is_back_by_itse
 scripts/isolated.py python3 tests/hosts/stability.py who_disturbs_a_room_does_not_change_its_leader rounds=20 at_once=5 || missed=1
 
 # The elections in virtual time; the tables go into the documentation.
-cargo bench --bench elections -- --write docs/elections.md || missed=1
+cargo bench --bench elections -- --write docs/figures.md || missed=1
 exit "$missed"

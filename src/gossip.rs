@@ -116,7 +116,7 @@ impl Msg for Message {
     }
 }
 
-/// Makes the numbered messages of one life of a peer.
+/// Makes the numbered messages of one incarnation of a peer.
 #[derive(Debug)]
 pub struct MessageCreator {
     id: PeerId,
@@ -124,10 +124,10 @@ pub struct MessageCreator {
 }
 
 impl MessageCreator {
-    /// For a life that begins now. A later life of the same peer must see a later clock, or its messages count
+    /// For an incarnation that begins now. A later one of the same peer must see a later clock, or its messages count
     /// as old until the last ones before it are forgotten (ten alive thresholds).
     pub fn new(id: PeerId) -> Self {
-        /// Tells lives of one process and one instant apart.
+        /// Distinguishes incarnations of one process and one instant.
         static LIVES: AtomicU64 = AtomicU64::new(0);
         let clock = SystemTime::now().duration_since(UNIX_EPOCH);
         let started_us = clock.map_or(0, |since| {

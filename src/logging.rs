@@ -325,7 +325,7 @@ fn pass_on(metadata: &Metadata<'_>, line: Line) {
         let Some(sink) = sink.as_ref().filter(|sink| sink.verbosity.shows(metadata)) else {
             return;
         };
-        // Under the lock: whoever replaces the callback finds it running, or it does not run.
+        // Under the lock: a call that replaces the callback finds it running, or it does not run.
         *lock(&sink.running.threads) += 1;
         sink.clone()
     };

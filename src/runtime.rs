@@ -86,7 +86,7 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
         return Err(StartError::AlreadyInitialized);
     }
     let dispatch = Arc::new(Room::dispatch_for(&peer, &config)?);
-    // A fixed host leads at once: whoever is told that finds the room.
+    // A fixed host leads at once: a callback that receives that finds the room.
     dispatch.wait_to_begin();
     attach_events(&dispatch);
     match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {

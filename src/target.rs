@@ -1,4 +1,4 @@
-//! Where `ConnectToPeer` is told to dial: `ip:port`, `[v6]:port` or `name:port`.
+//! The targets of `ConnectToPeer`: `ip:port`, `[v6]:port` or `name:port`.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

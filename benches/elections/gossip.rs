@@ -148,7 +148,7 @@ impl Room {
 /// See the module's text.
 pub(super) fn part(report: &mut Report) {
     report.line("\n### Rooms that elect by gossip: crash of the leader, until all living members show one\n");
-    report.line("AL is the alive threshold, ED the election duration. The lowest leads next: in so many of the crashes.\n");
+    report.line("AL is the alive threshold, ED the election duration. The column \"the lowest leads next\" is the\nshare of the crashes after which the lowest id led.\n");
     report.line("| room | crashes | least | p50 | p90 | most | the lowest leads next | messages per peer | demanded | met |");
     report.line("|---|---|---|---|---|---|---|---|---|---|");
     for strict_lowest in [false, true] {
@@ -161,7 +161,7 @@ pub(super) fn part(report: &mut Report) {
         row(report, Room::lan(nodes), 400, [500, 1_500]);
     }
     report.line("\n### Rooms that elect by gossip: first leader, all started at once\n");
-    report.line("A sample, an election, and one sample more where the membership is not the same in the first two: links come up meanwhile.\n");
+    report.line("A sample, an election, and one more sample if the membership differs between the first two,\nbecause links come up meanwhile.\n");
     report.line("| room | runs | least | most | demanded | met |");
     report.line("|---|---|---|---|---|---|");
     for (nodes, demanded) in [(1, 6_000), (3, 7_000), (10, 7_000), (30, 7_000)] {

@@ -8,7 +8,8 @@
 // or, without linking, `mmn::Library library("./libmeta_mystia_network.so"); mmn::Room room(library.api(), "alice", "tea");`.
 //
 // Handlers run one at a time, in order, on a thread of the library, or, in poll mode (a room made with mmn::Options),
-// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll(). What a handler throws is given to on_handler_error, or printed, and goes no further.
+// inside poll(), on the thread that calls it. They may call every function of the room except shutdown() and poll().
+// on_handler_error receives what a handler throws; otherwise it is printed. It goes no further.
 #ifndef META_MYSTIA_NETWORK_HPP
 #define META_MYSTIA_NETWORK_HPP
 
@@ -90,7 +91,7 @@ inline const char* describe_leader_reason(std::int32_t reason) noexcept {
 
 enum class PeerStatus : std::int32_t { unknown = -1, connected = 0, disconnected = 1, reconnecting = 2, handshaking = 3 };
 
-// A call was refused. what() is the library's own sentence: it names the argument, its value and what to do.
+// A call was refused. what() comes from the library: it names the argument, its value and what to do.
 class Error : public std::runtime_error {
  public:
   Error(std::int32_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -113,26 +114,26 @@ struct Message {
   }
 };
 
-// What became of one connect(); code -14 already_connected comes with success.
+// The result of one connect(); code -14 already_connected comes with success.
 struct ConnectionResult {
-  std::string_view address; // as it was given to connect()
+  std::string_view address; // as passed to connect()
   bool success;
   std::int32_t code;
 };
 
-// Something that happened. kind is one of MMN_EVENT_..., and says which of the others mean something (see the header).
+// An event of the room. kind is one of MMN_EVENT_..., and determines which other fields are set (see the header).
 // The views are valid during the handler only.
 struct Event {
   std::uint32_t kind;
-  std::string_view peer;   // the member that it is about; empty where there is none
-  std::string_view other;  // an address, or, of a change of the leader, who led before
-  std::string_view data;   // the message; what a join request says; what came with a kick or a rejection
-  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., or the number that reject_join() was given
-  std::int32_t code;       // a Code, or the number that kick() was given
+  std::string_view peer;   // the member that the event concerns; empty if there is none
+  std::string_view other;  // an address, or, for a change of the leader, the previous leader
+  std::string_view data;   // the message; the payload of a join request; the data of a kick or a rejection
+  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., or the number passed to reject_join()
+  std::int32_t code;       // a Code, or the number passed to kick()
   bool success;
   std::uint16_t type;
   std::uint8_t flags;
-  std::uint64_t undelivered;  // MMN_EVENT_LEFT: messages that were accepted and are not known to be delivered
+  std::uint64_t undelivered;  // MMN_EVENT_LEFT: number of accepted messages that are not known to be delivered
   std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join()
   std::uint64_t term, epoch;
 };
@@ -159,7 +160,7 @@ struct Api {
   }
 };
 
-// What a room uses that is given no configuration.
+// The defaults of a room without a configuration.
 inline Config default_config(const Api& api = Api::linked()) noexcept {
   NetworkOptions options = {};
   options.struct_size = sizeof options;
@@ -167,8 +168,8 @@ inline Config default_config(const Api& api = Api::linked()) noexcept {
   return options.config;
 }
 
-// The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they hold from the next window of the
-// room on, and for later rooms. The same for all members.
+// The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they apply from the next window of the
+// room on, and to later rooms. The same for all members.
 struct GossipWindows {
   // Those that are in force.
   explicit GossipWindows(const Api& api = Api::linked())
@@ -182,10 +183,10 @@ struct GossipWindows {
           api.SetLeaderAliveThreshold(leader_alive_threshold), api.SetLeaderElectionDuration(leader_election_duration)})
       if (code < 0) throw Error(code, api.GetLastErrorMessage());
   }
-  std::uint32_t startup_grace_period;        // longest wait at the start for the number of members to stay the same
-  std::uint32_t membership_sample_interval;  // how often that number is looked at
-  std::uint32_t leader_alive_threshold;      // how long a member waits for a word of the leader before it proposes itself
-  std::uint32_t leader_election_duration;    // how long it collects the proposals of others then
+  std::uint32_t startup_grace_period;        // longest wait at the start for the number of members to settle
+  std::uint32_t membership_sample_interval;  // how often a member samples that number
+  std::uint32_t leader_alive_threshold;      // how long a member waits for a declaration of the leader before it proposes itself
+  std::uint32_t leader_election_duration;    // how long it then collects the proposals of others
 };
 
 // How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
@@ -197,12 +198,12 @@ struct Options {
     settings.dispatch_mode = MMN_DISPATCH_POLL;
   }
   NetworkOptions settings = {};
-  std::string bind_address;  // the one address of this machine to use; "" is all
-  std::string secret;        // what members must know beside the room's name; "" is nothing
-  std::string state_directory;  // where a static quorum keeps what must survive the process; else ""
-  std::string quorum_roster;    // the voters of a static quorum, one id a line; else ""
+  std::string bind_address;  // the one address of this machine to use; "" is every address
+  std::string secret;        // the room secret, which members must know besides the session id; "" is none
+  std::string state_directory;  // where a static quorum keeps the state that must survive the process; else ""
+  std::string quorum_roster;    // the voters of a static quorum, one id per line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
-  std::string identity_key;  // an Ed25519 private key in PKCS#8, to be known again by; "" makes a new one
+  std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
 };
 
 // The library loaded at run time; must outlive every room that uses its functions.
@@ -367,7 +368,7 @@ inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
 
 } // namespace detail
 
-// Hands the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It is called on any thread,
+// Passes the library's log up to `level` (MMN_LOG_...) to a handler; an empty one removes it. It is called on any thread,
 // several at a time, and may call nothing but queries.
 inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::string_view)> handler,
                     const Api& api = Api::linked()) {
@@ -378,7 +379,7 @@ inline void set_log(std::int32_t level, std::function<void(std::int32_t, std::st
   if (!wanted) detail::Handlers::get().log.set(nullptr);
 }
 
-// The room that this process is in. Made: entered. Destroyed: left politely, which takes at most about 2 s. A child that is
+// The room that this process is in. The constructor enters it, the destructor leaves it, which takes at most about 2 s. A child that is
 // forked has no room: this object does nothing there, and its calls are refused until the child has made one of its own.
 // Every function may be called from any thread.
 class Room {
@@ -432,8 +433,8 @@ class Room {
   }
 
   // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless it makes the call
-  // itself) and never runs again. A new handler is told the present first: the leader where one is known ("" is none),
-  // and every connected peer. Set on_message within 5 s: until then messages are held, later they are discarded.
+  // itself) and never runs again. A new handler first receives the present state: the leader, if one is known ("" is none),
+  // and every connected peer. Set on_message within 5 s: until then messages wait, later the library discards them.
   void on_message(std::function<void(const Message&)> handler) {
     const bool wanted = static_cast<bool>(handler);
     // Without an unregistered moment in between, in which messages would be discarded.
@@ -447,7 +448,7 @@ class Room {
     detail::Handlers::get().leader.set(std::move(handler));
     if (wanted) check(api_->RegisterLeaderChangedCallback(detail::mmn_detail_on_leader));
   }
-  // Whether this member leads: true and false in turn, each after its on_leader. First true, where it leads already.
+  // Whether this member leads: true and false alternately, each after its on_leader. First true, if it leads already.
   void on_leadership(std::function<void(bool)> handler) {
     check(api_->RegisterLeadershipCallback(nullptr));
     const bool wanted = static_cast<bool>(handler);
@@ -466,14 +467,14 @@ class Room {
     check(api_->RegisterConnectionResultCallback(wanted ? detail::mmn_detail_on_connection : nullptr));
     if (!wanted) detail::Handlers::get().connection.set(nullptr);
   }
-  // Everything that happens, messages included, in one order; whoever uses it needs none of the others.
+  // All events, messages included, in one order; a program that uses it needs none of the others.
   void on_event(std::function<void(const Event&)> handler) {
     const bool wanted = static_cast<bool>(handler);
     if (wanted) detail::Handlers::get().event.set(std::move(handler));
     check(api_->RegisterEventHandler(wanted ? detail::mmn_detail_on_event : nullptr, nullptr, nullptr));
     if (!wanted) detail::Handlers::get().event.set(nullptr);
   }
-  // In poll mode, runs the handlers of up to `max` events that wait, on this thread, and returns of how many. Never waits.
+  // In poll mode, runs the handlers of up to `max` queued events, on this thread, and returns their number. Never waits.
   std::int32_t poll(std::int32_t max = INT32_MAX) {
     const std::int32_t ran = api_->PollEvents(max);
     check(ran);
@@ -486,7 +487,7 @@ class Room {
 
   std::string peer_id() const { return string(api_->GetLocalPeerId()); }
   std::string session_id() const { return string(api_->GetSessionId()); }
-  // An address that another member can give to connect().
+  // An address that another member can pass to connect().
   std::string local_address() const { return string(api_->GetLocalAddr()); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const {
@@ -502,11 +503,11 @@ class Room {
   // "" when there is none.
   std::string leader() const { return string(api_->GetCurrentLeader()); }
   bool is_leader() const noexcept { return api_->IsLeader() != 0; }
-  // -1 for an unknown member and as long as it is not measured.
+  // -1 for an unknown member, and until it is measured.
   std::int32_t rtt_ms(const std::string& peer) const { return api_->GetPeerRTT(text(peer)); }
   PeerStatus status(const std::string& peer) const { return static_cast<PeerStatus>(api_->GetPeerStatus(text(peer))); }
 
-  // Dials "ip:port", "[v6]:port" or "name:port"; the outcome comes to on_connection.
+  // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
   void connect(const std::string& address) { check(api_->ConnectToPeer(text(address))); }
   void disconnect(const std::string& peer) { check(api_->DisconnectPeer(text(peer))); }
   void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
@@ -514,18 +515,18 @@ class Room {
 
   // One that may not lead is an observer: it has no vote and counts for no majority.
   void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
-  // Asks a member, or the one that elections prefer, to take over; this one leads until it has. Leader only: not_leader. With gossip
-  // a leader that yields stops at once, and stays away from leading for a while.
+  // Transfers the leadership to a member, or to the one that elections prefer; this one leads until that one is elected.
+  // Leader only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while.
   void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
   void yield_leadership() { check(api_->YieldLeadership()); }
-  // Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default.
+  // How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default.
   void set_election_priority(std::int32_t priority) { check(api_->SetElectionPriority(priority)); }
-  // Term of the newest claim to lead, and how many set_leader() it builds on: compare the epoch first.
+  // Term of the newest claim to lead, and the number of set_leader() calls that it builds on: compare the epoch first.
   std::int64_t leader_term() const noexcept { return api_->GetLeaderTerm(); }
   std::int64_t leader_epoch() const noexcept { return api_->GetLeaderEpoch(); }
   // One of MMN_STRATEGY_...
   std::int32_t election_strategy() const noexcept { return api_->GetElectionStrategy(); }
-  // Whether lost members are dialled again, or have left at once.
+  // Whether the library dials lost members again, or treats every loss as a leave.
   void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
   bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
 
@@ -535,38 +536,38 @@ class Room {
   }
   // Most other members of each member; 0 is no limit. Leader only.
   void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
-  // What the leader's program is told when this member asks to be let in; at most 8192 bytes.
+  // The payload that the leader's host receives when this member asks to join; at most 8192 bytes.
   void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
-  // Whether this program decides, whenever it leads, who may enter: MMN_EVENT_JOIN_REQUEST for every stranger.
+  // Whether this host decides who may enter while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
   void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }
   void accept_join(std::uint64_t request) { check(api_->AcceptJoin(request)); }
   void reject_join(std::uint64_t request, std::int32_t code = 0, std::string_view data = {}) {
     check(api_->RejectJoin(request, code, bytes(data), length(data)));
   }
 
-  // Whether broadcasts of this member go through the leader; and whether it sends on those of others while it leads.
+  // Whether broadcasts of this member go through the leader; and whether it relays those of others while it leads.
   void set_centralized(bool enabled) { check(api_->SetCentralizedMode(enabled ? 1 : 0)); }
   bool centralized() const noexcept { return api_->IsCentralizedMode() != 0; }
   void set_centralized_auto_forward(bool enabled) { check(api_->SetCentralizedAutoForward(enabled ? 1 : 0)); }
   bool centralized_auto_forward() const noexcept { return api_->IsCentralizedAutoForward() != 0; }
-  // Payloads of more than so many bytes are sent compressed where that is shorter; UINT32_MAX is never.
+  // The payload length in bytes above which the library compresses, if that makes it shorter; UINT32_MAX is never.
   void set_compression_threshold(std::uint32_t size) { check(api_->SetCompressionThreshold(size)); }
-  // Whether this member announces itself in the local network, or listens there.
+  // Whether this member is announced in the local network.
   bool discovering() const noexcept { return api_->IsMdnsActive() != 0; }
-  // Figures of the link and the queue to a member.
+  // Statistics of the link and the queue to a member.
   Stats stats(const std::string& peer) const {
     Stats figures = {};
     figures.struct_size = sizeof figures;
     check(api_->GetPeerStats(text(peer), &figures));
     return figures;
   }
-  // In the name of `from` to `to`, or to all others where that is empty. Leader only.
+  // Forwards on behalf of `from` to `to`, or to all others if that is empty. Leader only.
   void forward(const std::string& from, const std::string& to, std::string_view data, std::uint16_t type = first_user_type,
                std::uint8_t flags = 0) {
     check(api_->ForwardMessage(text(from), to.empty() ? nullptr : text(to), bytes(data), length(data), type, flags));
   }
 
-  // To all connected members, or, where one queue is full (send_queue_full), to none.
+  // To all connected members, or, if one queue is full (send_queue_full), to none.
   void broadcast(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->BroadcastMessage(bytes(data), length(data), type, flags));
   }

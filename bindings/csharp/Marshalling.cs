@@ -5,11 +5,11 @@ using System.Text;
 namespace MetaMystia.Network
 {
     /// <summary>
-    /// Start from <see cref="Default"/>; a struct of zeros breaks the library's rules and is refused with -3.
+    /// Start from <see cref="Default"/>; a struct of zeros is invalid and refused with -3.
     /// </summary>
     public partial struct NetworkConfig
     {
-        /// <summary>What <c>InitializeNetwork</c> uses when it is given no configuration.</summary>
+        /// <summary>The defaults of <c>InitializeNetwork</c>.</summary>
         public static NetworkConfig Default()
         {
             return NetworkOptions.Default().Config;
@@ -17,7 +17,7 @@ namespace MetaMystia.Network
     }
 
     /// <summary>
-    /// Start from <see cref="Default"/>. Most programs want <see cref="RoomOptions"/>, which takes care of the pointers.
+    /// Start from <see cref="Default"/>. Most programs use <see cref="RoomOptions"/>, which handles the pointers.
     /// </summary>
     public partial struct NetworkOptions
     {
@@ -33,7 +33,7 @@ namespace MetaMystia.Network
 
     public partial struct NetworkEvent
     {
-        /// <summary>The struct at a pointer that an <see cref="EventCallback"/> was given.</summary>
+        /// <summary>The struct at a pointer that an <see cref="EventCallback"/> received.</summary>
         public static NetworkEvent At(IntPtr networkEvent)
         {
             return (NetworkEvent)Marshal.PtrToStructure(networkEvent, typeof(NetworkEvent));
@@ -48,7 +48,7 @@ namespace MetaMystia.Network
 
     public partial struct PeerStats
     {
-        /// <summary>Figures to be filled in, with their size set.</summary>
+        /// <summary>Statistics to be filled in, with their size set.</summary>
         public static PeerStats Empty()
         {
             PeerStats stats = new PeerStats();

@@ -17,35 +17,35 @@ namespace MetaMystia.Network
         public byte Flags;
     }
 
-    /// <summary>What became of one <see cref="Room.Connect"/>.</summary>
+    /// <summary>The result of one <see cref="Room.Connect"/>.</summary>
     public struct ConnectionResult
     {
-        /// <summary>The address as it was given to <see cref="Room.Connect"/>.</summary>
+        /// <summary>The address as passed to <see cref="Room.Connect"/>.</summary>
         public string Address;
         public bool Success;
         /// <summary>An <see cref="ErrorCode"/>; -14 AlreadyConnected comes with success.</summary>
         public int Code;
     }
 
-    /// <summary>Something that happened in the room: a copy, yours to keep. <see cref="Kind"/> says which fields mean something.</summary>
+    /// <summary>An event of the room: a copy, yours to keep. <see cref="Kind"/> determines which fields are set.</summary>
     public sealed class RoomEvent
     {
-        /// <summary>An <see cref="EventKind"/>; ignore those that you do not know.</summary>
+        /// <summary>An <see cref="EventKind"/>; ignore unknown ones.</summary>
         public uint Kind;
-        /// <summary>The member that it is about; "" where there is none (no leader).</summary>
+        /// <summary>The member that the event concerns; "" if there is none (no leader).</summary>
         public string Peer;
-        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), or who led before (LeaderChanged).</summary>
+        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), or the previous leader (LeaderChanged).</summary>
         public string Other;
-        /// <summary>The message; what a join request says; what came with a kick or a rejection. Never null.</summary>
+        /// <summary>The message; the payload of a join request; the data of a kick or a rejection. Never null.</summary>
         public byte[] Data;
-        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, or the number given to <see cref="Room.RejectJoin"/>.</summary>
+        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, or the number passed to <see cref="Room.RejectJoin"/>.</summary>
         public int Reason;
-        /// <summary>An <see cref="ErrorCode"/>, or the number given to <see cref="Room.Kick"/>.</summary>
+        /// <summary>An <see cref="ErrorCode"/>, or the number passed to <see cref="Room.Kick"/>.</summary>
         public int Code;
         public bool Success;
         public ushort MessageType;
         public byte Flags;
-        /// <summary>Left: messages that were accepted for the member and are not known to be delivered.</summary>
+        /// <summary>Left: the number of messages accepted for the member that are not known to be delivered.</summary>
         public ulong Undelivered;
         /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>.</summary>
         public ulong Request;
@@ -53,22 +53,22 @@ namespace MetaMystia.Network
         public ulong Epoch;
     }
 
-    /// <summary>How to enter a room. What is left alone keeps the library's default, except that <see cref="Poll"/> is on.</summary>
+    /// <summary>How to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
     public sealed class RoomOptions
     {
-        /// <summary>Every setting that needs no memory of its own; the pointers, lengths and the dispatch mode are filled in by <see cref="Room.Join(string, string, RoomOptions)"/>.</summary>
+        /// <summary>Every setting that needs no memory of its own. The pointers, the lengths and the dispatch mode are set by <see cref="Room.Join(string, string, RoomOptions)"/>.</summary>
         public NetworkOptions Settings = NetworkOptions.Default();
         /// <summary>true: handlers run inside <see cref="Room.Poll"/>; false: on a thread of the library.</summary>
         public bool Poll = true;
-        /// <summary>The one address of this machine to use; null is all.</summary>
+        /// <summary>The one address of this machine to use; null is every address.</summary>
         public string BindAddress;
-        /// <summary>What members must know beside the room's name; null is nothing.</summary>
+        /// <summary>The room secret, which members must know besides the session id; null is none.</summary>
         public byte[] Secret;
-        /// <summary>An Ed25519 private key in PKCS#8, by which others know this member again; null makes a new one.</summary>
+        /// <summary>An Ed25519 private key in PKCS#8, which keeps this member's identity; null makes a new one.</summary>
         public byte[] IdentityKey;
-        /// <summary>Where a static quorum keeps what must survive the process: an existing directory; else null.</summary>
+        /// <summary>Where a static quorum keeps the state that must survive the process: an existing directory; else null.</summary>
         public string StateDirectory;
-        /// <summary>The voters of a static quorum: their ids, each of which may be followed by a blank and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
+        /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> QuorumRoster;
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
@@ -113,52 +113,52 @@ namespace MetaMystia.Network
 
     /// <summary>
     /// The times of <see cref="MetaMystia.Network.ElectionStrategy.Gossip"/>, in milliseconds above 0. They belong to the process:
-    /// they hold from the next window of the room on, and for later rooms. The same for all members.
+    /// they apply from the next window of the room on, and to later rooms. The same for all members.
     /// </summary>
     public static class GossipWindows
     {
-        /// <summary>Longest wait at the start for the number of members to stay the same; 15000.</summary>
+        /// <summary>Longest wait at the start for the number of members to settle; 15000.</summary>
         public static uint StartupGracePeriod
         {
             get { return NativeMethods.GetStartupGracePeriod(); }
             set { Room.Check(NativeMethods.SetStartupGracePeriod(value)); }
         }
 
-        /// <summary>How often that number is looked at; 1000.</summary>
+        /// <summary>How often a member samples that number; 1000.</summary>
         public static uint MembershipSampleInterval
         {
             get { return NativeMethods.GetMembershipSampleInterval(); }
             set { Room.Check(NativeMethods.SetMembershipSampleInterval(value)); }
         }
 
-        /// <summary>How long a member waits for a word of the leader before it proposes itself; 10000.</summary>
+        /// <summary>How long a member waits for a declaration of the leader before it proposes itself; 10000.</summary>
         public static uint LeaderAliveThreshold
         {
             get { return NativeMethods.GetLeaderAliveThreshold(); }
             set { Room.Check(NativeMethods.SetLeaderAliveThreshold(value)); }
         }
 
-        /// <summary>How long it collects the proposals of others then; 5000.</summary>
+        /// <summary>How long it then collects the proposals of others; 5000.</summary>
         public static uint LeaderElectionDuration
         {
             get { return NativeMethods.GetLeaderElectionDuration(); }
             set { Room.Check(NativeMethods.SetLeaderElectionDuration(value)); }
         }
 
-        /// <summary>How long the words of others are remembered.</summary>
+        /// <summary>How long a member remembers proposals and declarations of others.</summary>
         public static uint MsgExpirationTimeout
         {
             get { return NativeMethods.GetMsgExpirationTimeout(); }
         }
 
-        /// <summary>How often a leader says that it leads.</summary>
+        /// <summary>How often a leader declares itself.</summary>
         public static uint LeadershipDeclarationInterval
         {
             get { return NativeMethods.GetLeadershipDeclarationInterval(); }
         }
     }
 
-    /// <summary>A call was refused. The message is the library's own sentence: it names the argument, its value and what to do.</summary>
+    /// <summary>A call was refused. The message comes from the library: it names the argument, its value and what to do.</summary>
     public sealed class NetworkException : Exception
     {
         public NetworkException(int code, string message)
@@ -173,17 +173,17 @@ namespace MetaMystia.Network
 
     /// <summary>
     /// The room that this process is in. The library holds one room per process: <see cref="Join"/> enters it,
-    /// <see cref="Dispose"/> leaves it politely.
+    /// <see cref="Dispose"/> leaves it.
     /// </summary>
     /// <remarks>
     /// <para>All members may be used from any thread, and from inside event handlers, except that <see cref="Dispose"/> is refused
     /// inside a handler (-15) unless events are queued.</para>
     /// <para>Handlers run one at a time, in order, on a thread of the library. A host that must handle them on its own thread
     /// (Unity's main thread) joins with <see cref="RoomOptions"/> and calls <see cref="Poll"/> once per frame.</para>
-    /// <para>An exception from a handler never reaches native code; it comes out at <see cref="HandlerFailed"/>.</para>
-    /// <para>The first subscription to an event tells the present: the leader where one is known, and every connected peer.
-    /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join; until then messages are held, afterwards those that
-    /// nobody wants are discarded.</para>
+    /// <para>An exception from a handler never reaches native code; <see cref="HandlerFailed"/> receives it.</para>
+    /// <para>The first subscription to an event receives the present state: the leader, if one is known, and every connected peer.
+    /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join: until then messages wait, and afterwards the library
+    /// discards those that nobody receives.</para>
     /// </remarks>
     public sealed class Room : IDisposable
     {
@@ -229,13 +229,13 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Enters the room <paramref name="sessionId"/> under the name <paramref name="peerId"/>; handlers run on a thread of the library.
+        /// Enters the room <paramref name="sessionId"/> as <paramref name="peerId"/>; handlers run on a thread of the library.
         /// </summary>
         /// <param name="peerId">1 to 64 bytes of UTF-8, unique in the room.</param>
         /// <param name="sessionId">1 to 128 bytes of UTF-8, the same at every member.</param>
         /// <param name="config">null for the defaults; else start from <see cref="NetworkConfig.Default"/>.</param>
         /// <param name="queueEvents">true: events wait for <see cref="Pump"/>.</param>
-        /// <exception cref="NetworkException">-2 when this process is in a room already, -3 when an argument breaks a rule.</exception>
+        /// <exception cref="NetworkException">-2 when this process is already in a room, -3 when an argument is invalid.</exception>
         public static Room Join(string peerId, string sessionId, NetworkConfig? config = null, bool queueEvents = false)
         {
             byte[] peer = Utf8.ToNative(peerId);
@@ -255,8 +255,8 @@ namespace MetaMystia.Network
         /// Enters the room <paramref name="sessionId"/> with settings, by default in poll mode: handlers run on the thread that
         /// calls <see cref="Poll"/>, and on no other.
         /// </summary>
-        /// <exception cref="NetworkException">-2 when this process is in a room already, -3 when an argument or a setting breaks a
-        /// rule, -4 when the address or the port cannot be bound.</exception>
+        /// <exception cref="NetworkException">-2 when this process is already in a room, -3 when an argument or a setting is
+        /// invalid, -4 when the address or the port cannot be bound.</exception>
         public static Room Join(string peerId, string sessionId, RoomOptions options)
         {
             byte[] peer = Utf8.ToNative(peerId);
@@ -268,7 +268,7 @@ namespace MetaMystia.Network
         /// Enters a room with an initialization of your own: one of the Initialize functions of <see cref="NativeMethods"/>, whose
         /// code it returns.
         /// </summary>
-        /// <exception cref="NetworkException">The code, where it is an error.</exception>
+        /// <exception cref="NetworkException">The code, if it is an error.</exception>
         public static Room Enter(bool queueEvents, Func<int> initialize)
         {
             // First: what is hooked does nothing without a room, and a room without a hook would survive its scripts.
@@ -280,7 +280,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Everything that happens, messages included, in one order. The first subscription tells the present: the leader where
+        /// All events, messages included, in one order. The first subscription receives the present state: the leader, if
         /// one is known, and every member. A program that uses it needs none of the events below.
         /// </summary>
         public event Action<RoomEvent> Happened
@@ -296,7 +296,7 @@ namespace MetaMystia.Network
             remove { Subtract(ref happened, value); }
         }
 
-        /// <summary>A message came from another member (or from this one, where it sent to itself).</summary>
+        /// <summary>A message from another member (or from this one, if it sent to itself).</summary>
         public event Action<Message> MessageReceived
         {
             add
@@ -325,8 +325,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// This member leads from here on (true), or no longer (false): in turn, each after its <see cref="LeaderChanged"/>. The
-        /// first subscription tells true where this member leads already.
+        /// This member now leads (true), or no longer leads (false): alternately, each after its <see cref="LeaderChanged"/>. The
+        /// first subscription receives true if this member leads already.
         /// </summary>
         public event Action<bool> LeadershipChanged
         {
@@ -383,7 +383,7 @@ namespace MetaMystia.Network
             get { return CheckText(NativeMethods.GetSessionId()); }
         }
 
-        /// <summary>An address that another member can give to <see cref="Connect"/>.</summary>
+        /// <summary>An address that another member can pass to <see cref="Connect"/>.</summary>
         public string LocalAddress
         {
             get { return CheckText(NativeMethods.GetLocalAddr()); }
@@ -406,7 +406,7 @@ namespace MetaMystia.Network
             get { return NativeMethods.IsLeader() != 0; }
         }
 
-        /// <summary>The round-trip time in milliseconds; -1 for an unknown member and as long as it is not measured.</summary>
+        /// <summary>The round-trip time in milliseconds; -1 for an unknown member, and until it is measured.</summary>
         public int RoundTripMs(string peerId)
         {
             return NativeMethods.GetPeerRTT(Utf8.ToNative(peerId));
@@ -434,7 +434,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetLeader(Utf8.ToNative(peerId)));
         }
 
-        /// <summary>Whether this member stands for election when the room has no leader.</summary>
+        /// <summary>Whether this member campaigns when the room has no leader.</summary>
         public void SetAutoElection(bool enabled)
         {
             Check(NativeMethods.EnableAutoLeaderElection(Flag(enabled)));
@@ -446,22 +446,22 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetLeaderEligible(Flag(eligible)));
         }
 
-        /// <summary>Asks a member to take over; this one leads until it has. Leader only (-6).</summary>
+        /// <summary>Transfers the leadership to a member; this one leads until that one is elected. Leader only (-6).</summary>
         public void TransferLeadership(string peerId)
         {
             Check(NativeMethods.TransferLeadership(Utf8.ToNative(peerId)));
         }
 
         /// <summary>
-        /// Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could. With gossip this member stops
-        /// at once, and stays away from leading for a while.
+        /// Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip this
+        /// member stops leading at once, and does not lead again for a while.
         /// </summary>
         public void YieldLeadership()
         {
             Check(NativeMethods.YieldLeadership());
         }
 
-        /// <summary>Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default.</summary>
+        /// <summary>How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default.</summary>
         public void SetElectionPriority(int priority)
         {
             Check(NativeMethods.SetElectionPriority(priority));
@@ -473,26 +473,26 @@ namespace MetaMystia.Network
             get { return NativeMethods.GetLeaderTerm(); }
         }
 
-        /// <summary>How many calls of <see cref="SetLeader"/> the newest claim to lead builds on.</summary>
+        /// <summary>The number of <see cref="SetLeader"/> calls that the newest claim to lead builds on.</summary>
         public long LeaderEpoch
         {
             get { return NativeMethods.GetLeaderEpoch(); }
         }
 
-        /// <summary>How the room elects: an <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
+        /// <summary>The election strategy: an <see cref="MetaMystia.Network.ElectionStrategy"/>.</summary>
         public int ElectionStrategy
         {
             get { return NativeMethods.GetElectionStrategy(); }
         }
 
-        /// <summary>Whether lost members are dialled again (the default) or have left at once.</summary>
+        /// <summary>Whether the library dials lost members again (the default) or treats every loss as a leave.</summary>
         public bool AutoReconnect
         {
             get { return NativeMethods.IsAutoReconnectEnabled() != 0; }
             set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
         }
 
-        /// <summary>Removes a member for as long as the room lives; it is told the code and up to 3072 bytes. Leader only (-6).</summary>
+        /// <summary>Removes a member for as long as the room lives; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
         public void Kick(string peerId, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
@@ -504,14 +504,14 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetMaxPeers(maxPeers));
         }
 
-        /// <summary>What the leader's program is told when this member asks to be let in, up to 8192 bytes; null is nothing.</summary>
+        /// <summary>The payload that the leader's host receives when this member asks to join, up to 8192 bytes; null is none.</summary>
         public void SetJoinPayload(byte[] data)
         {
             Check(NativeMethods.SetJoinPayload(data, LengthOf(data)));
         }
 
         /// <summary>
-        /// Whether this program decides, whenever it leads, who may enter: each stranger is then an <see cref="EventKind.JoinRequest"/>, to
+        /// Whether this host decides who may enter while this member leads: each newcomer is then an <see cref="EventKind.JoinRequest"/>, to
         /// be answered within the handshake timeout. Set it on every member that may come to lead.
         /// </summary>
         public void EnableJoinRequests(bool enabled)
@@ -519,13 +519,13 @@ namespace MetaMystia.Network
             Check(NativeMethods.EnableJoinRequests(Flag(enabled)));
         }
 
-        /// <summary>-5 when the request was answered already, or its time is over.</summary>
+        /// <summary>-5 when the request was already answered, or has expired.</summary>
         public void AcceptJoin(ulong request)
         {
             Check(NativeMethods.AcceptJoin(request));
         }
 
-        /// <summary>The stranger is told the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
+        /// <summary>The newcomer receives the code and up to 3072 bytes. -5 as <see cref="AcceptJoin"/>.</summary>
         public void RejectJoin(ulong request, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.RejectJoin(request, code, data, LengthOf(data)));
@@ -538,26 +538,26 @@ namespace MetaMystia.Network
             set { Check(NativeMethods.SetCentralizedMode(Flag(value))); }
         }
 
-        /// <summary>Whether this member, while it leads, sends the broadcasts of others on, or leaves that to <see cref="Forward"/>.</summary>
+        /// <summary>Whether this member, while it leads, relays the broadcasts of others, or leaves that to <see cref="Forward"/>.</summary>
         public bool CentralizedAutoForward
         {
             get { return NativeMethods.IsCentralizedAutoForward() != 0; }
             set { Check(NativeMethods.SetCentralizedAutoForward(Flag(value))); }
         }
 
-        /// <summary>Payloads of more than so many bytes are sent compressed where that is shorter; <c>uint.MaxValue</c> is never.</summary>
+        /// <summary>The payload length in bytes above which the library compresses, if that makes it shorter; <c>uint.MaxValue</c> is never.</summary>
         public void SetCompressionThreshold(uint bytes)
         {
             Check(NativeMethods.SetCompressionThreshold(bytes));
         }
 
-        /// <summary>Whether this member announces itself in the local network, or listens there.</summary>
+        /// <summary>Whether this member is announced in the local network.</summary>
         public bool IsDiscovering
         {
             get { return NativeMethods.IsMdnsActive() != 0; }
         }
 
-        /// <summary>Figures of the link and the queue to a member; -5 when it is not one.</summary>
+        /// <summary>Statistics of the link and the queue to a member; -5 when it is not one.</summary>
         public PeerStats StatsOf(string peerId)
         {
             PeerStats stats = PeerStats.Empty();
@@ -566,14 +566,14 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// In the name of <paramref name="from"/> to <paramref name="to"/>, or to all others where that is null. Leader only (-6).
+        /// Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).
         /// </summary>
         public void Forward(string from, string to, byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeMethods.ForwardMessage(Utf8.ToNative(from), Utf8.ToNative(to), data, LengthOf(data), type, flags));
         }
 
-        /// <summary>To all connected members, or, where one queue is full (-7), to none.</summary>
+        /// <summary>To all connected members, or, if one queue is full (-7), to none.</summary>
         public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
             Check(NativeMethods.BroadcastMessage(data, LengthOf(data), type, flags));
@@ -597,7 +597,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Runs the handlers of the events that wait, on the calling thread, and returns how many ran. Only for rooms that were
+        /// Runs the handlers of the queued events, on the calling thread, and returns how many ran. Only for rooms that were
         /// joined with <c>queueEvents: true</c>.
         /// </summary>
         public int Pump(int max = int.MaxValue)
@@ -626,8 +626,8 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// In poll mode, runs the handlers of up to <paramref name="max"/> events that wait, on the calling thread, and returns of
-        /// how many. Never waits. Call it once per frame, also during loading screens: who takes nothing holds up the senders.
+        /// In poll mode, runs the handlers of up to <paramref name="max"/> queued events, on the calling thread, and returns their
+        /// number. Never waits. Call it once per frame, also during loading screens: a member that takes nothing slows the senders.
         /// </summary>
         /// <exception cref="NetworkException">-3 when the room is not in poll mode or <paramref name="max"/> is not above 0, -15
         /// inside a handler and while another thread polls.</exception>
@@ -639,7 +639,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Leaves the room politely and releases everything; takes at most about 2 s. After it returned, no handler runs. It waits for a
+        /// Leaves the room and releases everything; takes at most about 2 s. After it returns, no handler runs. It waits for a
         /// handler that is running, which therefore must not wait for the thread that disposes.
         /// </summary>
         /// <exception cref="NetworkException">-15 when called inside a handler on the library's thread; the room stays open.</exception>
@@ -670,7 +670,7 @@ namespace MetaMystia.Network
         }
 
         /// <summary>
-        /// Hands the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It is called
+        /// Passes the library's log up to <paramref name="level"/> (a <see cref="LogLevel"/>) to a function; null removes it. It is called
         /// on any thread, several at a time, and may call nothing but queries.
         /// </summary>
         public static void SetLog(int level, Action<int, string> handler)
@@ -853,7 +853,7 @@ namespace MetaMystia.Network
             }
             catch (Exception)
             {
-                // A log that cannot be written is no reason to end the game, and there is nowhere to tell it.
+                // A log that cannot be written is no reason to end the game, and there is nowhere to report it.
             }
         }
 
@@ -912,7 +912,7 @@ namespace MetaMystia.Network
             }
         }
 
-        // The last stop before native frames: whatever happens here must not get out.
+        // The last stop before native frames: no exception may leave this method.
         private void Surface(Exception exception)
         {
             try
@@ -1009,7 +1009,7 @@ namespace MetaMystia.Network
             Withdraw();
         }
 
-        // Takes back whatever the library may call: it has nothing of this domain when this returns.
+        // Unregisters everything that the library may call: it has nothing of this domain when this returns.
         private static void Withdraw()
         {
             try
@@ -1026,7 +1026,7 @@ namespace MetaMystia.Network
             }
             catch (Exception)
             {
-                // The process ends, or the domain does: nobody is left to tell.
+                // The process ends, or the domain does: nobody is left to notify.
             }
         }
 

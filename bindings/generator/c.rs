@@ -7,7 +7,8 @@ use super::model::{Abi, Function, Scalar, Type};
 
 const FUNCTIONS: &str = "
 /**
- * Every function of this header, as X(result, name, parameters), for hosts that load the library at run time:
+ * Every function of this header, as X(result, name, parameters), for hosts that load the library at
+ * run time:
  *
  *     #define MEMBER(result, name, parameters) result (*name) parameters;
  *     static struct { MMN_FUNCTIONS(MEMBER) } net;

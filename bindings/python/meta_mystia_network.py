@@ -8,8 +8,8 @@
 
 Handlers run one at a time, in order, on a thread of the library, or, in poll mode (Room(..., options=NetworkOptions())),
 inside Room.poll(), on the thread that calls it. They may call every method of the room except close() and poll().
-An exception in a handler is printed and goes no further. The native library is looked for at the path in the environment
-variable MMN_LIBRARY, then beside this file, then in target/release of the source tree, then where the system looks.
+An exception in a handler is printed and goes no further. It loads the native library from the path in the environment variable
+MMN_LIBRARY, else from beside this file, else from target/release of the source tree, else from where the system looks.
 """
 
 import atexit
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 class NetworkError(Exception):
-    """A call was refused. `code` is one of the codes above; the text is the library's own sentence."""
+    """A call was refused. `code` is one of the codes above; the text comes from the library."""
 
     def __init__(self, code, message):
         super().__init__(message)
@@ -55,7 +55,7 @@ class Message(NamedTuple):
 
 
 class ConnectionResult(NamedTuple):
-    """What became of one Room.connect(); -14 ALREADY_CONNECTED comes with success."""
+    """The result of one Room.connect(); -14 ALREADY_CONNECTED comes with success."""
 
     address: str
     success: bool
@@ -63,24 +63,24 @@ class ConnectionResult(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened in the room. `kind` is one of EVENT_..., and says which of the others mean something."""
+    """An event of the room. `kind` is one of EVENT_..., and determines which other fields are set."""
 
     kind: int
     peer: str
-    """The member that it is about; "" where there is none."""
+    """The member that the event concerns; "" if there is none."""
     other: str
-    """An address, or, of a change of the leader, who led before."""
+    """An address, or, for a change of the leader, the previous leader."""
     data: bytes
-    """The message; what a join request says; what came with a kick or a rejection."""
+    """The message; the payload of a join request; the data of a kick or a rejection."""
     reason: int
-    """One of LEFT_..., LEADER_... or END_..., or the number that reject_join() was given."""
+    """One of LEFT_..., LEADER_... or END_..., or the number passed to reject_join()."""
     code: int
-    """One of the codes above, or the number that kick() was given."""
+    """One of the codes above, or the number passed to kick()."""
     success: bool
     type: int
     flags: int
     undelivered: int
-    """EVENT_LEFT: messages that were accepted for the member and are not known to be delivered."""
+    """EVENT_LEFT: the number of messages accepted for the member that are not known to be delivered."""
     request: int
     """EVENT_JOIN_REQUEST: for accept_join() and reject_join()."""
     term: int
@@ -107,7 +107,7 @@ def _set(struct, values):
 
 
 class NetworkConfig(ctypes.Structure):
-    """`NetworkConfigFFI`, 44 bytes. Starts with the values that the library uses when it is given no configuration."""
+    """`NetworkConfigFFI`, 44 bytes. Starts with the defaults of the library."""
 
     def __init__(self, **fields):
         super().__init__()
@@ -142,7 +142,7 @@ class NetworkOptions(ctypes.Structure):
         if quorum_roster is not None and not isinstance(quorum_roster, str):
             quorum_roster = "\n".join(quorum_roster)
         self.quorum_roster = _encode(quorum_roster)
-        # The pointers do not keep alive what they lead to.
+        # The pointers do not keep alive what they refer to.
         self._kept = [
             self._point("secret", secret or b""),
             self._point("identity_key", identity_key or b""),
@@ -158,14 +158,14 @@ class NetworkOptions(ctypes.Structure):
 
 
 class PeerStats(ctypes.Structure):
-    """`PeerStats`: figures of one peer. Its size is set already."""
+    """`PeerStats`: statistics of one peer. Its size is set already."""
 
     def __init__(self):
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
 
 
 class NetworkEvent(ctypes.Structure):
-    """`NetworkEvent`, what an EventCallback is given; valid during the call. The header says which fields `kind` uses."""
+    """`NetworkEvent`, which an EventCallback receives; valid during the call. The header says which fields each `kind` sets."""
 
     def payload(self):
         """A copy of the event's bytes."""
@@ -516,13 +516,13 @@ class GossipWindows(NamedTuple):
     """The times of STRATEGY_GOSSIP, in milliseconds."""
 
     startup_grace_period: int
-    """Longest wait at the start for the number of members to stay the same; 15000."""
+    """Longest wait at the start for the number of members to settle; 15000."""
     membership_sample_interval: int
-    """How often that number is looked at; 1000."""
+    """How often a member samples that number; 1000."""
     leader_alive_threshold: int
-    """How long a member waits for a word of the leader before it proposes itself; 10000."""
+    """How long a member waits for a declaration of the leader before it proposes itself; 10000."""
     leader_election_duration: int
-    """How long it collects the proposals of others then; 5000."""
+    """How long it then collects the proposals of others; 5000."""
 
 
 def gossip_windows():
@@ -537,7 +537,7 @@ def gossip_windows():
 
 
 def set_gossip_windows(windows):
-    """They belong to the process: they hold from the next window of the room on, and for later rooms. The same for all members.
+    """They belong to the process: they apply from the next window of the room on, and to later rooms. The same for all members.
 
     set_gossip_windows(gossip_windows()._replace(leader_alive_threshold=500)) changes one.
     """
@@ -560,7 +560,7 @@ _log_callback = None
 
 
 def set_log(handler, level=LOG_INFO):
-    """Hands the library's log up to `level` to `handler(level, text)`; None removes it. It is called on any thread, and may
+    """Passes the library's log up to `level` to `handler(level, text)`; None removes it. It is called on any thread, and may
     call nothing but queries."""
     global _log_callback
 
@@ -579,12 +579,12 @@ def set_log(handler, level=LOG_INFO):
 
 
 class Room:
-    """The room that this process is in; a context manager that leaves it politely.
+    """The room that this process is in; a context manager that leaves it.
 
     With `options` (NetworkOptions), handlers run in poll(); with `config` or nothing, on a thread of the library.
-    `on_event(Event)` takes everything that happens; whoever uses it needs none of the others. `on_message(Message)`, `on_leader(str | None)`,
-    `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
-    A handler that is registered is told the present first: the leader where one is known, and every connected peer.
+    `on_event(Event)` receives all events; a program that uses it needs none of the others. `on_message(Message)`,
+    `on_leader(str | None)`, `on_leadership(bool)`, `on_peer(str, status)` and `on_connection(ConnectionResult)` are optional.
+    A new handler first receives the present state: the leader, if one is known, and every connected peer.
 
     A child that is forked (os.fork, multiprocessing with the start method "fork") has no room: this object does nothing there,
     and its calls are refused (-1) until the child enters a room with an object of its own.
@@ -657,7 +657,7 @@ class Room:
     # -- handlers; None unregisters, and when the call returns the old handler is not running and never runs again
 
     def on_event(self, handler):
-        """One handler for everything that happens, messages included, in one order."""
+        """One handler for all events, messages included, in one order."""
 
         def call(_, pointer):
             event = pointer.contents
@@ -695,7 +695,7 @@ class Room:
         self._register("RegisterLeaderChangedCallback", LeaderChangedCallback, handler, call)
 
     def on_leadership(self, handler):
-        """Whether this member leads: True and False in turn, each after its on_leader."""
+        """Whether this member leads: True and False alternately, each after its on_leader."""
 
         def call(is_leader):
             handler(is_leader != 0)
@@ -726,7 +726,7 @@ class Room:
 
     @property
     def local_address(self):
-        """An address that another member can give to connect()."""
+        """An address that another member can pass to connect()."""
         return self._text(self._native.GetLocalAddr())
 
     @property
@@ -745,7 +745,7 @@ class Room:
         return self._native.IsLeader() != 0
 
     def rtt_ms(self, peer_id):
-        """The round-trip time; None for an unknown member and as long as it is not measured."""
+        """The round-trip time; None for an unknown member, and until it is measured."""
         rtt = self._native.GetPeerRTT(_encode(peer_id))
         return None if rtt < 0 else rtt
 
@@ -753,7 +753,7 @@ class Room:
         return self._native.GetPeerStatus(_encode(peer_id))
 
     def connect(self, address):
-        """Dials "ip:port", "[v6]:port" or "name:port"; the outcome comes to on_connection."""
+        """Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome."""
         self._check(self._native.ConnectToPeer(_encode(address)))
 
     def disconnect(self, peer_id):
@@ -770,16 +770,16 @@ class Room:
         self._check(self._native.SetLeaderEligible(1 if eligible else 0))
 
     def transfer_leadership(self, peer_id):
-        """Asks a member to take over; this one leads until it has. Leader only (-6)."""
+        """Transfers the leadership to a member; this one leads until that one is elected. Leader only (-6)."""
         self._check(self._native.TransferLeadership(_encode(peer_id)))
 
     def yield_leadership(self):
-        """Asks the member that elections prefer to take over. Leader only (-6); -5 when nobody could. With gossip this member
-        stops at once, and stays away from leading for a while."""
+        """Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip
+        this member stops leading at once, and does not lead again for a while."""
         self._check(self._native.YieldLeadership())
 
     def set_election_priority(self, priority):
-        """Whom elections prefer: the higher priority, of equal ones the larger id. 0 is the default."""
+        """How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default."""
         self._check(self._native.SetElectionPriority(priority))
 
     @property
@@ -789,17 +789,17 @@ class Room:
 
     @property
     def leader_epoch(self):
-        """How many calls of set_leader() the newest claim to lead builds on."""
+        """The number of set_leader() calls that the newest claim to lead builds on."""
         return self._check(self._native.GetLeaderEpoch())
 
     @property
     def election_strategy(self):
-        """How the room elects: STRATEGY_RAFT or STRATEGY_GOSSIP."""
+        """The election strategy: STRATEGY_RAFT or STRATEGY_GOSSIP."""
         return self._check(self._native.GetElectionStrategy())
 
     @property
     def auto_reconnect(self):
-        """Whether lost members are dialled again, or have left at once."""
+        """Whether the library dials lost members again, or treats every loss as a leave."""
         return self._native.IsAutoReconnectEnabled() != 0
 
     @auto_reconnect.setter
@@ -807,7 +807,7 @@ class Room:
         self._check(self._native.SetAutoReconnect(1 if enabled else 0))
 
     def kick(self, peer_id, code=0, data=b""):
-        """Removes a member for as long as the room lives; it is told `code` and `data` (at most 3072 bytes). Leader only (-6)."""
+        """Removes a member for as long as the room lives; its host receives `code` and `data` (at most 3072 bytes). Leader only (-6)."""
         self._check(self._native.KickPeer(_encode(peer_id), code, bytes(data), len(data)))
 
     def set_max_peers(self, max_peers):
@@ -815,18 +815,18 @@ class Room:
         self._check(self._native.SetMaxPeers(max_peers))
 
     def set_join_payload(self, data):
-        """What the leader's program is told when this member asks to be let in; at most 8192 bytes."""
+        """The payload that the leader's host receives when this member asks to join; at most 8192 bytes."""
         self._check(self._native.SetJoinPayload(bytes(data), len(data)))
 
     def enable_join_requests(self, enabled=True):
-        """Whether this program decides, whenever it leads, who may enter: EVENT_JOIN_REQUEST for every stranger."""
+        """Whether this host decides who may enter while this member leads: EVENT_JOIN_REQUEST for every newcomer."""
         self._check(self._native.EnableJoinRequests(1 if enabled else 0))
 
     def accept_join(self, request):
         self._check(self._native.AcceptJoin(request))
 
     def reject_join(self, request, code=0, data=b""):
-        """The stranger is told `code` and `data` (at most 3072 bytes)."""
+        """The newcomer receives `code` and `data` (at most 3072 bytes)."""
         self._check(self._native.RejectJoin(request, code, bytes(data), len(data)))
 
     @property
@@ -840,7 +840,7 @@ class Room:
 
     @property
     def centralized_auto_forward(self):
-        """Whether this member, while it leads, sends the broadcasts of others on, or leaves that to forward()."""
+        """Whether this member, while it leads, relays the broadcasts of others, or leaves that to forward()."""
         return self._native.IsCentralizedAutoForward() != 0
 
     @centralized_auto_forward.setter
@@ -848,26 +848,26 @@ class Room:
         self._check(self._native.SetCentralizedAutoForward(1 if enabled else 0))
 
     def set_compression_threshold(self, size):
-        """Payloads of more than so many bytes are sent compressed where that is shorter; 0xFFFFFFFF is never."""
+        """The payload length in bytes above which the library compresses, if that makes it shorter; 0xFFFFFFFF is never."""
         self._check(self._native.SetCompressionThreshold(size))
 
     @property
     def discovering(self):
-        """Whether this member announces itself in the local network, or listens there."""
+        """Whether this member is announced in the local network."""
         return self._native.IsMdnsActive() != 0
 
     def stats(self, peer_id):
-        """PeerStats: figures of the link and the queue to a member."""
+        """PeerStats: statistics of the link and the queue to a member."""
         figures = PeerStats()
         self._check(self._native.GetPeerStats(_encode(peer_id), ctypes.byref(figures)))
         return figures
 
     def forward(self, sender, to, data, type=FIRST_USER_TYPE, flags=0):
-        """In the name of `sender` to `to`, or, where that is None, to all others. Leader only (-6)."""
+        """Forwards on behalf of `sender` to `to`, or, if that is None, to all others. Leader only (-6)."""
         self._check(self._native.ForwardMessage(_encode(sender), _encode(to), bytes(data), len(data), type, flags))
 
     def broadcast(self, data, type=FIRST_USER_TYPE, flags=0):
-        """To all connected members, or, where one queue is full (-7), to none."""
+        """To all connected members, or, if one queue is full (-7), to none."""
         self._check(self._native.BroadcastMessage(bytes(data), len(data), type, flags))
 
     def send(self, peer_id, data, type=FIRST_USER_TYPE, flags=0):
@@ -886,7 +886,7 @@ class Room:
         self._check(self._native.EnableLogging(1 if enabled else 0))
 
     def poll(self, max=0x7FFFFFFF):
-        """In poll mode, runs the handlers of up to `max` events that wait, on the calling thread, and returns of how many.
+        """In poll mode, runs the handlers of up to `max` queued events, on the calling thread, and returns their number.
         Never waits. Refused inside a handler and while another thread polls (-15), and in thread mode (-3)."""
         return self._check(self._native.PollEvents(max))
 

@@ -40,7 +40,7 @@ class SharedState {
   std::function<void(const std::string& author, const std::string& text)> on_chat;
   std::function<void(const Command&)> on_confirmed;
 
-  // Queues a command ("add" and a number, or "say" and a line); false when it is none, or too many wait.
+  // Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.
   bool submit(const std::string& verb, const std::string& text) {
     if (pending_.size() >= max_pending || !is_command(verb, text)) return false;
     Command command;
@@ -66,7 +66,7 @@ class SharedState {
         gather_until_ = Clock::now() + gather_time;
         const std::vector<std::string> peers = room_.peers();
         awaited_ = std::set<std::string>(peers.begin(), peers.end());
-        best_position_ = {state_.reign, state_.version};
+        best_position_ = {state_.leadership, state_.version};
         best_.reset();
         break;
       }
@@ -111,19 +111,19 @@ class SharedState {
     char hex[9];
     std::snprintf(hex, sizeof hex, "%08x", static_cast<unsigned>(digest));
     return "state: " + std::to_string(state_.counter) + ", " + std::to_string(state_.chat.size()) + " lines, version " +
-           std::to_string(state_.reign) + "." + std::to_string(state_.version) + ", digest " + hex + ", " +
+           std::to_string(state_.leadership) + "." + std::to_string(state_.version) + ", digest " + hex + ", " +
            std::to_string(pending_.size()) + " unconfirmed";
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Position = std::pair<std::int64_t, std::int64_t>; // reign, version: the larger one is fresher
+  using Position = std::pair<std::int64_t, std::int64_t>; // leadership, version: the larger one is fresher
 
   static constexpr std::uint16_t command_type = mmn::first_user_type + 0x10;  // member to leader: number, verb, text
   static constexpr std::uint16_t update_type = mmn::first_user_type + 0x11;   // leader to all: version, author, number, verb, text
   static constexpr std::uint16_t snapshot_type = mmn::first_user_type + 0x12; // leader to all: the state
   static constexpr std::uint16_t replica_type = mmn::first_user_type + 0x13;  // member to leader: "here is my state; send me yours"
-  static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: reign and version of what it has
+  static constexpr std::uint16_t have_type = mmn::first_user_type + 0x14;     // member to leader: leadership and version of what it has
 
   static constexpr std::size_t chat_lines = 50;
   static constexpr std::size_t authors = 256; // of whom the last number is kept; more than a room has members
@@ -134,9 +134,9 @@ class SharedState {
   static constexpr std::chrono::seconds resend_time{1};
 
   struct State {
-    std::int64_t reign = 0, version = 0, counter = 0;
+    std::int64_t leadership = 0, version = 0, counter = 0;
     std::deque<std::pair<std::string, std::string>> chat;     // author, text
-    std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; who spoke last comes last
+    std::deque<std::pair<std::string, std::int64_t>> numbers; // author, number of its last command; the author of the last command comes last
   };
 
   // ---------------------------------------------------------------- messages
@@ -169,7 +169,7 @@ class SharedState {
       }
     } else if (leads_ && type == have_type) {
       const auto have = fields(data, 2);
-      if (number(have[0]) == state_.reign) held_ = std::max(held_, number(have[1]));
+      if (number(have[0]) == state_.leadership) held_ = std::max(held_, number(have[1]));
     }
   }
 
@@ -187,7 +187,7 @@ class SharedState {
     if (gather_until_) {
       if (!awaited_.empty() && Clock::now() < *gather_until_) return;
       if (best_) adopt(*best_);
-      state_.reign = best_position_.first + 1;
+      state_.leadership = best_position_.first + 1;
       gather_until_.reset();
       best_.reset();
       renumber();
@@ -199,7 +199,7 @@ class SharedState {
   }
 
   void follow() {
-    const Position have{state_.reign, state_.version};
+    const Position have{state_.leadership, state_.version};
     if (!synced_) {
       if (!asked_at_ || Clock::now() - *asked_at_ >= ask_time) {
         asked_at_ = Clock::now();
@@ -264,7 +264,7 @@ class SharedState {
     const auto lines = split(data, '\n');
     const auto head = fields(lines[0], 3);
     State next;
-    next.reign = number(head[0]);
+    next.leadership = number(head[0]);
     next.version = number(head[1]);
     next.counter = number(head[2]);
     for (std::size_t i = 1; i < lines.size(); i++) {
@@ -276,7 +276,7 @@ class SharedState {
     synced_ = !leads_;
   }
 
-  // After another state took the place of this one: what it does not have is to be sent (again), without a gap.
+  // After another state replaced this one: sends what it does not contain (again), without a gap.
   void renumber() {
     settle();
     const std::int64_t last = last_of(id_);
@@ -288,7 +288,7 @@ class SharedState {
   }
 
   std::string encode() const {
-    std::string text = std::to_string(state_.reign) + "\t" + std::to_string(state_.version) + "\t" + std::to_string(state_.counter);
+    std::string text = std::to_string(state_.leadership) + "\t" + std::to_string(state_.version) + "\t" + std::to_string(state_.counter);
     for (const auto& [author, last] : state_.numbers) text += "\nn\t" + author + "\t" + std::to_string(last);
     for (const auto& [author, line] : state_.chat) text += "\nc\t" + author + "\t" + line;
     return text;

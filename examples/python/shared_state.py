@@ -16,7 +16,7 @@ COMMAND = mmn.FIRST_USER_TYPE + 0x10  # member to leader: number, verb, text
 UPDATE = mmn.FIRST_USER_TYPE + 0x11  # leader to all: version, author, number, verb, text
 SNAPSHOT = mmn.FIRST_USER_TYPE + 0x12  # leader to all: the state
 REPLICA = mmn.FIRST_USER_TYPE + 0x13  # member to leader: "here is my state; send me yours"
-HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: reign and version of what it has
+HAVE = mmn.FIRST_USER_TYPE + 0x14  # member to leader: leadership and version of what it has
 
 CHAT_LINES = 50
 AUTHORS = 256  # of whom the last number is kept; more than a room has members
@@ -51,16 +51,16 @@ class SharedState:
     def __init__(self, room, own_id, on_chat, on_confirmed):
         self.room, self.id = room, own_id
         self.on_chat, self.on_confirmed = on_chat, on_confirmed
-        # The replica. It is fresher than another when its (reign, version) is larger.
-        self.reign = self.version = self.counter = 0
+        # The replica. It is fresher than another when its (leadership, version) is larger.
+        self.leadership = self.version = self.counter = 0
         self.chat = collections.deque(maxlen=CHAT_LINES)  # (author, text)
-        self.numbers = {}  # author: number of its last command; who spoke last comes last
+        self.numbers = {}  # author: number of its last command; the author of the last command comes last
         # Where this member stands.
         self.leader = None
         self.leads = False
         self.synced = False  # the replica is the present leader's state; at the leader: it has been announced
         self.asked_at = None
-        self.told = None  # (reign, version) of the last HAVE
+        self.told = None  # (leadership, version) of the last HAVE
         self.pending = []
         self.lost = set()  # members that may come back
         # The leader's.
@@ -71,7 +71,7 @@ class SharedState:
         self.held = 0  # the newest version that another member has, too
 
     def submit(self, verb, text):
-        """Queues a command ("add" and a number, or "say" and a line); False when it is none, or too many wait."""
+        """Queues a command ("add" and a number, or "say" and a line); False if it is not a command, or too many are pending."""
         text = text.strip()
         if len(self.pending) >= MAX_PENDING or not is_command(verb, text):
             return False
@@ -88,7 +88,7 @@ class SharedState:
             self.leads, self.synced, self.wanted, self.held = True, False, True, 0
             self.gathering = time.monotonic() + GATHER_SECONDS
             self.awaited = set(self.room.peers)
-            self.best = (self.reign, self.version), None
+            self.best = (self.leadership, self.version), None
         elif kind == mmn.EVENT_RECONNECTING:
             self.lost.add(peer)
             self.awaited.discard(peer)
@@ -136,10 +136,10 @@ class SharedState:
             elif kind == REPLICA:
                 self.wanted = True
                 self.awaited.discard(peer)
-                reign, version = map(int, fields[:2])
-                if self.gathering and (reign, version) > self.best[0]:
-                    self.best = (reign, version), data
-            elif kind == HAVE and int(fields[0]) == self.reign:
+                leadership, version = map(int, fields[:2])
+                if self.gathering and (leadership, version) > self.best[0]:
+                    self.best = (leadership, version), data
+            elif kind == HAVE and int(fields[0]) == self.leadership:
                 self.held = max(self.held, int(fields[1]))
 
     def _obey(self, author, number, verb, text):
@@ -159,7 +159,7 @@ class SharedState:
                 return
             if self.best[1] is not None:
                 self._adopt(self.best[1])
-            self.reign = self.best[0][0] + 1
+            self.leadership = self.best[0][0] + 1
             self.gathering, self.best = None, None
             self._renumber()
         if self.wanted and self._sent(self.room.send_from_leader, self.encode(), SNAPSHOT):
@@ -170,9 +170,9 @@ class SharedState:
             if self.asked_at is None or now - self.asked_at >= ASK_SECONDS:
                 self.asked_at = now
                 self._sent(self.room.send_to_leader, self.encode(), REPLICA)
-        elif self.told != (self.reign, self.version):
-            if self._sent(self.room.send_to_leader, f"{self.reign}\t{self.version}", HAVE):
-                self.told = (self.reign, self.version)
+        elif self.told != (self.leadership, self.version):
+            if self._sent(self.room.send_to_leader, f"{self.leadership}\t{self.version}", HAVE):
+                self.told = (self.leadership, self.version)
 
     def _send_pending(self, now):
         last = self.numbers.get(self.id, 0)
@@ -217,16 +217,16 @@ class SharedState:
 
     def _adopt(self, data):
         head, *lines = data.decode("utf-8").split("\n")
-        reign, version, counter = map(int, head.split("\t"))
+        leadership, version, counter = map(int, head.split("\t"))
         rows = [line.split("\t") for line in lines]
         numbers = {author: int(number) for kind, author, number in rows if kind == "n"}
         chat = [(author, text) for kind, author, text in rows if kind == "c"]
-        self.reign, self.version, self.counter, self.numbers = reign, version, counter, numbers
+        self.leadership, self.version, self.counter, self.numbers = leadership, version, counter, numbers
         self.chat = collections.deque(chat, CHAT_LINES)
         self.synced = not self.leads
 
     def _renumber(self):
-        """After another state took the place of this one: what it does not have is to be sent (again), without a gap."""
+        """After another state replaced this one: sends what it does not contain (again), without a gap."""
         self._settle()
         last = self.numbers.get(self.id, 0)
         for command in self.pending:
@@ -234,7 +234,7 @@ class SharedState:
                 command.number, command.version, command.sent_at = 0, 0, None
 
     def encode(self):
-        lines = [f"{self.reign}\t{self.version}\t{self.counter}"]
+        lines = [f"{self.leadership}\t{self.version}\t{self.counter}"]
         lines += [f"n\t{author}\t{number}" for author, number in self.numbers.items()]
         lines += [f"c\t{author}\t{text}" for author, text in self.chat]
         return "\n".join(lines)
@@ -244,7 +244,7 @@ class SharedState:
         for byte in self.encode().encode("utf-8"):
             digest = (digest ^ byte) * 0x01000193 & 0xFFFFFFFF
         waiting = len(self.pending)
-        return f"state: {self.counter}, {len(self.chat)} lines, version {self.reign}.{self.version}, digest {digest:08x}, {waiting} unconfirmed"
+        return f"state: {self.counter}, {len(self.chat)} lines, version {self.leadership}.{self.version}, digest {digest:08x}, {waiting} unconfirmed"
 
     @staticmethod
     def _sent(send, text, kind):

@@ -140,7 +140,7 @@ text_id!(
     MAX_SESSION_ID_BYTES
 );
 
-/// One life of a process: made anew by every initialization.
+/// One incarnation of a process: every initialization starts another.
 ///
 /// A later start orders after an earlier one of the same key; the random part tells two starts of one
 /// instant apart.
@@ -153,8 +153,8 @@ pub struct Incarnation {
 }
 
 impl Incarnation {
-    /// This life, moved after `previous`, which an earlier life left on disk: a clock that was set back must not
-    /// make the new life the older one.
+    /// This incarnation, moved after `previous`, which an earlier one left on disk: a clock that was set back must not
+    /// make the new one the older.
     #[must_use]
     pub fn after(self, previous: Self) -> Self {
         Self {

@@ -52,7 +52,7 @@ impl RttEstimator {
 /// A linked peer.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Which life of it.
+    /// Which incarnation of it.
     pub incarnation: Incarnation,
     /// Its key.
     pub key: Fingerprint,

@@ -1,6 +1,6 @@
 //! Broadcasts of a centralized room: what their origin keeps, and which of them are repetitions.
 //!
-//! An origin numbers its broadcasts through its life and keeps each until a leader has relayed it; after a
+//! An origin numbers its broadcasts through its incarnation and keeps each until a leader has relayed it; after a
 //! change of the leader they go again. So a leader may get a broadcast that was relayed before, and a
 //! receiver may get one from two leaders. Nothing here knows links, queues or time.
 //!
@@ -142,10 +142,10 @@ impl Runs {
     }
 }
 
-/// Something about each of the lives of origins that were active last.
+/// Something about each of the incarnations of origins that were active last.
 ///
-/// Which life an origin has now is not for a relay to say: that is the word of its own link. So no life takes the place
-/// of another here, and those of origins that have a link or are waited for are the last to be forgotten.
+/// A relay does not decide which incarnation an origin has now: the origin's own link does. So no incarnation replaces
+/// another here, and those of origins that have a link or are waited for are the last to be forgotten.
 #[derive(Debug, Clone)]
 struct ByLife<T> {
     lives: BTreeMap<(PeerId, Incarnation), Life<T>>,
@@ -169,7 +169,7 @@ impl<T> Default for ByLife<T> {
 }
 
 impl<T: Default> ByLife<T> {
-    /// What is remembered of this life of `origin`. It is bound where a link with the origin says that this is its life.
+    /// What is remembered of this incarnation of `origin`. It is bound if a link with the origin shows that this is its own.
     fn entry(&mut self, origin: &PeerId, life: Incarnation, is_bound: bool) -> &mut T {
         self.uses += 1;
         let name = (origin.clone(), life);

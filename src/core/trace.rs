@@ -18,21 +18,21 @@ pub(crate) use tracer::tests::node as node_for_tests;
 
 /// The version of the format: counts changes that a reader of older traces would get wrong.
 pub const VERSION: u32 = 1;
-/// Of the routine messages between two peers, one of so many is kept where nothing else is said.
+/// Of the routine messages between two peers, every nth is kept by default.
 pub const DEFAULT_ROUTINE: u64 = 10;
 
 /// A word of the format. A reader takes every word, those of later versions, too.
 pub type Word = Cow<'static, str>;
 
-/// The first line of one life of one peer. Of the room it says nothing: neither its name nor its secret.
+/// The first line of one incarnation of one peer. It contains nothing of the room: neither its name nor its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// [`VERSION`].
     pub trace: u32,
-    /// Whose life it is; `None` in what a simulator knows of all.
+    /// Which peer; `None` for what a simulator knows of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<PeerId>,
-    /// Which life: when it began, in microseconds since 1970, and a random number (hexadecimal).
+    /// Which incarnation: when it began, in microseconds since 1970, and a random number (hexadecimal).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<String>,
     /// The wall clock when [`Entry::at`] is 0, in microseconds since 1970.
@@ -96,7 +96,7 @@ pub struct Said {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum What {
-    /// The node has another role from now on; the first entry of a life says its first.
+    /// The node has another role from now on; the first entry of an incarnation has its first.
     Role {
         /// The role.
         role: Role,
@@ -258,9 +258,9 @@ pub enum What {
     },
     /// The trace ends here; the process lives on.
     End,
-    /// The process ended as its host wanted: nothing follows in this life.
+    /// The process ended as its host wanted: nothing follows in this incarnation.
     Stopped,
-    /// The process ended without a word: nothing follows in this life. A real one leaves no such line.
+    /// The process crashed: nothing follows in this incarnation. A real one leaves no such line.
     Crashed,
     /// The process was stopped and will go on (a simulator knows that).
     Paused,
@@ -301,7 +301,7 @@ pub enum What {
         /// What was seen.
         text: String,
     },
-    /// The disk was too slow: so many entries are missing here.
+    /// The disk was too slow: this many entries are missing here.
     Dropped {
         /// How many.
         entries: u64,

@@ -9,40 +9,45 @@ use crate::dispatch::kind::{self, Handler, Kind};
 use crate::dispatch::{ConnectionResult, Incoming, ReconnectStatus};
 use crate::snapshot::PeerStatus;
 
-/// Takes messages. `peer` sent `length` bytes at `data` (never NULL); `msg_type` and `flags` are the sender's.
-/// All callbacks run one at a time and in order, on a thread of the library or, in poll mode, on the one that
-/// calls PollEvents; their arguments are valid during the call only. A callback may call every function but
-/// ShutdownNetwork and PollEvents, and must not throw.
+/// Receives messages. `peer` sent the `length` bytes at `data`, which is never NULL, with
+/// `msg_type` and `flags`. Callbacks run one at a time and in order, on a thread of the library or,
+/// in poll mode, on the thread that calls PollEvents. Their arguments are valid during the call
+/// only. A callback may call every function except ShutdownNetwork and PollEvents, and must not
+/// throw.
 pub type ReceiveCallback = Option<
     extern "C" fn(peer: *const c_char, data: *const u8, length: i32, msg_type: u16, flags: u8),
 >;
 
-/// Takes changes of the leader. `leader` is its peer id, "" when there is none.
+/// Receives each change of the leader. `leader` is the leader's peer id, "" when there is none.
 pub type LeaderChangedCallback = Option<extern "C" fn(leader: *const c_char)>;
 
-/// Takes whether this node leads: 1 when it leads from here on, 0 when it leads no longer, in turn.
+/// Receives 1 when this node becomes the leader and 0 when it stops leading, alternately.
 pub type LeadershipCallback = Option<extern "C" fn(is_leader: u8)>;
 
-/// Takes connections and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
+/// Receives connects and losses. `status` is MMN_PEER_CONNECTED or MMN_PEER_DISCONNECTED.
 pub type PeerStatusCallback = Option<extern "C" fn(peer: *const c_char, status: i32)>;
 
-/// Takes the result of a ConnectToPeer. `addr` is as it was given there; `success` is 1 when the peer is
-/// connected, else 0; `code` is MMN_OK, or says why (MMN_ALREADY_CONNECTED comes with success 1).
+/// Receives the result of a ConnectToPeer. `addr` is the address as passed to that call. `success`
+/// is 1 when the peer is connected, else 0. `code` is MMN_OK or the reason (MMN_ALREADY_CONNECTED
+/// comes with success 1).
 pub type ConnectionResultCallback =
     Option<extern "C" fn(addr: *const c_char, success: u8, code: i32)>;
 
-/// Takes what becomes of lost peers, where lost peers are dialled again. `status` is MMN_RECONNECT_RETRYING,
-/// MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback of the same event comes first.
+/// Receives what happens to lost peers while automatic reconnection is on. `status` is
+/// MMN_RECONNECT_RETRYING, MMN_RECONNECT_RETURNED or MMN_RECONNECT_GAVE_UP. The PeerStatus callback
+/// for the same event runs first.
 pub type ReconnectCallback = Option<extern "C" fn(peer: *const c_char, status: u8)>;
 
-/// Releases what was registered with a callback.
+/// Releases the `user_data` registered with a callback.
 pub type DropCallback = Option<extern "C" fn(user_data: *mut c_void)>;
 
-/// Sets the callback for messages; NULL removes it. When the call returns, the old callback is not running
-/// (unless this is called from inside it) and never runs again; a running one is waited for.
+/// Sets the callback for messages; NULL removes it. When the call returns, the previous callback is
+/// not running and never runs again: the call waits for it, unless it is made from inside that
+/// callback.
 ///
-/// Messages that arrive before the first registration wait for it, for 5 seconds from the initialization on, and so do
-/// those that this host sends to itself. After that, messages that find no callback are discarded.
+/// Until the first registration, messages wait for up to 5 seconds after initialization, including
+/// those that this host sends to itself. After that the library discards messages that find no
+/// callback.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -59,8 +64,9 @@ pub extern "C" fn RegisterReceiveCallback(callback: ReceiveCallback) -> i32 {
     register::<kind::Receive>("RegisterReceiveCallback", handler)
 }
 
-/// Sets the callback for changes of the leader; NULL removes it. The old one as with RegisterReceiveCallback.
-/// The new one is first told the present leader, where one is known.
+/// Sets the callback for changes of the leader; NULL removes it. It replaces the previous one as
+/// RegisterReceiveCallback does. The new callback first receives the present leader, if one is
+/// known.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -74,13 +80,13 @@ pub extern "C" fn RegisterLeaderChangedCallback(callback: LeaderChangedCallback)
     register::<kind::LeaderChanged>("RegisterLeaderChangedCallback", handler)
 }
 
-/// Sets the callback for whether this node leads; NULL removes it. The old one as with RegisterReceiveCallback.
-/// The new one is first told 1, where this node leads at present. From there on it is told each loss and each gain
-/// once, in turn, and after the LeaderChanged callback of the same change. A leadership that ended before the
-/// application could be told of it is not told at all.
+/// Sets the callback for whether this node leads; NULL removes it. It replaces the previous one as
+/// RegisterReceiveCallback does. The new callback first receives 1 if this node leads. From then on
+/// it receives each loss and each gain once, alternately, after the LeaderChanged callback of the
+/// same change. It does not receive a leadership that ends before the callback could run.
 ///
-/// Where the callback replaces another one directly, and this node lost its leadership between the two, it is first told
-/// that: 0.
+/// If the callback directly replaces another, and this node lost its leadership between the two,
+/// the new one first receives that loss: 0.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -89,8 +95,8 @@ pub extern "C" fn RegisterLeadershipCallback(callback: LeadershipCallback) -> i3
     register::<kind::Leadership>("RegisterLeadershipCallback", handler)
 }
 
-/// Sets the callback for connections and losses; NULL removes it. The old one as with RegisterReceiveCallback.
-/// The new one is first told of every connected peer.
+/// Sets the callback for connects and losses; NULL removes it. It replaces the previous one as
+/// RegisterReceiveCallback does. The new callback first receives every connected peer.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -103,8 +109,8 @@ pub extern "C" fn RegisterPeerStatusCallback(callback: PeerStatusCallback) -> i3
     register::<kind::PeerStatus>("RegisterPeerStatusCallback", handler)
 }
 
-/// Sets the callback for the results of ConnectToPeer; NULL removes it. The old one as with
-/// RegisterReceiveCallback. Results that find no callback are discarded.
+/// Sets the callback for the results of ConnectToPeer; NULL removes it. It replaces the previous
+/// one as RegisterReceiveCallback does. The library discards results that find no callback.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -120,8 +126,8 @@ pub extern "C" fn RegisterConnectionResultCallback(callback: ConnectionResultCal
     register::<kind::ConnectionResult>("RegisterConnectionResultCallback", handler)
 }
 
-/// Sets the callback for what becomes of lost peers; NULL removes it. The old one as with
-/// RegisterReceiveCallback.
+/// Sets the callback for what happens to lost peers; NULL removes it. It replaces the previous one
+/// as RegisterReceiveCallback does.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]

@@ -1,17 +1,19 @@
-//! The result codes of the ABI. Each is stated here once: the header, `Code` in `error.rs` and the bindings' names come
-//! from this file. The first paragraph of a code's text is what DescribeError says.
+//! The result codes of the ABI. Each is defined here once: the header, `Code` in `error.rs` and the
+//! bindings' names come from this file. The first paragraph of a code's text is what DescribeError
+//! returns.
 
-/// The call did what it says.
+/// The call succeeded.
 pub const MMN_OK: i32 = 0;
 /// No room is open in this process: call InitializeNetwork first.
 pub const MMN_NOT_INITIALIZED: i32 = -1;
 /// A room is already open in this process: call ShutdownNetwork before opening another.
 pub const MMN_ALREADY_INITIALIZED: i32 = -2;
-/// An argument is not allowed: GetLastErrorMessage names it and its limit.
+/// An argument is invalid: GetLastErrorMessage names it and its limit.
 pub const MMN_INVALID_ARGUMENT: i32 = -3;
-/// The network refused: the address cannot be reached, nobody listens there, or no socket could be opened.
+/// The connection failed: the address is unreachable, nobody listens there, or no socket could be
+/// opened.
 pub const MMN_CONNECTION_FAILED: i32 = -4;
-/// No connected peer has that id, or no open request that number.
+/// No connected peer has this id, or no open join request has this number.
 pub const MMN_PEER_NOT_FOUND: i32 = -5;
 /// Only the leader may do this, or no leader is known.
 pub const MMN_NOT_LEADER: i32 = -6;
@@ -27,23 +29,27 @@ pub const MMN_SESSION_MISMATCH: i32 = -10;
 pub const MMN_DUPLICATE_PEER_ID: i32 = -11;
 /// The peer speaks another version of the protocol.
 pub const MMN_VERSION_MISMATCH: i32 = -12;
-/// There is no place: max_connections of either end, the room's limit or its voters, or too many attempts at a time.
+/// No place is free: max_connections at either end, the room's limit or its voters, or too many
+/// attempts at a time.
 pub const MMN_MAX_CONNECTIONS_REACHED: i32 = -13;
-/// The peer is already connected: the connection stands.
+/// The peer is already connected: the existing connection stays.
 pub const MMN_ALREADY_CONNECTED: i32 = -14;
-/// The call would wait for itself: it is not allowed inside a callback, and PollEvents only in one thread at a time.
+/// The call would wait for itself: it is not allowed inside a callback, and PollEvents runs in one
+/// thread at a time.
 pub const MMN_WOULD_DEADLOCK: i32 = -15;
-/// This election strategy or this build does not have the function.
+/// This election strategy or this build does not support the function.
 pub const MMN_NOT_SUPPORTED: i32 = -16;
-/// The peer has another room secret or another session id.
+/// The peer has a different room secret or session id.
 pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
-/// It was refused: by the leader, its application, the room's rules, or because of a DisconnectPeer.
+/// The request was refused: by the leader, its host, the room's rules, or an earlier
+/// DisconnectPeer.
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;
-/// The peer plays by other room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and both values.
+/// The peer has different room rules: MMN_EVENT_CONNECTION_RESULT and the log name the rule and
+/// both values.
 pub const MMN_POLICY_MISMATCH: i32 = -20;
-/// A newer request took the place of this one.
+/// A newer request replaced this one.
 pub const MMN_SUPERSEDED: i32 = -21;
-/// A fault inside the library: please report it with the log.
+/// A bug in the library: please report it with the log.
 pub const MMN_INTERNAL_ERROR: i32 = -99;

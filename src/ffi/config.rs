@@ -4,35 +4,42 @@ use std::time::Duration;
 
 use crate::config::{Config, ConfigError, DiscoveryMode, ManualOverrideRecovery};
 
-/// Settings for InitializeNetworkWithConfig: 44 bytes, fixed for ever. Fill in every field; the default of each
-/// is in brackets. Fields must be above 0 unless their text says otherwise.
+/// Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in
+/// brackets. A field must be above 0 unless its text says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct NetworkConfigFFI {
-    /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms.
-    /// Waits are no longer than 2 seconds in the first minute after a loss, whatever this says.
+    /// Longest wait between two dials of a lost peer, in milliseconds [30000]. At least
+    /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever
+    /// this says.
     pub reconnect_max_ms: u32,
-    /// Payloads longer than this, in bytes, are sent compressed where that is shorter [512]. 0 tries all.
+    /// Payloads longer than this, in bytes, are compressed if that makes them shorter [512]. 0
+    /// tries every payload.
     pub compression_threshold: u32,
-    /// Longest message that is sent or taken, in bytes [262144]. To a peer the smaller of both sides' holds.
+    /// Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both
+    /// values applies.
     pub max_message_size: u32,
     /// Time between two heartbeats, in milliseconds [500].
     pub heartbeat_interval_ms: u16,
-    /// Shortest time without a leader before an election, in milliseconds [1500]. Above heartbeat_interval_ms,
-    /// at most election_timeout_max_ms. Where it is below heartbeat_interval_ms * heartbeat_timeout_multiplier,
-    /// that product is used, and the longest time is moved up alike.
+    /// Shortest time without a leader before an election, in milliseconds [1500]. Above
+    /// heartbeat_interval_ms, at most election_timeout_max_ms. If it is below the product of
+    /// heartbeat_interval_ms and heartbeat_timeout_multiplier, the library uses that product, and
+    /// raises the longest time by the same amount.
     pub election_timeout_min_ms: u16,
     /// Longest time without a leader before an election, in milliseconds [3000].
     pub election_timeout_max_ms: u16,
-    /// Wait before the first dial of a lost peer, in milliseconds [1000]; doubles from there.
+    /// Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each
+    /// failed dial.
     pub reconnect_initial_ms: u16,
-    /// How long ConnectToPeer may take to its result, name resolution included, in milliseconds [5000].
+    /// Longest time from ConnectToPeer to its result, name resolution included, in milliseconds
+    /// [5000].
     pub handshake_timeout_ms: u16,
-    /// How long a peer's library may take nothing before the link to it is given up, in milliseconds [5000].
+    /// How long a peer's library may read nothing before this one drops the link, in milliseconds
+    /// [5000].
     pub write_timeout_ms: u16,
-    /// Messages that wait for one peer [128]; more are refused with MMN_SEND_QUEUE_FULL.
+    /// Most messages queued for one peer [128]. A send beyond that returns MMN_SEND_QUEUE_FULL.
     pub send_queue_capacity: u16,
-    /// Messages that wait for the host's Receive callback [256]; senders wait while there are more.
+    /// Most messages queued for the host's Receive callback [256]. Beyond that, senders wait.
     pub incoming_queue_capacity: u16,
     /// Most other members connected at a time [64].
     pub max_connections: u16,
@@ -40,24 +47,25 @@ pub struct NetworkConfigFFI {
     pub keepalive_time_secs: u16,
     /// No effect: QUIC needs no TCP keep-alive [10].
     pub keepalive_interval_secs: u16,
-    /// UDP port of multicast discovery in the local network [15353]. 0 is off.
+    /// UDP port of multicast discovery in the local network [15353]. 0 turns it off.
     pub mdns_port: u16,
-    /// Heartbeats that may be missed before a peer counts as lost [3].
+    /// Heartbeat intervals of silence after which a peer is lost [3].
     pub heartbeat_timeout_multiplier: u8,
     /// No effect: QUIC needs no TCP keep-alive [3].
     pub keepalive_retries: u8,
-    /// In centralized mode, whether the leader sends broadcasts on to all but their origin: 0 no, else yes [1].
+    /// In centralized mode, whether the leader relays each broadcast to all members but its origin:
+    /// 0 no, else yes [1].
     pub centralized_auto_forward: u8,
-    /// Whether the room elects a leader by itself: 0 no, else yes [1].
+    /// Whether this member campaigns to become the leader: 0 no, else yes [1].
     pub auto_election_enabled: u8,
-    /// What follows when a leader that was set by hand is lost: 1 MMN_RECOVERY_AUTO_ELECT, else
-    /// MMN_RECOVERY_HOLD [0]. Always the former with MMN_AUTHORITY_LEADER_ONLY.
+    /// What to do when a leader named by SetLeader is lost: 1 is MMN_RECOVERY_AUTO_ELECT, anything
+    /// else MMN_RECOVERY_HOLD [0]. With MMN_AUTHORITY_LEADER_ONLY always the former.
     pub manual_override_recovery: u8,
     /// No effect: QUIC has no Nagle algorithm to switch off [1].
     pub tcp_nodelay: u8,
-    /// Whether lost peers are dialled again: 0 no, else yes [1].
+    /// Whether the library dials lost peers again: 0 no, else yes [1].
     pub auto_reconnect_enabled: u8,
-    /// Dials of a lost peer before it is given up [0]. 0 is unlimited.
+    /// Dials of a lost peer before the library gives it up [0]. 0 is unlimited.
     pub reconnect_max_retries: u8,
 }
 

@@ -1,4 +1,4 @@
-//! The calling thread's last error, and what a code means.
+//! The calling thread's last error, and the description of each code.
 
 use std::ffi::c_char;
 
@@ -7,8 +7,8 @@ use super::guard::guard;
 use super::strings::hand_out;
 use crate::error::Code;
 
-/// The code of the calling thread's last failure: MMN_OK where no call has failed on this thread.
-/// A call that succeeds leaves it alone.
+/// The code of the calling thread's last failed call; MMN_OK if no call has failed on this thread.
+/// A successful call leaves it unchanged.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLastErrorCode() -> i32 {
     guard("GetLastErrorCode", || {
@@ -16,10 +16,11 @@ pub extern "C" fn GetLastErrorCode() -> i32 {
     })
 }
 
-/// The sentence of the calling thread's last failure: it names the argument, its value, the limit and what to
-/// do. "" where no call has failed on this thread. Never NULL.
+/// The message of the calling thread's last failed call. It names the argument, its value, the
+/// limit and what to do. "" if no call has failed on this thread. Never NULL.
 ///
-/// In a thread's last destructors (of pthread keys, say) it may be the description of the code instead of the sentence.
+/// In a thread's last destructors (of pthread keys, for example) it may be the description of the
+/// code instead.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
@@ -41,11 +42,11 @@ pub extern "C" fn GetLastErrorMessage() -> *const c_char {
     })
 }
 
-/// What a code means, in one sentence; for a number that is no code, a sentence that says so. Works before
-/// initialization.
+/// The meaning of a code, in one sentence; for an unknown number, a sentence that says so. Works
+/// before initialization.
 ///
-/// The string is constant: it is valid for as long as the library is loaded, and leaves the strings of other
-/// calls valid.
+/// The string is constant. It stays valid for as long as the library is loaded, and does not
+/// invalidate the strings of other calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn DescribeError(code: i32) -> *const c_char {
     guard("DescribeError", || {

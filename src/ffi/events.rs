@@ -1,4 +1,4 @@
-//! One handler for everything that happens, and poll mode.
+//! The event handler, which receives every event, and poll mode.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
@@ -14,107 +14,116 @@ use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
 use crate::error::Code;
 use crate::runtime;
 
-/// NetworkEvent.kind: `peer` is connected. It comes before the peer's first message.
+/// NetworkEvent.kind: `peer` is connected. This event precedes the peer's first message.
 pub const MMN_EVENT_JOINED: u32 = 1;
-/// NetworkEvent.kind: the link to `peer` is lost and being dialled again; accepted messages wait.
+/// NetworkEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
+/// messages already accepted for the peer.
 pub const MMN_EVENT_RECONNECTING: u32 = 2;
-/// NetworkEvent.kind: `peer` is back after MMN_EVENT_RECONNECTING, and nothing was lost.
+/// NetworkEvent.kind: the link to `peer` is back. Messages accepted before the loss arrive, once
+/// and in order. The peer missed what was broadcast while it was away.
 pub const MMN_EVENT_RETURNED: u32 = 3;
-/// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_...; `code` and `data` are what the application
-/// said that removed it; `count` is how many messages to it were accepted and are not known to be delivered.
-/// It comes after the peer's last message.
+/// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
+/// the host that removed it. `count` is the number of messages accepted for the peer that are not
+/// known to be delivered. This event follows the peer's last message.
 pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
 pub const MMN_EVENT_MESSAGE: u32 = 5;
-/// NetworkEvent.kind: a SetLeader of this node that made `peer` the leader has ended. `success` is 1 when the peer
-/// leads; `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused to hand
-/// over), or says otherwise why not.
+/// NetworkEvent.kind: this node's SetLeader for `peer` has ended. `success` is 1 when the peer
+/// leads. `code` is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the
+/// leader refused the transfer) or another error.
 pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
-/// NetworkEvent.kind: this node is in the room no more. `reason` is one of MMN_END_...; `code` and `data` are what
-/// the application of the leader said. ShutdownNetwork is still to be called.
+/// NetworkEvent.kind: this node is no longer in the room. `reason` is one of MMN_END_... `code` and
+/// `data` come from the leader's host. The host must still call ShutdownNetwork.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
-/// NetworkEvent.kind: `peer` leads, "" when nobody does; `other` is who led as far as this handler was told.
-/// With `term`, `epoch` (how many SetLeader calls the change builds on) and `reason`, one of MMN_LEADER_...
+/// NetworkEvent.kind: `peer` leads; "" means that nobody does. `other` is the previous leader as
+/// this handler last received it. Also sets `term`, `epoch` (the number of SetLeader calls that the
+/// change builds on) and `reason`, one of MMN_LEADER_...
 pub const MMN_EVENT_LEADER_CHANGED: u32 = 8;
-/// NetworkEvent.kind: this node leads from here on. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+/// NetworkEvent.kind: this node now leads. Fields as in the preceding MMN_EVENT_LEADER_CHANGED.
 pub const MMN_EVENT_LEADERSHIP_GAINED: u32 = 9;
-/// NetworkEvent.kind: this node leads no longer. Fields as in the MMN_EVENT_LEADER_CHANGED before it.
+/// NetworkEvent.kind: this node no longer leads. Fields as in the preceding
+/// MMN_EVENT_LEADER_CHANGED.
 pub const MMN_EVENT_LEADERSHIP_LOST: u32 = 10;
-/// NetworkEvent.kind: `peer`, at the address `other`, asks to be let in and says `data`. `request` names the
-/// request in the answer.
+/// NetworkEvent.kind: `peer`, at the address `other`, asks to join, with the join payload `data`.
+/// The answer names this request by `request`.
 pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
-/// NetworkEvent.kind: a member of the room announces itself in the local network; `other` is an address for
+/// NetworkEvent.kind: discovery found a member in the local network; `other` is its address for
 /// ConnectToPeer.
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
-/// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as it was given there, `peer` who answered
-/// ("" when not known); `success` and `code` as in ConnectionResultCallback; `reason` and `data` are what
-/// the application of the room said that rejected; with MMN_POLICY_MISMATCH `data` is a
-/// sentence that names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED one that names the limit, or nothing,
-/// with MMN_CONNECTION_FAILED one that says for how long the address is not dialled, or nothing.
+/// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
+/// `peer` the member that answered ("" if unknown). `success` and `code` are as in
+/// ConnectionResultCallback. If the leader's host rejected this node, `reason` and `data` come from
+/// that host. Otherwise `data` may be a sentence: with MMN_POLICY_MISMATCH it names the rule and
+/// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
+/// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 
-/// MMN_EVENT_LEADER_CHANGED: the reason is not known.
+/// MMN_EVENT_LEADER_CHANGED: the reason is unknown.
 pub const MMN_LEADER_UNKNOWN: i32 = 0;
 /// MMN_EVENT_LEADER_CHANGED: the leader was elected.
 pub const MMN_LEADER_ELECTED: i32 = 1;
 /// MMN_EVENT_LEADER_CHANGED: SetLeader named the leader.
 pub const MMN_LEADER_ASSIGNED: i32 = 2;
-/// MMN_EVENT_LEADER_CHANGED: the leader before handed over: it left, or called TransferLeadership or YieldLeadership.
+/// MMN_EVENT_LEADER_CHANGED: the previous leader transferred its leadership: it left, or called
+/// TransferLeadership or YieldLeadership.
 pub const MMN_LEADER_TRANSFERRED: i32 = 3;
-/// MMN_EVENT_LEADER_CHANGED: the leader led already when this node learned of it: by joining the room, or because
-/// two parts of the room met.
+/// MMN_EVENT_LEADER_CHANGED: the leader already led when this node learned of it, by joining the
+/// room or because two parts of the room merged.
 pub const MMN_LEADER_FOUND: i32 = 4;
-/// MMN_EVENT_LEADER_CHANGED: the leader fell silent, or the link with it was lost.
+/// MMN_EVENT_LEADER_CHANGED: the leader fell silent, or this node lost its link to the leader.
 pub const MMN_LEADER_LOST: i32 = 5;
-/// MMN_EVENT_LEADER_CHANGED: the leader left, was removed, or may lead no longer.
+/// MMN_EVENT_LEADER_CHANGED: the leader left, was removed, or is no longer eligible.
 pub const MMN_LEADER_LEFT: i32 = 6;
-/// MMN_EVENT_LEADER_CHANGED: the leader resigned: too few members answered it, or a higher claim ended its own.
+/// MMN_EVENT_LEADER_CHANGED: the leader resigned: too few members answered it, or it yielded to a
+/// higher claim.
 pub const MMN_LEADER_RESIGNED: i32 = 7;
 
-/// MMN_EVENT_LEFT: the peer left by itself.
+/// MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork).
 pub const MMN_LEFT_LEFT: i32 = 0;
-/// MMN_EVENT_LEFT: the peer was lost and did not come back in time, or lost peers are not dialled again.
+/// MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection
+/// is off.
 pub const MMN_LEFT_LOST: i32 = 1;
-/// MMN_EVENT_LEFT: one of both hosts called DisconnectPeer.
+/// MMN_EVENT_LEFT: the host at either end called DisconnectPeer.
 pub const MMN_LEFT_DISCONNECTED: i32 = 2;
-/// MMN_EVENT_LEFT: the peer was started anew, or another process took its id.
+/// MMN_EVENT_LEFT: the peer restarted, or another process took its id.
 pub const MMN_LEFT_REPLACED: i32 = 3;
 /// MMN_EVENT_LEFT: the leader removed the peer from the room.
 pub const MMN_LEFT_KICKED: i32 = 4;
 /// MMN_EVENT_LEFT: the peer broke the protocol.
 pub const MMN_LEFT_VIOLATION: i32 = 5;
-/// MMN_EVENT_LEFT: dialling the peer again was given up.
+/// MMN_EVENT_LEFT: the library stopped dialling the lost peer.
 pub const MMN_LEFT_GAVE_UP: i32 = 6;
 
 /// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
 pub const MMN_END_KICKED: i32 = 0;
-/// MMN_EVENT_ROOM_ENDED: the room's fixed host has left it politely (ShutdownNetwork).
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host left (ShutdownNetwork).
 pub const MMN_END_HOST_LEFT: i32 = 1;
-/// MMN_EVENT_ROOM_ENDED: the room's fixed host was lost: not back within member_hold_ms, given up before that, or cut off
-/// because it broke the protocol.
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host is lost: it did not return within member_hold_ms,
+/// was given up before that, or broke the protocol.
 pub const MMN_END_HOST_LOST: i32 = 2;
-/// MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this member for the host.
+/// MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this
+/// member called it for the fixed host.
 pub const MMN_END_DISCONNECTED: i32 = 3;
 
-/// Something that happened. Which fields say something depends on `kind`; the others are 0 or "". The struct and
-/// everything that it points to is valid during the call only.
+/// An event. `kind` determines which fields are set; the others are 0 or "". The struct and
+/// everything that it points to are valid during the call only.
 ///
-/// Fields are only ever appended: read those that lie within `struct_size`, and ignore kinds that you do not
-/// know.
+/// Later versions only append fields. Read the fields that lie within `struct_size`, and ignore
+/// unknown kinds.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct NetworkEvent {
-    /// How many bytes of this struct the library has filled in.
+    /// The number of bytes of this struct that the library has set.
     pub struct_size: u32,
     /// One of MMN_EVENT_...
     pub kind: u32,
     /// The leader's term.
     pub term: u64,
-    /// How many SetLeader calls the leader's term builds on.
+    /// The number of SetLeader calls that the leader's term builds on.
     pub epoch: u64,
-    /// Names a request to join.
+    /// The number of a join request.
     pub request: u64,
-    /// How many, of what `kind` says.
+    /// A number of things; `kind` says which.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
@@ -122,11 +131,11 @@ pub struct NetworkEvent {
     pub other: *const c_char,
     /// `length` bytes. Never NULL.
     pub data: *const u8,
-    /// How many bytes `data` has.
+    /// The number of bytes in `data`.
     pub length: i32,
-    /// One of the numbers that `kind` says.
+    /// One of the constants that `kind` names.
     pub reason: i32,
-    /// MMN_OK, an error, or an application's own number.
+    /// MMN_OK, an error, or a host's own number.
     pub code: i32,
     /// The sender's message type.
     pub msg_type: u16,
@@ -136,31 +145,34 @@ pub struct NetworkEvent {
     pub success: u8,
 }
 
-/// Takes events. `user_data` is what was registered with it. Threads, order and what may be called inside are the
-/// same as for the other callbacks.
+/// Receives events. `user_data` is the pointer registered with the callback. The rules for threads,
+/// order and calls inside are those of ReceiveCallback.
 pub type EventCallback = Option<extern "C" fn(user_data: *mut c_void, event: *const NetworkEvent)>;
 
-/// Sets the one handler for everything that happens, messages included; NULL removes it. At any time: one that
-/// is registered before InitializeNetwork hears the room from its first event on. Where a callback of one kind
-/// is registered, too, that one is called first.
+/// Sets the one handler for all events, messages included; NULL removes it. It may be called at any
+/// time: a handler registered before InitializeNetwork receives the room's events from the first
+/// one on. If a callback for the same event is registered too, that callback runs first.
 ///
-/// A handler that is registered in an open room is first told the present: the leader where one is known, then
-/// for every peer MMN_EVENT_JOINED, and MMN_EVENT_RECONNECTING where its link is lost at the time. It counts as a
-/// Receive callback: messages are not held or discarded while it is registered.
+/// A handler registered in an open room first receives the present state: the leader, if one is
+/// known, then MMN_EVENT_JOINED for every peer, and MMN_EVENT_RECONNECTING for each whose link is
+/// lost. It counts as a Receive callback: while it is registered the library neither holds nor
+/// discards messages.
 ///
-/// When the call returns, the old handler is not running (unless this is called from inside it) and never runs
-/// again; a running one is waited for. ShutdownNetwork removes the handler, too: register it again before the
-/// next InitializeNetwork. A handler that is registered while ShutdownNetwork runs is for the next room.
+/// When the call returns, the previous handler is not running and never runs again: the call waits
+/// for it, unless it is made from inside that handler. ShutdownNetwork removes the handler too;
+/// register it again before the next InitializeNetwork. A handler registered while ShutdownNetwork
+/// runs belongs to the next room.
 ///
-/// `drop_fn` (NULL for none) is called exactly once with `user_data`, after the handler's last call has ended:
-/// when it is replaced or removed, or by ShutdownNetwork. That is on the thread that did so, or, when it was done
-/// inside the handler, on the handler's thread. Inside `drop_fn` the rules of a callback hold. With a NULL
-/// `callback`, and when this call fails, `user_data` and `drop_fn` are not used.
+/// The library calls `drop_fn` (NULL for none) exactly once with `user_data`, after the handler's
+/// last call has ended: when the handler is replaced or removed, or by ShutdownNetwork. It runs on
+/// the thread that made that call, or on the handler's thread if the handler made it. Inside
+/// `drop_fn` the rules of a callback apply. With a NULL `callback`, and when this call fails, the
+/// library does not use `user_data` and `drop_fn`.
 ///
 /// Returns MMN_OK, or MMN_WOULD_DEADLOCK inside a log callback.
 ///
 /// # Safety
-/// `callback` and `drop_fn` are functions of these types, and may be called with `user_data` on any thread.
+/// `callback` and `drop_fn` have these types, and may be called with `user_data` on any thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn RegisterEventHandler(
     callback: EventCallback,
@@ -179,16 +191,17 @@ pub unsafe extern "C" fn RegisterEventHandler(
     })
 }
 
-/// In poll mode, runs the callbacks of up to `max` events and messages that wait, in order, on the calling thread.
-/// Returns at once; never waits for the network. Call it once per frame, on the thread that is to run the
-/// callbacks.
+/// In poll mode, runs the callbacks of up to `max` queued events and messages, in order, on the
+/// calling thread. Returns at once and never waits for the network. Call it once per frame, on the
+/// thread that should run the callbacks.
 ///
-/// Whatever nobody is registered for is passed over and does not count. An event that is told to several callbacks
-/// counts once.
+/// Events that no callback is registered for are skipped and do not count. An event that several
+/// callbacks receive counts once.
 ///
-/// Returns how many there were, 0 when nothing waits; or MMN_INVALID_ARGUMENT (`max` is not above 0, or the room
-/// is not in poll mode), MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK (inside a callback, or while another thread
-/// is in this function); nothing has run then.
+/// Returns the number of events, 0 when the queue is empty, or an error, in which case nothing ran:
+/// MMN_INVALID_ARGUMENT (`max` is not above 0, or the room is not in poll mode),
+/// MMN_NOT_INITIALIZED or MMN_WOULD_DEADLOCK (inside a callback, or while another thread is in this
+/// function).
 #[unsafe(no_mangle)]
 pub extern "C" fn PollEvents(max: i32) -> i32 {
     count("PollEvents", || {

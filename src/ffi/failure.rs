@@ -10,7 +10,7 @@ thread_local! {
     static LAST: RefCell<Option<Failure>> = const { RefCell::new(None) };
 }
 
-/// Why a call failed, as its caller is told.
+/// Why a call failed, as its caller learns it.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: Code,

@@ -7,15 +7,16 @@ use super::guard::{command, guard};
 use crate::core::election::gossip::Windows;
 use crate::runtime;
 
-/// Sets how long a member of a room with MMN_STRATEGY_GOSSIP waits at most, after it opened the room, for the number of
-/// members to stay the same, in milliseconds [15000]. Above 0. Then it takes part in elections; a leader that it
-/// hears of ends the wait.
+/// Sets the longest time that a member of a room with MMN_STRATEGY_GOSSIP waits after opening the
+/// room for the number of members to settle, in milliseconds [15000]. Above 0. After that it takes
+/// part in elections. A leader that it hears of ends the wait.
 ///
-/// This setting and the three below may be changed before a room is open and while one is. They belong to the process: they
-/// are in force from the next window on, and in all rooms that are opened later. With MMN_STRATEGY_RAFT they are kept and change
-/// nothing. All members of a room should have the same.
+/// The host may change this setting and the three below before a room is open and while one is.
+/// They belong to the process: they apply from the next window on, and to all rooms opened later.
+/// With MMN_STRATEGY_RAFT they are stored and have no effect. All members of a room should use the
+/// same values.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetStartupGracePeriod(milliseconds: u32) -> i32 {
     set("SetStartupGracePeriod", milliseconds, |windows, length| {
@@ -23,16 +24,16 @@ pub extern "C" fn SetStartupGracePeriod(milliseconds: u32) -> i32 {
     })
 }
 
-/// What SetStartupGracePeriod set, or 15000. Since version 4 of the ABI.
+/// The value of SetStartupGracePeriod, 15000 by default. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetStartupGracePeriod() -> u32 {
     get("GetStartupGracePeriod", |windows| windows.startup_grace)
 }
 
-/// Sets how often the number of members is looked at during SetStartupGracePeriod, in milliseconds [1000]. Above 0: twice the
-/// same number ends it.
+/// Sets how often a member samples the number of members during SetStartupGracePeriod, in
+/// milliseconds [1000]. Above 0. Two equal samples in a row end the wait.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetMembershipSampleInterval(milliseconds: u32) -> i32 {
     set(
@@ -42,7 +43,7 @@ pub extern "C" fn SetMembershipSampleInterval(milliseconds: u32) -> i32 {
     )
 }
 
-/// What SetMembershipSampleInterval set, or 1000. Since version 4 of the ABI.
+/// The value of SetMembershipSampleInterval, 1000 by default. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetMembershipSampleInterval() -> u32 {
     get("GetMembershipSampleInterval", |windows| {
@@ -50,11 +51,11 @@ pub extern "C" fn GetMembershipSampleInterval() -> u32 {
     })
 }
 
-/// Sets how long a member waits for a word of the leader before it proposes itself, in milliseconds [10000]. Above 0. The leader
-/// says twice in that time that it leads. Another follows one that is lost after half to twice that time, and
-/// SetLeaderElectionDuration more.
+/// Sets how long a member waits for a declaration of the leader before it proposes itself, in
+/// milliseconds [10000]. Above 0. The leader declares itself twice in that time. When the leader is
+/// lost, another leads after half to twice that time, plus SetLeaderElectionDuration.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderAliveThreshold(milliseconds: u32) -> i32 {
     set(
@@ -64,17 +65,18 @@ pub extern "C" fn SetLeaderAliveThreshold(milliseconds: u32) -> i32 {
     )
 }
 
-/// What SetLeaderAliveThreshold set, or 10000. Since version 4 of the ABI.
+/// The value of SetLeaderAliveThreshold, 10000 by default. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderAliveThreshold() -> u32 {
     get("GetLeaderAliveThreshold", |windows| windows.alive_threshold)
 }
 
-/// Sets how long a member that proposed itself collects the proposals of others, in milliseconds [5000]. Above 0. It leads then
-/// unless a lower peer id proposed itself too, or leads. Where this is shorter than SetLeaderAliveThreshold, others may propose
-/// themselves too late, and the leader may be another than the lowest; see MMN_GOSSIP_STRICT_LOWEST.
+/// Sets how long a member that proposed itself collects the proposals of others, in milliseconds
+/// [5000]. Above 0. Then it leads, unless a lower peer id also proposed itself or leads. If this is
+/// shorter than SetLeaderAliveThreshold, others may propose themselves too late, and the leader may
+/// not be the lowest id; see MMN_GOSSIP_STRICT_LOWEST.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since version 4 of the ABI.
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderElectionDuration(milliseconds: u32) -> i32 {
     set(
@@ -84,7 +86,7 @@ pub extern "C" fn SetLeaderElectionDuration(milliseconds: u32) -> i32 {
     )
 }
 
-/// What SetLeaderElectionDuration set, or 5000. Since version 4 of the ABI.
+/// The value of SetLeaderElectionDuration, 5000 by default. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderElectionDuration() -> u32 {
     get("GetLeaderElectionDuration", |windows| {
@@ -92,15 +94,15 @@ pub extern "C" fn GetLeaderElectionDuration() -> u32 {
     })
 }
 
-/// How long proposals and declarations of others are remembered, so that an older one is not heard again: ten times
-/// GetLeaderAliveThreshold, in milliseconds; UINT32_MAX is that much or more. Since version 4 of the ABI.
+/// How long a member remembers proposals and declarations of others, so that it ignores older ones:
+/// ten times GetLeaderAliveThreshold, in milliseconds, at most UINT32_MAX. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetMsgExpirationTimeout() -> u32 {
     get("GetMsgExpirationTimeout", Windows::message_expiration)
 }
 
-/// How often a leader says that it leads: twice in GetLeaderAliveThreshold, in milliseconds, rounded down. Since version 4 of the
-/// ABI.
+/// The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in
+/// milliseconds, rounded down. Since ABI version 4.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeadershipDeclarationInterval() -> u32 {
     get(

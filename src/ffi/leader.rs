@@ -8,21 +8,24 @@ use super::strings::hand_out;
 use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
 use crate::core::wire::Strategy;
 
-/// Makes a connected peer, or this node, the leader. The room follows it until it is lost or another is set.
-/// This node's own queries show the new leader when the call returns; the others follow within a round trip.
-/// MMN_EVENT_SET_LEADER_RESULT reports the outcome.
+/// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
+/// another is set. This node's own queries show the new leader when the call returns; the other
+/// members follow within a round trip. MMN_EVENT_SET_LEADER_RESULT reports the outcome.
 ///
-/// With MMN_QUORUM_STATIC votes alone make a leader: this call is TransferLeadership by the present leader, which a member
-/// that does not lead asks for it. The present leader leads until the peer is elected. The outcome is 0, MMN_REJECTED (the
-/// leader refused: it leads no longer, or the peer is not connected to it or may not lead), MMN_TIMEOUT (the peer was not
-/// elected within the longest election timeout) or MMN_SUPERSEDED (a later call of this node took its place).
+/// With MMN_QUORUM_STATIC only votes make a leader. There this call requests a TransferLeadership
+/// from the present leader, which leads until the peer is elected. The outcome is MMN_OK,
+/// MMN_REJECTED (the leader refused: it no longer leads, or the peer is not connected to it or may
+/// not lead), MMN_TIMEOUT (the peer was not elected within the longest election timeout) or
+/// MMN_SUPERSEDED (a later call of this node replaced this one).
 ///
-/// The newest call wins. So where the quorum is dynamic, an isolated member that names itself leads the whole room when the
-/// network heals. To replace a leader that is lost, call EnableAutoLeaderElection(1) instead.
+/// The newest call wins. With a dynamic quorum, an isolated member that names itself therefore
+/// leads the whole room once the network heals. To replace a lost leader, call
+/// EnableAutoLeaderElection(1) instead.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules leave this to
-/// the leader; or with MMN_QUORUM_STATIC this node hears no leader that it could ask), MMN_PEER_NOT_FOUND (neither this
-/// node nor connected), MMN_REJECTED (the peer may not lead) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
+/// reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
+/// MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
+/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -35,8 +38,8 @@ pub unsafe extern "C" fn SetLeader(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// Lets this node campaign for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP: lets it
-/// propose itself or not. A leader leads on.
+/// Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either
+/// way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
 #[unsafe(no_mangle)]
@@ -46,12 +49,13 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
     })
 }
 
-/// Lets this node lead (not 0, the default) or not (0). One that may not lead is an observer: it has no vote, counts
-/// for no majority, and SetLeader to it is refused. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP
-/// another is elected as after any loss. With MMN_QUORUM_STATIC a voter of quorum_roster that may not lead counts among
-/// the voters still, and a member that is not on the roster never leads.
+/// Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an
+/// observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another
+/// member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss. With
+/// MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead,
+/// and a member that is not on the roster never leads.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (in a room with a fixed host it is fixed who leads).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (the room has a fixed host).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -59,18 +63,21 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     })
 }
 
-/// Hands the leadership over to a connected peer: it is told to be elected at once, and this node leads until it is.
-/// The next leader is elected and not set: where SetLeader named the present one, that has ended then. It may be asked of a
-/// peer that does not campaign by itself (EnableAutoLeaderElection). Only the leader may.
+/// Transfers the leadership to a connected peer. Only the leader may. The library asks the peer to
+/// campaign at once, and this node leads until the peer is elected. The next leader is elected
+/// rather than set: if SetLeader named the present leader, that ends with the transfer. The peer
+/// may be one that does not campaign by itself (EnableAutoLeaderElection).
 ///
-/// MMN_OK means that the peer was asked. The outcome is a change of the leader with the reason MMN_LEADER_TRANSFERRED;
-/// where the peer is lost, leaves or is not elected within the longest election timeout, this node leads on as before.
-/// This node itself may be told of no leader (MMN_LEADER_RESIGNED) for the round trip that the election takes. A second call with another peer takes the place of the first. A call with this node itself
-/// cancels a pending transfer; a peer that was asked already may still be elected.
+/// MMN_OK means that the peer was asked. On success the leader changes with the reason
+/// MMN_LEADER_TRANSFERRED. If the peer is lost, leaves or is not elected within the longest
+/// election timeout, this node keeps leading. This node may report no leader (MMN_LEADER_RESIGNED)
+/// for the round trip that the election takes. A second call with another peer replaces the first.
+/// A call with this node itself cancels a pending transfer; a peer that was already asked may still
+/// be elected.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither this node
-/// nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed host) or MMN_NOT_SUPPORTED (with
-/// MMN_STRATEGY_GOSSIP). Nothing has changed then.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
+/// (neither this node nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed
+/// host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP). On failure nothing has changed.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -83,15 +90,16 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// Hands the leadership over as TransferLeadership does, to the peer that elections prefer: the one with the highest
-/// priority, of these the one with the largest id. Only the leader may.
+/// Transfers the leadership, as TransferLeadership does, to the peer that elections prefer: the one
+/// with the highest priority, and of these the largest id. Only the leader may.
 ///
-/// With MMN_STRATEGY_GOSSIP this node stops leading at once (MMN_LEADER_RESIGNED), and stays away from it until another member
-/// leads, or for six times GetLeaderAliveThreshold. The others elect as after any loss; where there is nobody else, this
-/// node leads again when that time is over.
+/// With MMN_STRATEGY_GOSSIP this node stops leading at once (MMN_LEADER_RESIGNED). It does not lead
+/// again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
+/// as after any loss. If there are no others, this node leads again after that time.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may lead; not with
-/// MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). Nothing has changed then.
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
+/// lead; not with MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). On failure
+/// nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn YieldLeadership() -> i32 {
     command("YieldLeadership", || {
@@ -99,9 +107,9 @@ pub extern "C" fn YieldLeadership() -> i32 {
     })
 }
 
-/// How much elections prefer this node from now on: the higher priority campaigns first; of equal ones the larger id.
-/// 0 is the default, any number is allowed. It decides who follows a leader that is lost, and takes no living leader's
-/// place.
+/// Sets how much elections prefer this node from now on. The highest priority campaigns first; of
+/// equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
+/// succeeds a lost leader, and never displaces a living one.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
 #[unsafe(no_mangle)]
@@ -111,9 +119,9 @@ pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
     })
 }
 
-/// The term of the newest claim to lead that this node knows: that of the leader, where there is one. It grows with
-/// every election and every SetLeader, though one SetLeader may begin it anew: compare the epoch first. Not negative,
-/// always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
+/// The term of the newest claim to lead that this node knows: the leader's, if there is one. It
+/// rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch
+/// first. Not negative, always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderTerm() -> i64 {
     query("GetLeaderTerm", || {
@@ -121,8 +129,8 @@ pub extern "C" fn GetLeaderTerm() -> i64 {
     })
 }
 
-/// How many SetLeader calls the newest claim to lead builds on. It never falls. Not negative, always 0 with
-/// MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
+/// The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not
+/// negative, always 0 with MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderEpoch() -> i64 {
     query("GetLeaderEpoch", || {
@@ -130,7 +138,8 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is open.
+/// How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is
+/// open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
@@ -147,8 +156,8 @@ fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no room is
-/// open.
+/// The leader's peer id. "" when there is none; never a peer that is known to be gone. NULL when no
+/// room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]

@@ -11,18 +11,18 @@ use crate::dispatch;
 use crate::error::StartError;
 use crate::runtime;
 
-/// Opens the process's room, with default settings: those of NetworkConfigFFI, but with room for 4096 messages
-/// in each queue. Does not wait for other members.
+/// Opens the process's room with default settings: those of NetworkConfigFFI, except that each
+/// queue holds 4096 messages. Does not wait for other members.
 ///
-/// `peer_id` names this member: 1 to 64 bytes of UTF-8, no control characters, no bidirectional overrides (U+202A to
-/// U+202E, U+2066 to U+2069), no blank at either end. `session_id` names the room: 1 to 128 bytes of the same kind.
-/// Members of one room give the same.
+/// `peer_id` names this member: 1 to 64 bytes of UTF-8, without control characters, bidirectional
+/// overrides (U+202A to U+202E, U+2066 to U+2069), or white space at either end. `session_id` names
+/// the room: 1 to 128 bytes under the same rules. All members of a room pass the same session id.
 ///
-/// A call during a ShutdownNetwork on another thread waits for it. Inside a callback it is refused with
-/// MMN_ALREADY_INITIALIZED.
+/// A call during a ShutdownNetwork on another thread waits for it. Inside a callback the call is
+/// refused with MMN_ALREADY_INITIALIZED.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_CONNECTION_FAILED (no UDP socket) or
-/// MMN_INTERNAL_ERROR.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_CONNECTION_FAILED (no UDP
+/// socket) or MMN_INTERNAL_ERROR.
 ///
 /// # Safety
 /// Both strings are NULL or end with a NUL.
@@ -43,11 +43,11 @@ pub unsafe extern "C" fn InitializeNetwork(
 
 /// Opens the process's room as InitializeNetwork does, with the given settings.
 ///
-/// `config` is read during the call only. NULL, or the first field that breaks its rule, gives
-/// MMN_INVALID_ARGUMENT, and GetLastErrorMessage names the field.
+/// The library reads `config` during the call only. A NULL `config` or an invalid field is
+/// MMN_INVALID_ARGUMENT; GetLastErrorMessage names the first such field.
 ///
 /// # Safety
-/// Both strings are NULL or end with a NUL; `config` is NULL or points to 44 bytes that can be read.
+/// Both strings are NULL or end with a NUL. `config` is NULL or points to 44 readable bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn InitializeNetworkWithConfig(
     peer_id: *const c_char,
@@ -82,16 +82,18 @@ pub(super) fn refuse_second_room() -> Result<(), StartError> {
     Ok(())
 }
 
-/// Leaves the room and closes it: messages that were accepted are still sent for up to 1 second, the other
-/// members are told, every thread and socket is released. Takes at most 2 seconds, and as long as a callback
-/// that is running: that callback must not wait for the thread that calls this. A host name that the system is
-/// just resolving for ConnectToPeer is waited for, too: the system gives no way to stop that.
+/// Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies
+/// the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
+/// of a callback that is running: that callback must not wait for the thread that calls this. It
+/// also waits for a host name that the system is resolving for ConnectToPeer, because the system
+/// offers no way to cancel that.
 ///
-/// When it returns, no callback of the room runs or will run, all of them are unregistered, the event handler's
-/// `drop_fn` has run, and, where no log callback is registered, the library may be unloaded.
+/// When it returns, no callback of the room runs or will run, all of them are unregistered, and the
+/// event handler's `drop_fn` has run. If no log callback is registered, the host may unload the
+/// library.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, those that PollEvents runs
-/// included (nothing changes).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, including those
+/// that PollEvents runs (nothing changes).
 #[unsafe(no_mangle)]
 pub extern "C" fn ShutdownNetwork() -> i32 {
     command("ShutdownNetwork", || Ok(runtime::shutdown()?))
@@ -105,9 +107,10 @@ pub extern "C" fn IsNetworkInitialized() -> u8 {
     })
 }
 
-/// Whether this member is announced in the local network: 1 or 0. It becomes 1 as soon as the announcement went out
-/// on a network interface, which takes milliseconds after the room is opened; it is 0 where discovery is off (mdns_port
-/// 0, or discovery_mode MMN_DISCOVERY_OFF), no interface can be used, or no room is open.
+/// Whether this member is announced in the local network: 1 or 0. It becomes 1 when the first
+/// announcement goes out on a network interface, milliseconds after the room opens. It is 0 if
+/// discovery is off (mdns_port 0, or discovery_mode MMN_DISCOVERY_OFF), no interface is usable, or
+/// no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsMdnsActive() -> u8 {
     guard("IsMdnsActive", || {

@@ -9,18 +9,18 @@ use super::user_data::UserData;
 use crate::error::Code;
 use crate::logging::{self, Verbosity};
 
-/// Takes a record of the log: `level` is MMN_LOG_ERROR to MMN_LOG_TRACE, `message` one line without its end, valid
-/// during the call.
+/// Receives a log record: `level` is MMN_LOG_ERROR to MMN_LOG_TRACE, and `message` is one line
+/// without a line break, valid during the call.
 ///
-/// It is called on whatever thread the record is made, threads of the library and of the host alike, on several at
-/// a time; it should be quick, because what it interrupts waits. Inside it, queries (Is..., Get...) and the
-/// functions of the log may be called; all others are refused with MMN_WOULD_DEADLOCK. Records that are made
-/// inside it are not passed to it. It must not throw.
+/// It runs on the thread that makes the record, which may belong to the library or to the host, and
+/// on several threads at a time. It should be quick, because that thread waits for it. Inside it
+/// the host may call queries (Is..., Get...) and the log functions; all others return
+/// MMN_WOULD_DEADLOCK. Records made inside it are not passed to it. It must not throw.
 pub type LogCallback =
     Option<extern "C" fn(user_data: *mut c_void, level: i32, message: *const c_char)>;
 
-/// Switches the library's log on standard error on (not 0) or off (0). It is off at first. At any time, also
-/// before initialization; it holds for the process, across initializations.
+/// Turns the library's log on standard error on (not 0) or off (0, the default). It may be called
+/// at any time, also before initialization. The setting belongs to the process and outlives rooms.
 ///
 /// Returns MMN_OK.
 #[unsafe(no_mangle)]
@@ -31,8 +31,9 @@ pub extern "C" fn EnableLogging(enabled: u8) -> i32 {
     })
 }
 
-/// Sets how much EnableLogging writes on standard error: MMN_LOG_OFF to MMN_LOG_TRACE, MMN_LOG_INFO at first. At any
-/// time, also before initialization. The callback of RegisterLogCallback has its own level.
+/// Sets the level of the log on standard error: MMN_LOG_OFF to MMN_LOG_TRACE, MMN_LOG_INFO by
+/// default. It may be called at any time, also before initialization. The callback of
+/// RegisterLogCallback has a level of its own.
 ///
 /// Returns MMN_OK or MMN_INVALID_ARGUMENT.
 #[unsafe(no_mangle)]
@@ -43,20 +44,21 @@ pub extern "C" fn SetLogLevel(level: i32) -> i32 {
     })
 }
 
-/// Sets the callback for the library's log; NULL removes it. It is passed what `level` (MMN_LOG_OFF to
-/// MMN_LOG_TRACE) asks for, whether the log on standard error is on or not. At any time, also before
-/// initialization; ShutdownNetwork leaves it.
+/// Sets the callback for the library's log; NULL removes it. It receives the records up to `level`
+/// (MMN_LOG_OFF to MMN_LOG_TRACE), whether the log on standard error is on or not. It may be called
+/// at any time, also before initialization. ShutdownNetwork does not remove the callback.
 ///
-/// When the call returns, the old callback runs on no thread and never runs again; running ones are waited for,
-/// unless this is called inside one. `drop_fn` (NULL for none) is called exactly once with `user_data`, after the
-/// callback's last call has ended: when it is replaced or removed. With a NULL `callback`, and when this call fails,
-/// `user_data` and `drop_fn` are not used.
+/// When the call returns, the previous callback runs on no thread and never runs again: the call
+/// waits for it, unless it is made from inside that callback. The library calls `drop_fn` (NULL for
+/// none) exactly once with `user_data`, after the callback's last call has ended: when the callback
+/// is replaced or removed. With a NULL `callback`, and when this call fails, the library does not
+/// use `user_data` and `drop_fn`.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT (the level is none; nothing has changed).
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT (not a log level; nothing has changed).
 ///
 /// # Safety
-/// `callback` and `drop_fn` are functions of these types, and may be called with `user_data` on any thread, the
-/// first on several at a time.
+/// `callback` and `drop_fn` have these types, and may be called with `user_data` on any thread,
+/// `callback` on several at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn RegisterLogCallback(
     level: i32,

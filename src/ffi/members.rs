@@ -5,8 +5,8 @@ use std::ffi::c_char;
 use super::arguments::{payload, peer_id as peer_id_argument};
 use super::guard::{command, query, room};
 
-/// Whether lost peers are dialled again (not 0, the default) or have left at once (0). With 0, peers that are
-/// reconnecting have left: ReconnectCallback 2.
+/// Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
+/// leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -16,7 +16,7 @@ pub extern "C" fn SetAutoReconnect(enabled: u8) -> i32 {
     })
 }
 
-/// Whether lost peers are dialled again: 1 or 0. 0 when no room is open.
+/// Whether the library dials lost peers again: 1 or 0. 0 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsAutoReconnectEnabled() -> u8 {
     query("IsAutoReconnectEnabled", || {
@@ -24,15 +24,18 @@ pub extern "C" fn IsAutoReconnectEnabled() -> u8 {
     })
 }
 
-/// Removes a peer from the room. It is told `code` and the `length` bytes at `data` (at most 3072; both are the
-/// application's own), every member drops it (left, MMN_LEFT_KICKED), and neither its id nor its key
-/// gets in again for as long as the room lives, whoever leads. Only the leader may.
+/// Removes a peer from the room. Only the leader may. The peer receives `code` and the `length`
+/// bytes at `data` (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with
+/// MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives,
+/// under any leader.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (neither
-/// connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 are removed already). Nothing has changed then.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
+/// (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are kicked
+/// already). On failure nothing has changed.
 ///
 /// # Safety
-/// `peer_id` is NULL or ends with a NUL; `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+/// `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
+/// when `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn KickPeer(
     peer_id: *const c_char,
@@ -49,9 +52,10 @@ pub unsafe extern "C" fn KickPeer(
     })
 }
 
-/// Limits the room: no member gets more than `max_peers` other members (as GetPeerCount counts them); 0 is no
-/// limit beside each member's own max_connections. Peers that are reconnecting keep their places. Nobody is removed.
-/// Holds under later leaders too, in place of the option max_peers. Only the leader may.
+/// Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
+/// them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that
+/// are reconnecting keep their places, and nobody is removed. The limit also holds under later
+/// leaders, and replaces the option max_peers.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_LEADER.
 #[unsafe(no_mangle)]
@@ -61,13 +65,13 @@ pub extern "C" fn SetMaxPeers(max_peers: u32) -> i32 {
     })
 }
 
-/// What this node says from now on when it enters a room, for the leader's application to decide on: `length`
-/// bytes at `data`, at most 8192; 0 for nothing.
+/// Sets the payload that this node sends from now on when it enters a room, on which the leader's
+/// host can decide: `length` bytes at `data`, at most 8192; 0 for none.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
 ///
 /// # Safety
-/// `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+/// `data` points to `length` readable bytes, or may be NULL when `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SetJoinPayload(data: *const u8, length: i32) -> i32 {
     command("SetJoinPayload", || {
@@ -77,10 +81,11 @@ pub unsafe extern "C" fn SetJoinPayload(data: *const u8, length: i32) -> i32 {
     })
 }
 
-/// Whether this application decides, whenever this node leads, who may enter (not 0), or everybody who knows the
-/// room may (0, the default). Then every stranger is an event MMN_EVENT_JOIN_REQUEST, to be answered by AcceptJoin
-/// or RejectJoin within handshake_timeout_ms; no answer keeps it out (MMN_TIMEOUT there). Members
-/// that return are not asked about. Set it on every member that may come to lead.
+/// Sets whether this host decides who may enter while this node leads (not 0), or everybody who
+/// knows the room may enter (0, the default). If it decides, every newcomer is an
+/// MMN_EVENT_JOIN_REQUEST, which the host answers with AcceptJoin or RejectJoin within
+/// handshake_timeout_ms. Without an answer the newcomer is refused, and gets MMN_TIMEOUT. Members
+/// that return need no request. Set it on every member that may come to lead.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -90,10 +95,10 @@ pub extern "C" fn EnableJoinRequests(enabled: u8) -> i32 {
     })
 }
 
-/// Lets in whom the event MMN_EVENT_JOIN_REQUEST with this number named.
+/// Admits the newcomer of the MMN_EVENT_JOIN_REQUEST with this number.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (it was answered, its time is over, or another
-/// member leads now).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (the request was answered or has
+/// expired, or another member leads now).
 #[unsafe(no_mangle)]
 pub extern "C" fn AcceptJoin(request: u64) -> i32 {
     command("AcceptJoin", || {
@@ -101,14 +106,14 @@ pub extern "C" fn AcceptJoin(request: u64) -> i32 {
     })
 }
 
-/// Keeps out whom the event MMN_EVENT_JOIN_REQUEST with this number named. Its ConnectToPeer ends with
-/// MMN_REJECTED, and its event with `code` (as reason) and the `length` bytes at `data` (at most 3072), both the
-/// application's own.
+/// Refuses the newcomer of the MMN_EVENT_JOIN_REQUEST with this number. Its ConnectToPeer ends with
+/// MMN_REJECTED. Its MMN_EVENT_CONNECTION_RESULT has `code` as reason and the `length` bytes at
+/// `data` (at most 3072), both the host's own.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (as AcceptJoin).
 ///
 /// # Safety
-/// `length` bytes can be read at `data`, which may be NULL when `length` is 0.
+/// `data` points to `length` readable bytes, or may be NULL when `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn RejectJoin(request: u64, code: i32, data: *const u8, length: i32) -> i32 {
     command("RejectJoin", || {

@@ -19,99 +19,109 @@ use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
 use crate::runtime;
 use settings::{Pointed, config};
 
-/// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; what an older
-/// program does not know keeps its default. Begin with the defaults:
+/// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
+/// that an older host does not know keeps its default. Begin with the defaults:
 ///
 ///     NetworkOptions options = {0};
 ///     options.struct_size = sizeof options;
 ///     GetDefaultNetworkOptions(&options);
 ///
-/// What the pointers lead to is copied during the call. The default of each field is in brackets.
+/// The library copies what the pointers refer to during the call. The default of each field is in
+/// brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct NetworkOptions {
-    /// sizeof(NetworkOptions) where the program was compiled, in bytes.
+    /// sizeof(NetworkOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, but
-    /// send_queue_capacity and incoming_queue_capacity 4096]. mdns_port counts where discovery_mode is not
-    /// MMN_DISCOVERY_OFF, and must then be above 0.
+    /// The settings of InitializeNetworkWithConfig, with the same rules [the same defaults, except
+    /// that send_queue_capacity and incoming_queue_capacity are 4096]. mdns_port applies unless
+    /// discovery_mode is MMN_DISCOVERY_OFF, and must then be above 0.
     pub config: NetworkConfigFFI,
-    /// The one address of this machine to use: IPv4 or IPv6, without port and brackets. NULL is every address of
-    /// both kinds [NULL].
+    /// The one address of this machine to use: IPv4 or IPv6, without port or brackets. NULL uses
+    /// every address of both kinds [NULL].
     pub bind_address: *const c_char,
-    /// What members must know beside the session id: secret_length bytes. Dialling a member that has another one
-    /// fails with MMN_AUTHENTICATION_FAILED. NULL is none [NULL].
+    /// The room secret, secret_length bytes, which members must know besides the session id. A dial
+    /// between members with different secrets fails with MMN_AUTHENTICATION_FAILED. NULL is no
+    /// secret [NULL].
     pub secret: *const u8,
-    /// The key by which others know this member, if it is to be the same in its next room: an Ed25519 private key
-    /// in PKCS#8 (DER), identity_key_length bytes. NULL makes a new one at every start [NULL].
+    /// An Ed25519 private key in PKCS#8 (DER), identity_key_length bytes. Give one to keep this
+    /// member's identity from one room to the next. NULL makes a new key at every start [NULL].
     pub identity_key: *const u8,
-    /// Bytes of secret, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
+    /// Length of secret in bytes, at most MMN_MAX_SECRET_BYTES. 0 is no secret [0].
     pub secret_length: u32,
-    /// Bytes of identity_key, at most 1024. 0 makes a new key [0].
+    /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
     pub identity_key_length: u32,
-    /// How long the place of a lost member is kept, in milliseconds [60000]. Above 0.
+    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0.
     pub member_hold_ms: u32,
-    /// Bytes that wait for one peer at most, and for the host, beside the limits in messages [4194304]. Above 0. An
-    /// empty queue takes one message of any allowed size.
+    /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
+    /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
-    /// How the leader is elected: MMN_STRATEGY_RAFT or, since version 4 of the ABI, MMN_STRATEGY_GOSSIP
-    /// [MMN_STRATEGY_RAFT]. Others are MMN_NOT_SUPPORTED. The same for all members. With gossip there are no votes:
-    /// election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority
-    /// have no effect, and SetLeaderAliveThreshold and its like set the times.
+    /// How the room elects its leader: MMN_STRATEGY_RAFT or, since ABI version 4,
+    /// MMN_STRATEGY_GOSSIP [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for
+    /// all members. Gossip has no votes: election_timeout_min_ms, election_timeout_max_ms,
+    /// manual_override_recovery, merge_policy and set_leader_authority have no effect, and
+    /// SetLeaderAliveThreshold and the functions beside it set the times.
     pub strategy: u32,
-    /// Whom elections prefer: the higher priority [0]. With MMN_STRATEGY_GOSSIP 0.
+    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with
+    /// MMN_STRATEGY_GOSSIP.
     pub priority: i32,
-    /// The UDP port to bind [0]. 0 is any free one.
+    /// The UDP port to bind [0]. 0 is any free port.
     pub bind_port: u16,
-    /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or MMN_DISCOVERY_CONNECT
-    /// [MMN_DISCOVERY_OFF].
+    /// Discovery in the local network: MMN_DISCOVERY_OFF, MMN_DISCOVERY_REPORT or
+    /// MMN_DISCOVERY_CONNECT [MMN_DISCOVERY_OFF].
     pub discovery_mode: u8,
-    /// Who runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL [MMN_DISPATCH_THREAD].
+    /// Which thread runs the callbacks: MMN_DISPATCH_THREAD or MMN_DISPATCH_POLL
+    /// [MMN_DISPATCH_THREAD].
     pub dispatch_mode: u8,
-    /// Which leader stays when two parts of a room meet: MMN_MERGE_LARGEST_SIDE or MMN_MERGE_HIGHEST_TERM
-    /// [MMN_MERGE_LARGEST_SIDE]. The same for all members.
+    /// Which leader stays when two parts of a room merge: MMN_MERGE_LARGEST_SIDE or
+    /// MMN_MERGE_HIGHEST_TERM [MMN_MERGE_LARGEST_SIDE]. The same for all members.
     pub merge_policy: u8,
-    /// Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY [MMN_AUTHORITY_ANYONE]. The same
-    /// for all members.
+    /// Who may call SetLeader: MMN_AUTHORITY_ANYONE or MMN_AUTHORITY_LEADER_ONLY
+    /// [MMN_AUTHORITY_ANYONE]. The same for all members.
     pub set_leader_authority: u8,
     /// Whether one fixed member leads: MMN_HOST_MODE_OFF, MMN_HOST_MODE_HOST or MMN_HOST_MODE_GUEST
-    /// [MMN_HOST_MODE_OFF]. The host leads when InitializeNetworkWithOptions returns, whatever auto_election_enabled says.
+    /// [MMN_HOST_MODE_OFF]. The fixed host leads when InitializeNetworkWithOptions returns,
+    /// whatever auto_election_enabled says.
     pub host_mode: u8,
-    /// Whether this member may lead: 0 no, it observes; else yes [1].
+    /// Whether this member may lead: 0 makes it an observer, else yes [1].
     pub eligible: u8,
-    /// Where a static quorum keeps what must survive the process: the path of an existing directory in which this member
-    /// may write, in a file of its own for each session id and peer id. The file holds the roster, the votes and, where
-    /// identity_key is NULL, the private key, which is made at the first start and used again at every other. Another
-    /// quorum_roster or identity_key than that of the file is MMN_INVALID_ARGUMENT. Two processes cannot be the same
-    /// member with the same directory. Needed with MMN_QUORUM_STATIC, else NULL [NULL]. Since version 3 of the ABI.
+    /// Where a static quorum keeps the state that must survive the process: the path of an existing
+    /// directory that this member can write to. Each session id and peer id has a file of its own
+    /// there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
+    /// which the first start makes and every later start reuses. A quorum_roster or identity_key
+    /// that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
+    /// as the same member. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 3.
     pub state_directory: *const c_char,
-    /// The path of a file for a trace of the room's elections, of which `examples/simulate.rs` makes a picture. It is written
-    /// anew, up to 256 MiB, and holds nothing that the application sends. One that cannot be written is
-    /// MMN_INVALID_ARGUMENT. NULL is none [NULL]. Since version 3 of the ABI.
+    /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
+    /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
+    /// sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since
+    /// ABI version 3.
     pub trace_path: *const c_char,
-    /// A majority of whom elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members.
-    /// A static quorum never has two leaders, and no leader without a majority of the voters of quorum_roster; it goes with
-    /// no host_mode, and with MMN_STRATEGY_RAFT alone. Since version 3 of the ABI.
+    /// Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
+    /// same for all members. A room with a static quorum never has two leaders, and has none
+    /// without a majority of the voters in quorum_roster. It requires MMN_STRATEGY_RAFT and
+    /// excludes host_mode. Since ABI version 3.
     pub quorum_policy: u32,
-    /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since
-    /// version 3 of the ABI.
+    /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
+    /// MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.
     pub quorum_voters: u32,
-    /// How the strategy elects, in bits [0]. With MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0, the same for all
-    /// members; else 0. Since version 4 of the ABI.
+    /// Flags of the strategy [0]. With MMN_STRATEGY_GOSSIP either MMN_GOSSIP_STRICT_LOWEST or 0,
+    /// the same for all members; else 0. Since ABI version 4.
     pub strategy_flags: u32,
-    /// 0. Since version 4 of the ABI.
+    /// 0. Since ABI version 4.
     pub reserved: u32,
-    /// Most other members of any member, as SetMaxPeers sets it, from the room's first leader on; 0 is no limit [0].
-    /// The leader's own value counts until SetMaxPeers is called: give it to all members that may lead. Since version 5
-    /// of the ABI.
+    /// Most other members that any member may have, as SetMaxPeers sets it, from the room's first
+    /// leader on; 0 is no limit [0]. The leader's own value applies until a leader calls
+    /// SetMaxPeers, so give all members that may lead the same. Since ABI version 5.
     pub max_peers: u32,
-    /// 0. Since version 5 of the ABI.
+    /// 0. Since ABI version 5.
     pub reserved2: u32,
-    /// The voters of a static quorum: their peer ids, one a line, 1 to MMN_MAX_QUORUM_VOTERS. After an id may follow a blank
-    /// and the fingerprint of its key: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Nobody
-    /// with another key is that voter then. Blanks around a line and empty lines are ignored. The same voters for all
-    /// members and for as long as the session lives. A member that is not on it never leads and has no vote. Needed with
-    /// MMN_QUORUM_STATIC, else NULL [NULL]. Since version 6 of the ABI.
+    /// The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space
+    /// and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key
+    /// (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is
+    /// that voter. Spaces around a line and empty lines are ignored. The same voters for all
+    /// members and for the whole session. A member that is not on the roster never leads and has no
+    /// vote. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 6.
     pub quorum_roster: *const c_char,
 }
 
@@ -123,7 +133,7 @@ const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy
 const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
 /// Bytes of it in version 5 of the ABI. Never changes.
 const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_roster);
-/// A `struct_size` above this is no size: whoever passed it did not set it.
+/// No struct has a `struct_size` above this: the caller did not set it.
 const MAX_STRUCT_BYTES: usize = 64 * 1024;
 
 impl Default for NetworkOptions {
@@ -166,13 +176,14 @@ impl Default for NetworkOptions {
     }
 }
 
-/// Fills `options` with the defaults. The caller has set struct_size; bytes beyond it, and beyond what this
-/// version of the library knows, are left alone, and struct_size stays.
+/// Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
+/// beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
 ///
-/// Returns MMN_OK or MMN_INVALID_ARGUMENT (NULL, or a struct_size that is none).
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
 ///
 /// # Safety
-/// `options` is NULL, or points to struct_size bytes that can be written, the first four being struct_size.
+/// `options` is NULL, or points to struct_size writable bytes, the first four of which are
+/// struct_size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) -> i32 {
     command("GetDefaultNetworkOptions", || {
@@ -197,16 +208,16 @@ pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) 
 
 /// Opens the process's room as InitializeNetwork does, with the given options.
 ///
-/// `options` is read during the call only. NULL, a struct_size that is none, or the first field that breaks its
-/// rule gives MMN_INVALID_ARGUMENT, and GetLastErrorMessage names the field.
+/// The library reads `options` during the call only. A NULL `options`, an invalid struct_size or an
+/// invalid field is MMN_INVALID_ARGUMENT; GetLastErrorMessage names the first such field.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_NOT_SUPPORTED (a strategy that this build
-/// does not have), MMN_CONNECTION_FAILED (the address or the port cannot be bound: GetLastErrorMessage names
-/// both) or MMN_INTERNAL_ERROR.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_ALREADY_INITIALIZED, MMN_NOT_SUPPORTED (this build
+/// does not have the strategy), MMN_CONNECTION_FAILED (the address or the port cannot be bound;
+/// GetLastErrorMessage names both) or MMN_INTERNAL_ERROR.
 ///
 /// # Safety
-/// Both strings are NULL or end with a NUL; `options` is NULL, or points to struct_size bytes that can be read, the
-/// first four being struct_size; and what its pointers lead to can be read.
+/// Both strings are NULL or end with a NUL. `options` is NULL, or points to struct_size readable
+/// bytes, the first four of which are struct_size. What its pointers refer to is readable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn InitializeNetworkWithOptions(
     peer_id: *const c_char,

@@ -1,4 +1,4 @@
-//! Other members, and this node's own names.
+//! Other members, and this node's address and ids.
 
 use std::ffi::c_char;
 
@@ -10,15 +10,16 @@ use crate::runtime;
 use crate::snapshot::PeerView;
 use crate::target::parse_target;
 
-/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without blanks.
+/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without white space.
 ///
-/// After MMN_OK exactly one ConnectionResultCallback follows, with `addr` as given here, within
-/// handshake_timeout_ms. An address where five dials within a minute ended as with somebody who guesses the session id
-/// or the secret is not dialled for a while: MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT says for
-/// how many seconds.
+/// After MMN_OK, exactly one ConnectionResultCallback follows within handshake_timeout_ms, with
+/// `addr` as passed here. If five dials to an address within a minute end as a wrong guess of the
+/// session id or the secret would, the library does not dial that address for a while: the result
+/// is MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of
+/// seconds.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address), MMN_NOT_INITIALIZED or
-/// MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
+/// MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
 ///
 /// # Safety
 /// `addr` is NULL or ends with a NUL.
@@ -32,11 +33,12 @@ pub unsafe extern "C" fn ConnectToPeer(addr: *const c_char) -> i32 {
     })
 }
 
-/// Ends the connection to a peer, politely. Neither side dials the other again until one of them calls
-/// ConnectToPeer. A ConnectToPeer of this node that began before and reaches that peer ends with MMN_REJECTED. An id
-/// that is not known is MMN_OK. In a room with a fixed host the room is over for the guest of the two.
+/// Closes the connection to a peer. Messages accepted for it get up to 1 second to arrive. Neither
+/// side dials the other again until one of them calls ConnectToPeer. An earlier ConnectToPeer of
+/// this node that reaches the peer only now ends with MMN_REJECTED. An unknown id is MMN_OK. In a
+/// room with a fixed host, the room ends for the guest of the two.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (no id, or this node's own) or MMN_NOT_INITIALIZED.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (not an id, or this node's own) or MMN_NOT_INITIALIZED.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -49,8 +51,8 @@ pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
     })
 }
 
-/// An address that other members can give to ConnectToPeer: the bound port at this machine's best address.
-/// A loopback address only where the machine has no other. NULL when no room is open.
+/// An address that other members can pass to ConnectToPeer: the bound port at this machine's best
+/// address. A loopback address only if the machine has no other. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
@@ -80,7 +82,7 @@ pub extern "C" fn GetSessionId() -> *const c_char {
     })
 }
 
-/// How many peers are connected, without this node. -1 when no room is open.
+/// The number of connected peers, without this node. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetPeerCount() -> i32 {
     query("GetPeerCount", || {
@@ -89,8 +91,8 @@ pub extern "C" fn GetPeerCount() -> i32 {
     })
 }
 
-/// The ids of the connected peers, without this node: sorted as bytes, joined by '\n'. "" when there are none,
-/// NULL when no room is open.
+/// The ids of the connected peers, without this node: sorted as bytes, joined by '\n'. "" when
+/// there are none, NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
@@ -100,8 +102,9 @@ pub extern "C" fn GetPeerList() -> *const c_char {
     })
 }
 
-/// Smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is
-/// not known, `peer_id` is not an id, or no room is open; the last two are told by GetLastErrorCode.
+/// The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured
+/// yet, the peer is unknown, `peer_id` is not an id, or no room is open; the last two set
+/// GetLastErrorCode.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -111,9 +114,9 @@ pub unsafe extern "C" fn GetPeerRTT(peer_id: *const c_char) -> i32 {
     unsafe { query_peer("GetPeerRTT", peer_id, rtt_ms) }
 }
 
-/// How a peer is linked to this node: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING.
-/// -1 when the peer is not known, `peer_id` is not an id, or no room is open; the last two are told by
-/// GetLastErrorCode.
+/// The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or
+/// MMN_PEER_HANDSHAKING. -1 when the peer is unknown, `peer_id` is not an id, or no room is open;
+/// the last two set GetLastErrorCode.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.

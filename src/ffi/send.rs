@@ -14,23 +14,24 @@ use crate::room::{OutMessage, Room};
 /// The flag that the library keeps for itself.
 const LIBRARY_FLAG: u8 = 1;
 
-/// Sends a message to every connected peer, or to none. Without peers it is MMN_OK. In centralized mode it goes
-/// to the leader, which sends it on: see SetCentralizedMode.
+/// Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In
+/// centralized mode the message goes to the leader, which relays it: see SetCentralizedMode.
 ///
-/// MMN_OK means that the message is queued: it arrives once, also over a lost link that comes back, unless the
-/// receiver leaves or is given up. Any other result means that nothing was queued.
+/// MMN_OK means that the message is queued. It arrives once, even if a link is lost and comes back,
+/// unless the receiver leaves or is given up. Any other result means that nothing was queued.
 ///
-/// `data` is read during the call only, and may be NULL when `length` is 0. `msg_type` is the application's,
-/// MMN_MIN_MESSAGE_TYPE or more. `flags` is the application's but for bit 0, which arrives clear.
-/// Messages of one sender arrive in the order of the calls, each once. Never waits for the network.
+/// The library reads `data` during the call only; it may be NULL when `length` is 0. `msg_type` is
+/// the host's own, MMN_MIN_MESSAGE_TYPE or more. `flags` are the host's own, except that bit 0
+/// arrives clear. Messages from one sender arrive in the order of the calls, each once. Never waits
+/// for the network.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE or MMN_SEND_QUEUE_FULL
-/// (the queue to one peer or more is full; nothing was queued; GetLastErrorMessage names the peers); in
-/// centralized mode also MMN_NOT_LEADER (no leader is known) and MMN_PEER_NOT_FOUND (the leader is not
-/// connected to this node).
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE or
+/// MMN_SEND_QUEUE_FULL (the queue to at least one peer is full and nothing was queued;
+/// GetLastErrorMessage names the peers); in centralized mode also MMN_NOT_LEADER (no leader is
+/// known) and MMN_PEER_NOT_FOUND (the leader is not connected to this node).
 ///
 /// # Safety
-/// `length` bytes can be read from `data` on.
+/// `data` points to `length` readable bytes, or may be NULL when `length` is 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn BroadcastMessage(
     data: *const u8,
@@ -46,14 +47,14 @@ pub unsafe extern "C" fn BroadcastMessage(
     })
 }
 
-/// Sends a message to one peer; to this node's own id, to the own ReceiveCallback. Arguments and promise as
-/// BroadcastMessage.
+/// Sends a message to one peer. A message to this node's own id goes to its own ReceiveCallback.
+/// Arguments and delivery are as in BroadcastMessage.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_PEER_NOT_FOUND or
-/// MMN_SEND_QUEUE_FULL.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
+/// MMN_PEER_NOT_FOUND or MMN_SEND_QUEUE_FULL.
 ///
 /// # Safety
-/// `peer_id` is NULL or ends with a NUL; `length` bytes can be read from `data` on.
+/// `peer_id` is NULL or ends with a NUL. `data` is as in BroadcastMessage.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SendToPeer(
     peer_id: *const c_char,
@@ -72,14 +73,15 @@ pub unsafe extern "C" fn SendToPeer(
     })
 }
 
-/// Sends a message to the leader; on the leader itself, to the own ReceiveCallback. Arguments as
-/// BroadcastMessage.
+/// Sends a message to the leader. On the leader itself it goes to the node's own ReceiveCallback.
+/// Arguments are as in BroadcastMessage.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (no leader
-/// is known), MMN_PEER_NOT_FOUND (the leader is not connected to this node) or MMN_SEND_QUEUE_FULL.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER
+/// (no leader is known), MMN_PEER_NOT_FOUND (the leader is not connected to this node) or
+/// MMN_SEND_QUEUE_FULL.
 ///
 /// # Safety
-/// `length` bytes can be read from `data` on.
+/// `data` is as in BroadcastMessage.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SendToLeader(
     data: *const u8,
@@ -95,14 +97,15 @@ pub unsafe extern "C" fn SendToLeader(
     })
 }
 
-/// Sends a message as the leader to every connected peer, or to none. Receivers learn of this leadership before
-/// the message; those that know a newer leader drop it. Arguments as BroadcastMessage.
+/// Sends a message as the leader to all connected peers, or to none of them. Receivers learn of
+/// this leadership before they get the message; those that know a newer leader drop it. Arguments
+/// are as in BroadcastMessage.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (this node
-/// is not the leader) or MMN_SEND_QUEUE_FULL.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER
+/// (this node is not the leader) or MMN_SEND_QUEUE_FULL.
 ///
 /// # Safety
-/// `length` bytes can be read from `data` on.
+/// `data` is as in BroadcastMessage.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn SendFromLeader(
     data: *const u8,
@@ -118,17 +121,18 @@ pub unsafe extern "C" fn SendFromLeader(
     })
 }
 
-/// Forwards a message in the name of `from`, this node or a connected peer: to the peer `to` (to this node's own id,
-/// to the own ReceiveCallback), or to every connected peer but `from` where `to` is NULL: all of them or none.
-/// Only the leader may: receivers drop what anybody else sends in another's name. Other arguments as
-/// BroadcastMessage.
+/// Forwards a message on behalf of `from`, which is this node or a connected peer. Only the leader
+/// may: receivers drop messages that anybody else sends on behalf of another. The message goes to
+/// the peer `to`, or, if `to` is NULL, to all connected peers except `from`, or to none of them. If
+/// `to` is this node's own id, the message goes to its own ReceiveCallback. The other arguments are
+/// as in BroadcastMessage.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (also where `to` is `from`), MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
-/// MMN_NOT_LEADER (this node is not the leader), MMN_PEER_NOT_FOUND (`from` or `to` is not connected) or
-/// MMN_SEND_QUEUE_FULL.
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (also if `to` is `from`), MMN_NOT_INITIALIZED,
+/// MMN_MESSAGE_TOO_LARGE, MMN_NOT_LEADER (this node is not the leader), MMN_PEER_NOT_FOUND (`from`
+/// or `to` is not connected) or MMN_SEND_QUEUE_FULL.
 ///
 /// # Safety
-/// `from` is NULL or ends with a NUL, and so does `to`; `length` bytes can be read from `data` on.
+/// `from` and `to` are NULL or end with a NUL. `data` is as in BroadcastMessage.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ForwardMessage(
     from: *const c_char,
@@ -155,13 +159,14 @@ pub unsafe extern "C" fn ForwardMessage(
     })
 }
 
-/// Lets this node's BroadcastMessage go through the leader (not 0) or directly to all (0, as at the start). The leader
-/// hands each to its own ReceiveCallback and, where it has auto-forward on, sends it on to all but its origin;
-/// receivers see the origin as the sender. All members of a centralized room turn it on.
+/// Sets whether this node's BroadcastMessage goes through the leader (not 0) or directly to all
+/// peers (0, the default). The leader passes each broadcast to its own ReceiveCallback and, with
+/// auto-forward on, relays it to all members but its origin. Receivers see the origin as the
+/// sender. Turn it on at all members of a centralized room.
 ///
-/// A broadcast is kept until the leader has queued it for everybody; if that leader is lost, it goes through the
-/// next one. While the queue to one member is full, the leader takes nothing from the origins whose broadcasts
-/// would have to go there.
+/// The origin keeps a broadcast until the leader has queued it for everybody. If that leader is
+/// lost, the broadcast goes through the next one. While the queue to one member is full, the leader
+/// reads nothing from origins whose broadcasts would go to that member.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -180,9 +185,10 @@ pub extern "C" fn IsCentralizedMode() -> u8 {
     })
 }
 
-/// Lets this node, while it leads, send others' broadcasts on to all members but their origin (not 0), or hand
-/// them to its own ReceiveCallback only (0), so that its host can send on what it approves of with
-/// ForwardMessage. At the start it is centralized_auto_forward of the configuration.
+/// Sets whether this node, while it leads, relays the broadcasts of others to all members but their
+/// origin (not 0), or only passes them to its own ReceiveCallback (0), so that its host can relay
+/// those that it approves with ForwardMessage. The initial value is centralized_auto_forward of the
+/// configuration.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]
@@ -193,7 +199,7 @@ pub extern "C" fn SetCentralizedAutoForward(enabled: u8) -> i32 {
     })
 }
 
-/// Whether this node, while it leads, sends others' broadcasts on: 1 or 0.
+/// Whether this node, while it leads, relays the broadcasts of others: 1 or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsCentralizedAutoForward() -> u8 {
     query("IsCentralizedAutoForward", || {
@@ -203,9 +209,10 @@ pub extern "C" fn IsCentralizedAutoForward() -> u8 {
     })
 }
 
-/// Sends payloads of more than `bytes` bytes compressed (LZ4) from now on, where that makes them shorter; 0 tries all.
-/// At the start it is compression_threshold of the configuration. Costs the network thread time; receivers
-/// take either. max_message_size holds for the payload as it is given.
+/// Sets the payload length in bytes above which the library compresses with LZ4, if that makes the
+/// payload shorter; 0 tries every payload. The initial value is compression_threshold of the
+/// configuration. Compression costs time on the network thread. Receivers accept either form.
+/// max_message_size applies to the uncompressed payload.
 ///
 /// Returns MMN_OK or MMN_NOT_INITIALIZED.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Figures of one peer.
+//! Statistics of one peer.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -12,41 +12,44 @@ use crate::error::SendError;
 use crate::room::{PeerMeter, Room};
 use crate::snapshot::PeerView;
 
-/// Figures of a peer, from GetPeerStats. Counts of bytes, packets and messages begin with 0 when the peer joins
-/// and go on when a lost link comes back.
+/// Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when
+/// the peer joins, and continue when a lost link comes back.
 ///
-/// Only ever appended to: the caller sets `struct_size` to its own sizeof(PeerStats), and the library writes no
-/// more than that many bytes.
+/// Later versions only append fields. The caller sets `struct_size` to its own sizeof(PeerStats),
+/// and the library writes no more than that many bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PeerStats {
-    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats leaves it alone.
+    /// Set by the caller: sizeof(PeerStats) as it was compiled, at least 8. GetPeerStats does not
+    /// change it.
     pub struct_size: u32,
-    /// Smoothed round-trip time in microseconds (RFC 6298, of heartbeats). 0 before the first measurement.
+    /// Smoothed round-trip time in microseconds (RFC 6298, from heartbeats). 0 before the first
+    /// measurement.
     pub rtt_us: u32,
-    /// Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, of the same heartbeats). 0 before
-    /// the first measurement.
+    /// Mean deviation of the round-trip time in microseconds (RTTVAR of RFC 6298, from the same
+    /// heartbeats). 0 before the first measurement.
     pub jitter_us: u32,
-    /// Packets to the peer that count as lost, in parts per million of those sent. Lost packets are sent again:
-    /// messages do not get lost by them.
+    /// Packets to the peer that were lost, in parts per million of those sent. The library sends
+    /// lost packets again, so that they lose no messages.
     pub loss_ppm: u32,
     /// Bytes sent to the peer in UDP payloads: messages, heartbeats, acknowledgements.
     pub bytes_sent: u64,
     /// Bytes received from the peer in UDP payloads.
     pub bytes_received: u64,
-    /// Messages given to the network for the peer, each counted once.
+    /// Messages passed to the network for the peer, each counted once.
     pub messages_sent: u64,
-    /// Messages of the peer that were taken here.
+    /// Messages of the peer that this node accepted.
     pub messages_received: u64,
-    /// Messages in the queue to the peer: those that it has not taken yet.
+    /// Messages in the queue to the peer that it has not acknowledged yet.
     pub queue_messages: u32,
-    /// How long the oldest of them waits, in milliseconds; 0 when the queue is empty.
+    /// Age of the oldest message in that queue, in milliseconds; 0 when the queue is empty.
     pub queue_age_ms: u32,
-    /// Bytes of their payloads.
+    /// Bytes of the payloads in that queue.
     pub queue_bytes: u64,
-    /// Congestion window in bytes: how much may be on its way to the peer at a time. 0 while the link is lost.
+    /// Congestion window in bytes: the most that may be in flight to the peer. 0 while the link is
+    /// lost.
     pub congestion_window: u64,
-    /// Largest UDP payload of the path in bytes, as measured. 0 while the link is lost.
+    /// Largest UDP payload that the path carries, in bytes, as measured. 0 while the link is lost.
     pub path_mtu: u32,
     /// How often the link was lost and came back.
     pub reconnects: u32,
@@ -55,15 +58,16 @@ pub struct PeerStats {
 /// The size and the first figure: less can hold no answer.
 const MIN_STRUCT_SIZE: usize = offset_of!(PeerStats, jitter_us);
 
-/// Writes figures of the link and the queue to a peer to `stats`, whose `struct_size` the caller has set. At
-/// most min(struct_size, what this library knows) bytes are written. Never waits for the network.
+/// Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
+/// has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits
+/// for the network.
 ///
-/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, `stats` is NULL, `struct_size` is below 8),
-/// MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (neither connected nor reconnecting).
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, `stats` is NULL, `struct_size` is
+/// below 8), MMN_NOT_INITIALIZED or MMN_PEER_NOT_FOUND (neither connected nor reconnecting).
 ///
 /// # Safety
-/// `peer_id` is NULL or ends with a NUL; `stats` is NULL or points to a `uint32_t` that can be read and to so many
-/// bytes as it says that can be written.
+/// `peer_id` is NULL or ends with a NUL. `stats` is NULL, or points to struct_size writable bytes,
+/// the first four of which are struct_size.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn GetPeerStats(peer_id: *const c_char, stats: *mut PeerStats) -> i32 {
     command("GetPeerStats", || {

@@ -1,57 +1,58 @@
-//! The other numbers of the ABI: limits, and the values of options and of callbacks' arguments.
+//! The other numbers of the ABI: limits, and the values of options and of callback arguments.
 
 /// Longest peer id, in bytes of UTF-8 without the NUL.
 pub const MMN_MAX_PEER_ID_BYTES: i32 = 64;
 /// Longest session id, in bytes of UTF-8 without the NUL.
 pub const MMN_MAX_SESSION_ID_BYTES: i32 = 128;
-/// Smallest message type that an application may use; the smaller ones are the library's own.
+/// Smallest message type that a host may use. The library reserves the smaller ones.
 pub const MMN_MIN_MESSAGE_TYPE: u16 = 0x0100;
 
 /// GetPeerStatus, PeerStatusCallback: the peer is connected.
 pub const MMN_PEER_CONNECTED: i32 = 0;
-/// PeerStatusCallback: the connection to the peer is lost. GetPeerStatus never answers it.
+/// PeerStatusCallback: the link to the peer is lost. GetPeerStatus never returns it.
 pub const MMN_PEER_DISCONNECTED: i32 = 1;
-/// GetPeerStatus: the connection is lost and being dialled again.
+/// GetPeerStatus: the link is lost and the library is dialling the peer again.
 pub const MMN_PEER_RECONNECTING: i32 = 2;
 /// GetPeerStatus: the peer is being admitted.
 pub const MMN_PEER_HANDSHAKING: i32 = 3;
 
-/// ReconnectCallback: the peer is lost and being dialled again.
+/// ReconnectCallback: the link is lost and the library is dialling the peer again.
 pub const MMN_RECONNECT_RETRYING: u8 = 0;
-/// ReconnectCallback: the peer is back.
+/// ReconnectCallback: the link is back.
 pub const MMN_RECONNECT_RETURNED: u8 = 1;
-/// ReconnectCallback: the peer has been given up.
+/// ReconnectCallback: the library has given the peer up.
 pub const MMN_RECONNECT_GAVE_UP: u8 = 2;
 
-/// Log levels: nothing.
+/// Log level: no records.
 pub const MMN_LOG_OFF: i32 = 0;
-/// Log levels: faults.
+/// Log level: errors.
 pub const MMN_LOG_ERROR: i32 = 1;
-/// Log levels: and what may be wrong.
+/// Log level: also warnings.
 pub const MMN_LOG_WARN: i32 = 2;
-/// Log levels: and what happens in the room.
+/// Log level: also what happens in the room.
 pub const MMN_LOG_INFO: i32 = 3;
-/// Log levels: and how it comes about.
+/// Log level: also how it happens.
 pub const MMN_LOG_DEBUG: i32 = 4;
-/// Log levels: and every detail.
+/// Log level: also every detail.
 pub const MMN_LOG_TRACE: i32 = 5;
 
-/// manual_override_recovery: a leader that was set by hand and is lost is not replaced until SetLeader or
-/// EnableAutoLeaderElection is called. With MMN_AUTHORITY_LEADER_ONLY it is replaced by an election all the same.
+/// manual_override_recovery: when a leader named by SetLeader is lost, the room has no leader until
+/// a host calls SetLeader or EnableAutoLeaderElection. With MMN_AUTHORITY_LEADER_ONLY the room
+/// elects all the same.
 pub const MMN_RECOVERY_HOLD: u8 = 0;
-/// manual_override_recovery: a leader that was set by hand and is lost is replaced by an election.
+/// manual_override_recovery: when a leader named by SetLeader is lost, the room elects another.
 pub const MMN_RECOVERY_AUTO_ELECT: u8 = 1;
 
-/// discovery_mode: nothing is announced, nothing is found.
+/// discovery_mode: announce nothing and search for nothing.
 pub const MMN_DISCOVERY_OFF: u8 = 0;
-/// discovery_mode: announce this member, and report the members that are found.
+/// discovery_mode: announce this member, and report the members found.
 pub const MMN_DISCOVERY_REPORT: u8 = 1;
-/// discovery_mode: announce this member, and connect to the members that are found.
+/// discovery_mode: announce this member, and connect to the members found.
 pub const MMN_DISCOVERY_CONNECT: u8 = 2;
 
 /// dispatch_mode: a thread of the library runs the callbacks.
 pub const MMN_DISPATCH_THREAD: u8 = 0;
-/// dispatch_mode: the callbacks run on the thread that calls PollEvents.
+/// dispatch_mode: the thread that calls PollEvents runs the callbacks.
 pub const MMN_DISPATCH_POLL: u8 = 1;
 
 /// merge_policy: the leader of the larger side stays; of equal sides, the one that has led longer.
@@ -61,33 +62,34 @@ pub const MMN_MERGE_HIGHEST_TERM: u8 = 1;
 
 /// set_leader_authority: every member may call SetLeader.
 pub const MMN_AUTHORITY_ANYONE: u8 = 0;
-/// set_leader_authority: the leader alone may call SetLeader. A leader that is lost is replaced by an election,
-/// whatever manual_override_recovery says: nobody else could name one.
+/// set_leader_authority: only the leader may call SetLeader. When the leader is lost, the room
+/// elects another whatever manual_override_recovery says, because nobody else could name one.
 pub const MMN_AUTHORITY_LEADER_ONLY: u8 = 1;
 
 /// host_mode: no fixed host; the room elects its leader.
 pub const MMN_HOST_MODE_OFF: u8 = 0;
-/// host_mode: this member is the room's host, and leads from its start on, for as long as the room lives.
+/// host_mode: this member is the room's fixed host. It leads from its start for as long as the room
+/// lives.
 pub const MMN_HOST_MODE_HOST: u8 = 1;
-/// host_mode: another member is the room's host.
+/// host_mode: another member is the room's fixed host.
 pub const MMN_HOST_MODE_GUEST: u8 = 2;
 
 /// quorum_policy: a majority of the members that are connected when an election starts.
 pub const MMN_QUORUM_DYNAMIC: u32 = 0;
-/// quorum_policy: a majority of the voters of quorum_roster, connected or not.
+/// quorum_policy: a majority of the voters in quorum_roster, connected or not.
 pub const MMN_QUORUM_STATIC: u32 = 1;
 
-/// strategy: the leader is elected by votes of the connected members.
+/// strategy: the connected members elect the leader by votes.
 pub const MMN_STRATEGY_RAFT: u32 = 0;
-/// strategy: the lowest peer id that finds no leader leads, in every part of a room that is cut.
+/// strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.
 pub const MMN_STRATEGY_GOSSIP: u32 = 1;
 
-/// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always follows a leader that is lost.
+/// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
-/// Most voters of quorum_roster in NetworkOptions. It was 1024 before version 6 of the ABI.
+/// Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.
 pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 
 #[cfg(test)]

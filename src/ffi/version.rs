@@ -1,15 +1,15 @@
-//! Which ABI and which library this is.
+//! The versions of the ABI and of the library.
 
 use std::ffi::c_char;
 
 use super::guard::guard;
 
-/// Version of this header's ABI. It counts up when functions, codes or fields are added; nothing is ever
-/// removed or changed, except extended functions before the library's version 1.0.
+/// The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
+/// ever removed or changed, except extended functions before version 1.0 of the library.
 pub const MMN_ABI_VERSION: u32 = 6;
 
-/// The ABI version of the loaded library. A host can use it where this is at least the MMN_ABI_VERSION that
-/// the host was compiled with. Works before initialization.
+/// The ABI version of the loaded library. A host works with every library whose ABI version is at
+/// least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetAbiVersion() -> u32 {
     guard("GetAbiVersion", || MMN_ABI_VERSION)
@@ -17,8 +17,8 @@ pub extern "C" fn GetAbiVersion() -> u32 {
 
 /// The version of the loaded library, as "major.minor.patch". Works before initialization.
 ///
-/// The string is constant: it is valid for as long as the library is loaded, and leaves the strings of other
-/// calls valid.
+/// The string is constant. It stays valid for as long as the library is loaded, and does not
+/// invalidate the strings of other calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLibraryVersion() -> *const c_char {
     guard("GetLibraryVersion", || {

@@ -208,7 +208,7 @@ pub fn ids(bytes: &[u8]) {
 
 /// What is known of relayed broadcasts: none is delivered twice, and what is remembered has its limits.
 pub fn relay(bytes: &[u8]) {
-    /// Of one life of each of a few origins.
+    /// Of one incarnation of each of a few origins.
     const LIVES: u8 = 4;
     let mut chance = Chance::Bytes(bytes);
     let (mut heard, mut relays) = (Heard::default(), Relays::default());

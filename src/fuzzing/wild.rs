@@ -340,7 +340,7 @@ impl Wild<'_> {
         self.chance.flip().then(|| self.id())
     }
 
-    /// Mostly the own one: another's is a violation.
+    /// Mostly its own: another's is a violation.
     fn own_id(&mut self) -> PeerId {
         match !self.tame && self.chance.one_in(8) {
             true => self.id(),
@@ -608,7 +608,7 @@ impl Wild<'_> {
     pub(crate) fn envelope_of(&mut self, message: Message) -> Envelope {
         let me = self.me.clone();
         Envelope {
-            // Of another life nothing is read.
+            // Nothing of another incarnation is read.
             incarnation: match self.chance.one_in(16) {
                 true => self.incarnation_of(&me),
                 false => me.incarnation,

@@ -19,8 +19,8 @@ use crate::core::election::gossip::{self, Act, Claim};
 use crate::core::id::Incarnation;
 use crate::core::time::Time;
 
-/// What a metric is told: the channel of the settings, and 1 where this peer leads in the window that begins, 0
-/// where it follows.
+/// What a metric receives: the channel of the settings, and 1 if this peer leads in the window that begins, 0
+/// if it follows.
 pub type MetricsReporter = Box<dyn FnMut(&str, u8) + Send>;
 
 /// How a service plays.
@@ -178,7 +178,7 @@ impl LeaderElectionService {
         if thread::current().id() == self.thread_id {
             return;
         }
-        // The lock is held until the thread has ended, so that whoever stops at the same time waits, too.
+        // The lock is held until the thread has ended, so that a concurrent stop waits, too.
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(thread) = thread.take() {
             // The thread catches every panic.

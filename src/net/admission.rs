@@ -125,8 +125,8 @@ impl AdmissionError {
     }
 }
 
-/// Shows the acceptor that we know the room and demands the same of it, as the one that dialled. `guess` is the try
-/// that this is for whoever was dialled, unless it is known.
+/// As the dialler, proves to the acceptor that we know the room, and demands the same proof. `guess` is the attempt
+/// that this costs the acceptor, unless its key is known.
 ///
 /// Opens the control stream and returns it. On an error the connection is closed, with the error's code
 /// for the other end.
@@ -280,8 +280,8 @@ async fn dial_exchange(
     let theirs = read_opening(recv).await?;
     let key = finish(state, &theirs)?;
 
-    // Our confirmation tells whoever reads it whether it has guessed the room. Whatever happens until it has shown
-    // that it need not guess counts against it: a close, silence, our own lack of time.
+    // Our confirmation shows its reader whether it has guessed the room. Until the other end has proved that it need not
+    // guess, everything counts against it: a close, silence, our own lack of time.
     if let Some(guess) = &guess {
         guess.stake();
     }
@@ -311,7 +311,7 @@ async fn accept_exchange(
     let key = finish(state, &theirs)?;
     write_opening(send, room.has_secret(), &message).await?;
 
-    // The dialler confirms first: whoever dials to guess learns nothing without being counted.
+    // The dialler confirms first: one that dials to guess learns nothing without being counted.
     let expected = Role::Dialler.confirmation(&key, &link);
     let confirmed = read_confirmation(recv, expected, room.has_secret() || theirs.has_secret).await;
     if let (Err(error), Some(guess)) = (&confirmed, &guess)

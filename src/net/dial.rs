@@ -39,7 +39,7 @@ pub(crate) const MAX_ADMISSIONS_OF_ONE: usize = 12;
 const MAX_ADMISSIONS_OF_CLOSED: usize = 4;
 /// Links from one address that wait for a place; those beyond are not heard yet.
 const MAX_WAITING_OF_ONE: usize = 256;
-/// While fewer places are free, whoever dials first shows that it gets packets at its address (RFC 9000
+/// While fewer places are free, a dialler first proves that packets reach its address (RFC 9000
 /// section 8.1.2), so that forged addresses cannot take the last places.
 const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
 /// A failed admission keeps its place for so long, so that strangers who fail quickly cost no more than
@@ -173,12 +173,12 @@ pub(crate) struct Gate {
 impl Gate {
     /// Dials `address` and enters the link into the room, within the handshake's time.
     ///
-    /// Whom we dial learns whether it has guessed our room, as does who dials us. So without an `expected` key the
-    /// dial takes a try of its address, unless whoever answers is known.
+    /// A process that we dial learns whether it has guessed our room, as does one that dials us. So without an `expected`
+    /// key the dial takes an attempt of its address, unless the key of the answering process is known.
     ///
     /// # Errors
-    /// What the host is told: `AlreadyConnected` where there is a link to that peer; `ConnectionFailed` with a
-    /// sentence where the address has no try left.
+    /// What the host receives: `AlreadyConnected` if there is a link to that peer; `ConnectionFailed` with a
+    /// sentence if the address has no attempt left.
     pub(crate) async fn dial(
         &self,
         address: SocketAddr,
@@ -349,8 +349,8 @@ impl Gate {
         }
     }
 
-    /// Waits for a place and admits, both together within the handshake's time: by then whoever dialled has
-    /// given up, and its place is better used by those behind it.
+    /// Waits for a place and admits, both together within the handshake's time: by then the dialler has
+    /// given up, and the next in line can use its place.
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
         let until = Instant::now() + self.handshake_timeout;
         let from = incoming.remote_address().ip();
@@ -362,7 +362,7 @@ impl Gate {
             return;
         }
         let Some(of_address) = waiting_room.of(from) else {
-            // It dials on for as long as it has patience.
+            // It keeps dialling until its timeout.
             return incoming.ignore();
         };
         let places = async {

@@ -275,7 +275,7 @@ impl Runner {
                 () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
                 () = sleep_until(browse_at.unwrap_or_else(far)), if browse_at.is_some() => {
                     browse_at = None;
-                    // What was told of before is told again.
+                    // What was reported before is reported again.
                     match responder.daemon.browse(SERVICE) {
                         Ok(events) => responder.events = events,
                         Err(_) => return Over::Flooded,

@@ -59,9 +59,9 @@ pub(crate) enum RelayEvent {
 #[derive(Debug)]
 pub(crate) struct InAnothersName {
     pub(crate) origin: PeerId,
-    /// Which life of the origin sent it, where the relay says that.
+    /// The incarnation of the origin that sent it, if the relay names one.
     pub(crate) life: Option<Incarnation>,
-    /// Whether the answer may wait until that life is known, for the time of a handshake at most.
+    /// Whether the answer may wait until that incarnation is known, for the time of a handshake at most.
     pub(crate) may_wait: bool,
     /// The relay's, as leader.
     pub(crate) token: Opaque,
@@ -73,19 +73,19 @@ pub(crate) struct InAnothersName {
 pub(crate) enum Hearing {
     /// It is delivered.
     Yes {
-        /// Whether it is of the present life of a member.
+        /// Whether it is of the present incarnation of a member.
         is_bound: bool,
     },
     /// It is dropped, and was counted.
     No,
-    /// It is of a life of a member that the member's own link has not shown yet.
+    /// It is of an incarnation of a member that the member's own link has not shown yet.
     NotYet,
 }
 
 /// As what this node relays a broadcast.
 #[derive(Debug, Clone)]
 pub(crate) struct Leading {
-    /// Which life of its origin is linked.
+    /// The incarnation of its origin that is linked.
     pub(crate) life: Incarnation,
     /// This node's, as leader.
     pub(crate) token: Opaque,

@@ -1,6 +1,6 @@
 //! Frames: how control messages and lane messages lie on their streams.
 //!
-//! Every frame is a little-endian `u32` length and so many bytes. On the control stream the bytes are one
+//! Every frame is a little-endian `u32` length and that many bytes. On the control stream the bytes are one
 //! [`ControlFrame`]. On a lane the first frame is a [`LaneHeader`]; every further one is a [`MessageHeader`]
 //! and the payload.
 
@@ -79,7 +79,7 @@ pub(crate) enum MessageRole {
     Relayed {
         /// Whose it is.
         origin: PeerId,
-        /// Which life of the origin.
+        /// The incarnation of the origin.
         incarnation: Incarnation,
         /// The number that its origin gave it.
         origin_seq: u64,
@@ -88,7 +88,7 @@ pub(crate) enum MessageRole {
     },
     /// The sender's broadcast, for the receiver to relay as leader.
     Central {
-        /// Counts such broadcasts of the sender through its life.
+        /// Counts such broadcasts of the sender through its incarnation.
         origin_seq: u64,
         /// All of them before this number have been relayed.
         relayed_before: u64,
@@ -197,7 +197,7 @@ impl FrameError {
     }
 }
 
-/// Reads one frame: a little-endian `u32` length and so many bytes, at most `max`.
+/// Reads one frame: a little-endian `u32` length and that many bytes, at most `max`.
 ///
 /// Not cancel safe: a future that is dropped may have taken part of a frame with it. Reads that race with
 /// something else belong in a task of their own.

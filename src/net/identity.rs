@@ -60,11 +60,11 @@ pub(crate) const WAITING_BUFFER_TOTAL_BYTES: u64 = 2 << 20;
 
 /// Application error codes from here on carry an ABI code: `ADMISSION_CODE_BASE + n` means `-n`.
 pub(crate) const ADMISSION_CODE_BASE: u32 = 0x100;
-/// The largest `n` that a close may carry; a remote that sends more is not believed.
-/// Round trip assumed of a new link. Shorter than quinn's: the first packets of a dial are repeated sooner, so that a
-/// member whose cable comes back during a dial is not waited for until the next.
-const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// The largest `n` that a close code may carry. A larger one from a remote carries no ABI code.
 const MAX_CLOSE_CODE: u32 = 99;
+/// Round-trip time that quinn assumes for a new link. It is below quinn's default (333 ms), so that the first packets
+/// of a dial are resent sooner, and a member whose cable comes back during a dial does not have to wait for the next.
+const INITIAL_RTT: Duration = Duration::from_millis(100);
 
 /// Why there is no identity, or no configuration from it.
 #[derive(Debug, Error)]
@@ -385,7 +385,7 @@ fn fingerprint_of(spki: &[u8]) -> Fingerprint {
     Fingerprint(Sha256::digest(spki).into())
 }
 
-/// Takes an Ed25519 raw public key, in the one encoding that it has, from whoever proves to hold it.
+/// Accepts an Ed25519 raw public key, in its only encoding, from a process that proves to hold it.
 #[derive(Debug)]
 struct RawKeyVerifier {
     expected: Option<Fingerprint>,

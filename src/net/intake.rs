@@ -12,9 +12,9 @@ use super::outbox::OutMessage;
 use crate::core::id::PeerId;
 use crate::dispatch::Incoming;
 
-/// Messages after which the sender is told that they were taken, so that it may send more.
+/// Messages after which an ack goes to the sender, so that it may send more.
 const ACK_EVERY_MESSAGES: u64 = 16;
-/// Bytes after which the sender is told.
+/// Bytes after which an ack goes to the sender.
 const ACK_EVERY_BYTES: usize = 64 * 1024;
 
 /// The receiving end of a lane on one link.
@@ -77,7 +77,7 @@ impl Intake {
         self.relayed.is_some()
     }
 
-    /// The next message, of so many bytes on the wire, was taken.
+    /// The next message, of this many bytes on the wire, was accepted.
     pub(super) async fn take(&mut self, wire_len: usize) {
         let next = self.next() + 1;
         debug_assert!(self.acked < next, "an ack of a message that was not taken");

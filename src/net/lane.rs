@@ -19,13 +19,13 @@ use super::packing::unpack;
 use super::relay::{self, Broadcast, RelayedReader};
 use crate::core::id::PeerId;
 
-/// Frames are gathered into one write of so many bytes.
+/// Frames are gathered into one write of this many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
 /// A write buffer that has grown beyond this is not kept.
 const MAX_KEPT_BUFFER_BYTES: usize = 256 * 1024;
 /// Bytes read at once.
 const READ_CHUNK_BYTES: usize = 64 * 1024;
-/// Time after which the sender is told of fewer messages.
+/// Time after which an ack goes to the sender even for fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
 pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
@@ -35,7 +35,7 @@ const COPY_BELOW_BYTES: usize = 16 * 1024;
 /// With this code a lane is reset whose messages are given up.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
 
-/// How the own lane ends.
+/// How this node's lane ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Everything was taken.
@@ -182,7 +182,7 @@ impl Reader {
         }
     }
 
-    /// Reads what has arrived; meanwhile the sender is told what was taken so far.
+    /// Reads what has arrived; meanwhile acks go to the sender for what was accepted so far.
     async fn read_more(
         &mut self,
         recv: &mut RecvStream,

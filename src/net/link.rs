@@ -114,7 +114,7 @@ impl Link {
         self.lane_end = None;
     }
 
-    /// Ends the own lane: politely where everything was taken, else at once. The peer's lane is still read.
+    /// Ends this node's lane: gracefully if everything was accepted, otherwise at once. The peer's lane is still read.
     pub(crate) fn end_lane(&mut self, ending: lane::Ending) {
         if let Some(end) = self.lane_end.take() {
             // A writer that is gone has nothing to end.

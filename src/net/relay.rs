@@ -25,7 +25,7 @@ pub(super) struct Broadcast {
 /// Lives that never came to be known and for which a lane waits no second time, at most.
 const MAX_UNKNOWN_LIVES: usize = 16;
 
-/// The lives for which the reader of a lane waited in vain.
+/// The incarnations for which the reader of a lane waited in vain.
 #[derive(Debug, Default)]
 struct UnknownLives(VecDeque<(PeerId, Incarnation)>);
 
@@ -145,7 +145,7 @@ pub(super) async fn take_central(
         return Err("a broadcast that was relayed comes to be relayed");
     }
     let Some(leading) = ask_leading(intake, token.clone()).await else {
-        return Ok(()); // its origin keeps it for whoever leads
+        return Ok(()); // its origin keeps it for the next leader
     };
     let relaying = Arc::clone(&intake.context.relaying);
     let place = relaying

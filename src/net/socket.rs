@@ -111,8 +111,8 @@ pub(crate) fn bind(address: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> 
 /// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
 /// not.
 ///
-/// quinn's socket belongs to all links and is not told such things; a connected one is. The byte that it
-/// sends is no QUIC packet, so that whoever listens there ignores it.
+/// quinn's socket belongs to all links and does not receive such errors; a connected one does. The byte that it
+/// sends is no QUIC packet, so a process that listens there ignores it.
 pub(crate) async fn refused(address: SocketAddr) {
     let told: io::Result<()> = async {
         let any: IpAddr = match address {

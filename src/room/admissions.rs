@@ -72,11 +72,11 @@ struct Question {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The host is still to be told that the last bearer of the id is gone.
+    /// The host has not yet received that the last holder of the id is gone.
     New,
     /// The core was asked.
     Asked,
-    /// Welcome, as soon as the host knows that the last bearer of the id is gone.
+    /// Welcome, as soon as the host knows that the last holder of the id is gone.
     Welcome,
 }
 
@@ -265,7 +265,7 @@ impl Applicant {
 }
 
 impl Answer {
-    /// Tells whoever asked; an acceptor passes our `hello` on.
+    /// Answers the asker; an acceptor passes our `hello` on.
     pub(super) fn send(self, hello: impl FnOnce() -> Hello) {
         if let Err(refused) = &self.result {
             tracing::info!(code = ?refused.code, "not admitted");

@@ -75,7 +75,7 @@ impl Dialling {
         });
     }
 
-    /// The host wants to be linked to whoever is at an address.
+    /// The host wants a link to the member at an address.
     pub(super) fn connect(&mut self, text: String, target: Target) {
         self.begun += 1;
         let number = self.begun;
@@ -155,13 +155,13 @@ pub(super) fn core_dial_ended(
             is_hopeless(refused.code) && !once_more
         }
         Ok(_) if node.membership().get(&peer).is_some() => return None,
-        // Whoever holds the key goes by another name than the introduction said; or it is gone again.
+        // The holder of the key has another id than the introduction said; or it is gone again.
         Ok(_) => false,
     };
     Some(Input::DialFailed { peer, hopeless })
 }
 
-/// What the host is told of the end of a dial of its own.
+/// What the host receives about the end of a dial of its own.
 pub(super) fn connection_result(
     target: String,
     result: Result<PeerId, Refused>,

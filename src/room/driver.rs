@@ -37,7 +37,7 @@ use crate::net::identity::close_code;
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving takes at most.
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
-/// How long the answers to a farewell are waited for, at least.
+/// Shortest wait for the answers to a leave.
 const MIN_FAREWELL: Duration = Duration::from_millis(250);
 /// How long closed connections may take to go out.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
@@ -181,7 +181,7 @@ impl Driver {
         result
     }
 
-    /// Carries out the core's outputs. The snapshot is published before the host is told of events, so that
+    /// Carries out the core's outputs. The snapshot is published before the events are queued, so that
     /// a query in a callback shows the event's state or a newer one.
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
@@ -452,7 +452,7 @@ impl Driver {
     }
 
     /// Keeps a place for a peer, unless something stands against it. `may_dispute` an id that is bound to
-    /// another key: the core finds out whether its bearer lives.
+    /// another key: the core finds out whether its holder lives.
     fn place_for(
         &mut self,
         hello: &Hello,
@@ -523,7 +523,7 @@ impl Driver {
         };
         // The place is ours until here; what happened meanwhile may still stand against the link.
         let admitted = if answer.is_closed() {
-            Err(Code::Timeout) // whoever asked has given up
+            Err(Code::Timeout) // the asker has given up
         } else {
             match self.place_for(&theirs, key, by_hand, false) {
                 Err(refused) => Err(refused.code),
@@ -652,7 +652,7 @@ impl Driver {
         }
     }
 
-    /// The same, of a peer that has said farewell: what is known of its leadership decides.
+    /// The same, of a peer that has left: what is known of its leadership decides.
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
         let core = &self.node.core;
         match event {
@@ -684,11 +684,11 @@ impl Driver {
 
 /// The end.
 impl Driver {
-    /// Leaves the room: flush, farewell, close, all within [`LEAVE_LIMIT`].
+    /// Leaves the room: flush, leave, close, all within [`LEAVE_LIMIT`].
     async fn leave(mut self) {
         let limit = Instant::now() + LEAVE_LIMIT;
         self.gate.endpoint.set_server_config(None);
-        // Whoever asks from here on, or has asked, is told at once that the room is closed: leaving takes time.
+        // All open and later questions are answered at once with "closed": leaving takes time.
         self.queues.commands.close();
         while self.queues.commands.recv().await.is_some() {}
         // Discovery must not wait for a reader of what it finds.

@@ -13,7 +13,7 @@ use crate::error::{
 };
 
 impl Room {
-    /// Removes `peer` from the room, for as long as the room lives. Its host is told `code` and `bytes`, at
+    /// Removes `peer` from the room, for as long as the room lives. Its host receives `code` and `bytes`, at
     /// most [`MAX_REASON_BYTES`]. Only the leader may.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl Room {
         self.answer_join(request, Verdict::Accepted)
     }
 
-    /// Keeps out whom a JoinRequest event named. Its host is told `reason` and `bytes`, at most
+    /// Refuses the newcomer of a JoinRequest event. Its host receives `reason` and `bytes`, at most
     /// [`MAX_REASON_BYTES`].
     ///
     /// # Errors

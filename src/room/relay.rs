@@ -47,7 +47,7 @@ pub(super) struct Broadcasts {
     waiting: Vec<Waiting>,
 }
 
-/// A message of a life of a member that no link has shown yet.
+/// A message of an incarnation of a member that no link has shown yet.
 #[derive(Debug)]
 struct Waiting {
     origin: PeerId,
@@ -68,7 +68,7 @@ impl Broadcasts {
         }
     }
 
-    /// Tells the queues who leads, when that has changed. Gives those who are asked for their broadcasts again. Before
+    /// Passes a change of the leader to the queues. Returns the peers to be asked for their broadcasts again. Called before
     /// the snapshot is published, so that a host that sees a leader can broadcast.
     pub(super) fn follow_leader(&mut self, node: &Node) -> BTreeSet<PeerId> {
         let leader = node.leader();
@@ -138,7 +138,7 @@ impl Broadcasts {
         }
     }
 
-    /// The same, of a relay that has said farewell: it is being read to its end, and nobody waits any more.
+    /// The same, of a relay that has left: it is being read to its end, and nobody waits any more.
     pub(super) fn hear_departing(&self, node: &Node, message: InAnothersName, accepted: bool) {
         let hearing = match hearing(node, &message.origin, message.life, accepted) {
             Hearing::NotYet => Hearing::No,
@@ -179,7 +179,7 @@ impl Broadcasts {
         let _ = answer.send(hearing);
     }
 
-    /// When a message has waited long enough for the life of its origin.
+    /// When a message has waited long enough for the incarnation of its origin.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|one| one.until).min()
     }

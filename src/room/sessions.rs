@@ -1,6 +1,6 @@
 //! Sessions with peers and the links that carry them.
 //!
-//! A session lasts from Joined to Left and belongs to one life of a peer; its messages are numbered through.
+//! A session lasts from Joined to Left and belongs to one incarnation of a peer; its messages are numbered through.
 //! Two links between the same two peers may come about at once; the one that the smaller id dialled is kept,
 //! and the other is closed as soon as the peer speaks on the kept one.
 
@@ -24,11 +24,11 @@ use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
 
-/// How long a peer's last messages are read after its farewell.
+/// How long a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
-/// Peers whose last messages are read after their farewell, at most.
+/// Most peers that have left and whose last messages are still read.
 const MAX_DEPARTING: usize = 64;
-/// Links that wait for the other end's close after a farewell, at most.
+/// Most links that wait for the other end's close after a leave.
 const MAX_LINGERING: usize = 64;
 /// Links of one session beside the kept one, at most. Two honest ends never make more than one.
 const MAX_RETIRED_LINKS: usize = 2;
@@ -75,7 +75,7 @@ struct Current {
     dialled: bool,
 }
 
-/// A peer that said farewell, while its last messages are read.
+/// A peer that has left, while its last messages are read.
 struct Departing {
     left: Left,
     link: Link,
@@ -157,7 +157,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a session with `peer` may begin: the host knows that the last bearer of the id is gone.
+    /// Whether a session with `peer` may begin: the host knows that the last holder of the id is gone.
     pub(super) fn is_free(&self, peer: &PeerId) -> bool {
         !self.context.dispatch.has_undelivered_left(peer)
             && self
@@ -166,7 +166,7 @@ impl Sessions {
                 .all(|departing| departing.left.peer != *peer)
     }
 
-    /// How many departures the host is still to be told of. It is told in order.
+    /// How many departures the host has not received yet. It receives them in order.
     pub(super) fn untold_departures(&mut self) -> usize {
         while let Some(oldest) = self.untold.front() {
             if self.context.dispatch.has_undelivered_left(oldest) {
@@ -242,7 +242,7 @@ impl Sessions {
         }
     }
 
-    /// Ends the own lanes before the farewell.
+    /// Ends this node's lanes before it leaves.
     pub(super) fn end_lanes(&mut self, flushed: bool) {
         let ending = if flushed {
             Ending::Finish
@@ -259,8 +259,8 @@ impl Sessions {
 
 /// Links come.
 impl Sessions {
-    /// Why this node's session with whoever says `hello` and holds `key` is over at the other end. It is believed: it
-    /// holds the key.
+    /// Why this node's session with the peer that sent `hello` and holds `key` is over at the other end. The peer is
+    /// believed: it holds the key.
     pub(super) fn ended_at_other(&self, hello: &Hello, key: Fingerprint) -> Option<LeftReason> {
         let session = self.session_of(hello, key)?;
         if hello.incarnation > session.incarnation {
@@ -286,7 +286,7 @@ impl Sessions {
         session.filter(|session| session.key == key)
     }
 
-    /// The other end counts so many lost links in the present session.
+    /// The number of lost links that the other end counts in the present session.
     pub(super) fn note_losses(&mut self, peer: &PeerId, losses: u32) {
         if let Some(session) = self.sessions.get_mut(peer) {
             session.count.losses = session.count.losses.max(losses);
@@ -445,7 +445,7 @@ impl Sessions {
         }
     }
 
-    /// The core has ended a session. Left is told to the host after the peer's last message.
+    /// The core has ended a session. The host receives Left after the peer's last message.
     pub(super) fn end(&mut self, mut left: Left, room_is_over: bool) {
         let peer = &left.peer;
         let undelivered = self.context.outboxes.close(peer);
@@ -543,10 +543,11 @@ impl Sessions {
     }
 }
 
-/// What the end of a link tells about the other end's process.
+/// What the end of a link shows about the other end's process.
 ///
-/// Only its own word ends a life. A stateless reset shows the opposite of what it seems to: its token is made from a key that
-/// the process drew when it started, so it lives, and has closed this link already; only its word why was lost, or came later.
+/// Only its own close ends an incarnation. A stateless reset shows the opposite of what it seems to: its token is made from
+/// a key that the process drew when it started, so the process lives, and has closed this link already; only the reason that
+/// it gave was lost, or arrived later.
 fn link_end(error: &ConnectionError) -> LinkEnd {
     match error {
         ConnectionError::ApplicationClosed(closed) => match closed.error_code {

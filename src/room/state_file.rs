@@ -136,7 +136,7 @@ impl StateFile {
     }
 
     /// As [`StateFile::write`], before the room is open: the next incarnation must be newer than this one, even if this one never
-    /// votes. And a disk that takes nothing is told to the host before it has a room.
+    /// votes. And the host learns of a disk that takes nothing before it has a room.
     ///
     /// # Errors
     /// [`StateError`]; the file is as it was.

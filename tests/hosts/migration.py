@@ -223,7 +223,7 @@ def a_leader_that_was_cut_off_is_refused_when_it_comes_back(lobby):
         room.wait(
             others,
             PATIENCE_SECONDS,
-            lambda: None if fresh.state.position[0] > stale.state.position[0] else "no new reign",
+            lambda: None if fresh.state.position[0] > stale.state.position[0] else "no new leadership",
         )
         stale.machine.join()
         assert room.agree(room.hosts) is fresh, "the leader that was cut off leads again"

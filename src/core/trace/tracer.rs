@@ -50,7 +50,7 @@ impl Tracer {
         tracer
     }
 
-    /// What the first line says about this life of `node`.
+    /// The header of this incarnation of `node`.
     pub fn header(&self, node: &Node, origin_us: u64, by: &'static str) -> Header {
         let incarnation = node.incarnation();
         Header {

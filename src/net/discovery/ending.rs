@@ -2,7 +2,7 @@
 //!
 //! After the room is closed the host may unload the library, so that no thread may be left in it. The crate
 //! gives no handle of its thread to join; it only says when the thread is about to return. But before that the
-//! thread tells every search that it has stopped, and that wakes whoever waits for the search, on the
+//! thread notifies every search that it has stopped, and that wakes each waiter for the search, on the
 //! responder's own thread. So our waker runs there once, and leaves a value in the thread's local storage. It is
 //! dropped after everything else that the thread runs of this library, and the drop is seen here. On Linux we
 //! then also wait until the system shows no such thread any more; elsewhere what is left then is the system's

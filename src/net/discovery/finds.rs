@@ -87,7 +87,7 @@ pub(super) struct Finds {
 }
 
 impl Finds {
-    /// Nothing found yet by the bearer of `own_name`.
+    /// Nothing found yet by the holder of `own_name`.
     pub(super) fn new(own_name: String) -> Self {
         Self {
             own_name,
@@ -549,7 +549,7 @@ mod tests {
         assert_eq!(world.due(2).len(), MAX_DIALS - MAX_DIALS_OF_ONE);
         assert_eq!(world.next(), None);
         assert_eq!(world.due(2).len(), 0);
-        // Names that come and go leave no more than so many waits, and none is dialled beyond.
+        // Names that come and go leave no more waits than the limit, and none is dialled beyond.
         let mut world = World::new();
         let mut dialled = 0;
         for port in 1..2000 {

@@ -290,8 +290,8 @@ impl Outboxes {
         Some(writer)
     }
 
-    /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; tells whether there
-    /// were any. When there were none, the writer's notice is told about the next.
+    /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; returns whether there
+    /// were any. If there were none, the next one triggers the writer's notice.
     pub(crate) fn take(
         &self,
         peer: &PeerId,

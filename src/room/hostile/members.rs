@@ -75,7 +75,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
     pair.undisturbed("a counter that runs away").await;
 }
 
-/// Each in turn makes both members go by a term of its own, and is gone.
+/// Each in turn makes both members adopt a term of its own, and is gone.
 #[tokio::test]
 async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place() {
     let pair = Pair::settled("liars").await;
@@ -113,7 +113,7 @@ async fn three_liars_in_a_row_cost_no_member_another_and_no_newcomer_its_place()
     pair.undisturbed("a newcomer").await;
 }
 
-/// One of two is made to go by what the other never heard of.
+/// One of two is made to adopt what the other never heard of.
 #[tokio::test]
 async fn three_claims_to_one_victim_cost_it_nobody() {
     let pair = Pair::settled("victim").await;
@@ -290,7 +290,7 @@ async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_looks_aw
     let (look_up, looks_away) = blocking::channel::<()>();
     let looks_away = std::sync::Mutex::new(looks_away);
     let status = move |_: (&PeerId, PeerStatus)| {
-        // Once nobody holds the other end, it takes what it is told.
+        // Once nobody holds the other end, it accepts every input.
         let _ = looks_away.lock().expect("not poisoned").recv();
     };
     let dispatch = pair.a.room.dispatch();

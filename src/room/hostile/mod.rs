@@ -105,7 +105,7 @@ fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload:
     buffer.to_vec()
 }
 
-/// Waits until `condition` holds. For what nobody is told; looks every few milliseconds.
+/// Waits until `condition` holds, for what no event reports; checks every few milliseconds.
 async fn eventually(what: &str, condition: impl Fn() -> bool) {
     let look = async {
         while !condition() {

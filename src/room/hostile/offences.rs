@@ -62,7 +62,7 @@ fn packed_message(payload: &[u8]) -> Offence {
     ))
 }
 
-/// The compressed form of so many zeros.
+/// The compressed form of that many zeros.
 fn bomb(len: usize) -> Vec<u8> {
     pack(&vec![0; len]).expect("zeros are short").to_vec()
 }

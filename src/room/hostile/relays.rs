@@ -223,7 +223,7 @@ fn usurped(pair: &Pair) -> Record {
     record
 }
 
-/// The life that b says in its Hello.
+/// The incarnation in b's Hello.
 async fn life_of_b(pair: &Pair, session: &str) -> Incarnation {
     let spy = Attacker::new("spy", session);
     let mut hello = spy.hello();
@@ -259,7 +259,7 @@ async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
         started_us: u64::MAX,
         random,
     };
-    // The first waits for that life; the second does not wait again, and the third waits for its own.
+    // The first waits for that incarnation; the second does not wait again, and the third waits for its own.
     let before = pair.a.room.dropped_relays();
     for (seq, random) in [(0, 0), (1, 0), (2, 1)] {
         let role = MessageRole::Relayed {

@@ -1,4 +1,4 @@
-//! A member is started again under its key, and its wall clock was set back meanwhile: its later life looks older, and
+//! A member is started again under its key, and its wall clock was set back meanwhile: its later incarnation looks older, and
 //! the link decides (C6 G9).
 
 use ring::rand::SystemRandom;
@@ -14,7 +14,7 @@ fn new_key() -> Vec<u8> {
     pkcs8.as_ref().to_vec()
 }
 
-/// A life that started after every other.
+/// An incarnation that started after every other.
 fn latest(key: &[u8], session: &str) -> (Attacker, Hello) {
     let identity = Identity::from_pkcs8(key).expect("a key");
     let attacker = Attacker::with_process("c", session, Process::start_as(identity));

@@ -2,9 +2,9 @@
 //! are put out: two honest members and a leader must not notice. Each room has a process of its own, so that its memory can
 //! be measured.
 //!
-//! A member may disturb elections, so who leads meanwhile is not asked. A leader has rights, too, and where everybody may name
-//! the leader, so has everybody: there no wild member names the honest ones in its lists of kicked peers, or closes the room.
-//! Where the leader alone may name another, the one that may not lead does.
+//! A member may disturb elections, so the test does not ask which member leads meanwhile. A leader has rights, too, and if
+//! everybody may name the leader, everybody has them: in those rooms no wild member names the honest ones in its lists of
+//! kicked peers, or closes the room. If only the leader may name another, the wild member that may not lead does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -756,7 +756,7 @@ impl WildLink {
     }
 }
 
-/// Found by the above: it ended the room of whoever dialled it.
+/// Found by the above: it ended the room of every dialler.
 #[tokio::test]
 async fn a_lost_member_that_is_dialled_ends_nobodys_room_by_its_word() {
     let pair = Pair::settled("its word").await;

@@ -1,4 +1,4 @@
-//! Many at one address, at once: guesses are limited, and whoever is honest gets in.
+//! Many at one address, at once: guesses are limited, and honest newcomers get in.
 
 use std::net::{IpAddr, UdpSocket};
 use std::sync::Mutex;
@@ -86,7 +86,7 @@ async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in(
     let count = || heard.load(Ordering::Relaxed);
     eventually("five guesses are heard", || count() >= 5).await;
     let began = Instant::now();
-    // Elsewhere: at once. Here: whoever was a member.
+    // Elsewhere: at once. Here: former members only.
     let newcomer = open_elsewhere("newcomer", SESSION, quick());
     let start = Instant::now();
     assert_eq!(newcomer.connect(&pair.a).await, (true, 0));
@@ -110,7 +110,7 @@ async fn of_250_ports_that_dial_and_guess_five_are_heard_and_honest_ones_get_in(
     assert!(admitted.is_ok(), "a known key");
 }
 
-/// Takes links, and tests a guess on whoever dials; counts the diallers, by port, whose confirmation it got.
+/// Accepts links, and tests a guess on every dialler; counts the diallers, by port, whose confirmation it got.
 async fn guess_by_being_dialled(guesser: Attacker, got: Arc<Mutex<Vec<u16>>>) {
     loop {
         let incoming = guesser.process.endpoint.accept().await;
@@ -177,7 +177,7 @@ async fn of_250_announced_ports_five_learn_whether_they_guessed_and_honest_ones_
     let _found = open_elsewhere("found", SESSION, on_the_network(MDNS_PORT));
     pair.a.wait_for(joined("found"), 1).await;
     pair.lose_and_find_each_other().await;
-    // A host that dials there is told until when it cannot.
+    // A host that dials there learns until when it cannot.
     let results = watch::Sender::new(Vec::new());
     let mut told = results.subscribe();
     let tell = move |result: &ConnectionResult| results.send_modify(|all| all.push(result.clone()));
