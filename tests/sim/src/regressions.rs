@@ -46,6 +46,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "a room without a leader was waited for, although its limit kept one out and only a host could give it a leader (P9)",
         r#"{"seed":9122729707,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[2,1,0],"steps":[[0,{"Start":{"slot":3,"contact":2}}],[0,{"Start":{"slot":4,"contact":6}}],[0,{"Start":{"slot":5,"contact":5}}],[0,{"Start":{"slot":6,"contact":4}}],[19318,{"Limit":{"max_peers":2}}],[20730,{"SetLeader":{"calls":[[4,4],[1,2]]}}],[22988,{"Leave":{"who":{"Slot":4},"back_ms":6662}}]],"heal_at_ms":24376,"phase":"Quiet","hosts_wait":true,"hosts":{"asked":true,"decide":false,"talk":false}}"#,
     ),
+    (
+        "the winner of two linked leaders gave way to what a follower reported of the other from before (P10)",
+        r#"{"seed":9200020458,"size":5,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":941,"delay_ms":[116,150],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[1219,{"Strays":{"copies":10,"leftovers":0,"passed":0,"most_ms":400}}],[1321,{"Start":{"slot":2,"contact":4}}],[1576,{"Start":{"slot":4,"contact":4}}],[1706,{"Start":{"slot":3,"contact":2}}],[2342,{"Strays":{"copies":10,"leftovers":100,"passed":0,"most_ms":50}}],[2406,{"Start":{"slot":1,"contact":4}}],[5496,{"Strays":{"copies":0,"leftovers":0,"passed":0,"most_ms":50}}],[6020,{"Pause":{"who":"Leader","for_ms":1031}}]],"heal_at_ms":8055,"phase":"Heal"}"#,
+    ),
 ];
 
 /// Seeds.
@@ -127,4 +131,6 @@ pub const SEEDS: &[u64] = &[
     9_122_735_315,
     // A full room without a leader refused its own member after a restart (P9).
     9_122_729_707,
+    // The winner of two linked leaders gave way to what a follower reported of the other from before (P10).
+    9_200_020_458,
 ];

@@ -149,7 +149,12 @@ impl Raft {
             } => {
                 self.heed_side(now, &mut ours)?;
                 self.heed_side(now, &mut theirs)?;
-                if self.leads() && !self.config.quorum.is_static() {
+                // Leaders that are linked have compared their own Hellos. What a follower reports of them is older.
+                let compared = theirs.live.as_ref().is_some_and(|live| {
+                    let linked = view.voters.get(&live.id);
+                    linked.is_some_and(|voter| voter.incarnation == live.incarnation)
+                });
+                if self.leads() && !compared && !self.config.quorum.is_static() {
                     // A Hello from before the follower heard its leader would make this side look leaderless.
                     let mine = ours.live.as_ref().is_some_and(|live| live.id == self.me);
                     let ours = if mine { ours } else { self.side(now, view) };
