@@ -1433,8 +1433,9 @@ int32_t RejectJoin(uint64_t request, int32_t code, const uint8_t *data, int32_t 
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
  * reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
- * MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead) or
- * MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+ * MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
+ * with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with
+ * MMN_STRATEGY_GOSSIP).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1474,8 +1475,9 @@ int32_t SetLeaderEligible(uint8_t eligible);
  * be elected.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
- * (neither this node nor connected), MMN_REJECTED (the peer may not lead, or the room has a fixed
- * host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP). On failure nothing has changed.
+ * (neither this node nor connected), MMN_REJECTED (the peer may not lead, or is a voter that may have
+ * forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP). On
+ * failure nothing has changed.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.

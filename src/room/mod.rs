@@ -53,6 +53,10 @@ pub(crate) use state_file::check as check_state_file;
 /// Connection attempts without a delivered result, at most.
 pub const MAX_PENDING_CONNECTS: usize = 256;
 
+/// Why a voter of a static quorum whose state file was lost, or replaced by an older copy, is not made the leader.
+const HAS_FORGOTTEN_VOTES: &str =
+    "it may have forgotten votes, and stands again when it has heard all other voters";
+
 /// One room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
@@ -247,6 +251,10 @@ impl Room {
                 ElectionError::IneligibleTarget(id) => SetLeaderError::Rejected {
                     id,
                     reason: "it is an observer",
+                },
+                ElectionError::StaleTarget(id) => SetLeaderError::Rejected {
+                    id,
+                    reason: HAS_FORGOTTEN_VOTES,
                 },
                 ElectionError::NotLeader => SetLeaderError::NotLeader,
                 ElectionError::NoLeader => SetLeaderError::NoLeader,

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use super::Room;
 use super::shared::HostCommand;
+use super::{HAS_FORGOTTEN_VOTES, Room};
 use crate::core::election::ElectionError;
 use crate::core::id::PeerId;
 use crate::core::node::{Command, CommandError};
@@ -158,6 +158,10 @@ impl Room {
                     reason: "it is an observer",
                 }
             }
+            CommandError::Election(ElectionError::StaleTarget(id)) => TransferError::Rejected {
+                id,
+                reason: HAS_FORGOTTEN_VOTES,
+            },
             CommandError::Election(ElectionError::NoSuccessor) => TransferError::NoSuccessor,
             CommandError::Election(ElectionError::NotSupported { strategy }) => {
                 TransferError::NotSupported { strategy }

@@ -261,6 +261,9 @@ pub enum ElectionError {
     /// `SetLeader` or `TransferLeadership` names somebody who may not lead.
     #[error("{0} may not lead")]
     IneligibleTarget(PeerId),
+    /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
+    #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
+    StaleTarget(PeerId),
     /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
     #[error("only the leader may do this")]
     NotLeader,

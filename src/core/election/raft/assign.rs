@@ -100,8 +100,11 @@ impl Raft {
 
     /// Whether `target` is here and may lead.
     fn check_target(&self, view: &View, target: &PeerId) -> Result<(), ElectionError> {
+        if *target == self.me && self.stale.is_some() {
+            return Err(ElectionError::StaleTarget(target.clone()));
+        }
         let eligible = if *target == self.me {
-            self.config.eligible && self.stale.is_none()
+            self.config.eligible
         } else {
             view.voters
                 .get(target)

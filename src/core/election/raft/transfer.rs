@@ -182,9 +182,10 @@ impl Raft {
         }
         match view.voters.get(&target) {
             None => return Err(ElectionError::UnknownTarget(target)),
-            Some(voter) if !voter.eligible || !stands => {
+            Some(voter) if !voter.eligible => {
                 return Err(ElectionError::IneligibleTarget(target));
             }
+            Some(_) if !stands => return Err(ElectionError::StaleTarget(target)),
             Some(_) => {}
         }
         let same = |handover: &Handover| handover.target == target;

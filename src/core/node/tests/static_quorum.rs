@@ -837,7 +837,7 @@ fn led_by_one_that_does_not_know_who_forgot() -> Net {
 fn a_voter_that_forgot_its_votes_says_that_it_may_not_lead() {
     let mut net = led_by_one_that_does_not_know_who_forgot();
     for caller in ["l", "s"] {
-        let target = ElectionError::IneligibleTarget(id("s"));
+        let target = ElectionError::StaleTarget(id("s"));
         let refused = net.try_order(caller, Command::SetLeader(id("s")));
         assert_eq!(refused, Err(CommandError::Election(target)), "{caller}");
     }
