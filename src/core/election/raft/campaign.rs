@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::following::Following;
-use super::{ElectionOutput, Electors, Raft, Role, Stamped, View, Voter};
-use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE, UNKNOWN_RTT};
+use super::round_trips::{slowest_of, slowest_rtt};
+use super::{ElectionOutput, Electors, Raft, Role, Stamped, View};
+use super::{MIN_RETRY_SPREAD, MIN_VETO_WINDOW, SUCCESSION_GRACE};
 use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::{Campaign, Tally};
@@ -219,22 +220,4 @@ impl Raft {
             message: Stamped::new(stamp, message),
         });
     }
-}
-
-pub(super) fn slowest_rtt(view: &View) -> Duration {
-    slowest_of(view.eligible().map(|(_, voter)| voter))
-}
-
-fn slowest_of<'a>(peers: impl Iterator<Item = &'a Voter>) -> Duration {
-    peers
-        .map(|peer| peer.rtt.unwrap_or(UNKNOWN_RTT))
-        .max()
-        .unwrap_or(UNKNOWN_RTT)
-}
-
-/// The mean of the measured round trips to voters; zero when none is measured.
-pub(super) fn mean_rtt(view: &View) -> Duration {
-    let measured: Vec<_> = view.eligible().filter_map(|(_, voter)| voter.rtt).collect();
-    let count = u32::try_from(measured.len()).unwrap_or(u32::MAX).max(1);
-    measured.into_iter().sum::<Duration>() / count
 }

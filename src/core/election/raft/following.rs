@@ -1,6 +1,6 @@
 //! Whom this node goes by while it does not lead.
 
-use super::campaign::slowest_rtt;
+use super::round_trips::slowest_rtt;
 use super::{AssignOutcome, Electors, Raft, Role, View};
 use crate::core::election::raft::wire::LiveLeader;
 use crate::core::election::record::Record;

@@ -28,6 +28,7 @@ mod messages;
 mod quorum;
 mod reason;
 mod role;
+mod round_trips;
 mod standing;
 mod timers;
 mod transfer;
@@ -50,8 +51,6 @@ use standing::{clamp_millis, millis};
 use transfer::Transfers;
 use wire::{Beat, Pulse, Side, Stamped};
 
-/// Assumed round trip of a link that is not measured yet.
-const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 /// Shortest time for which a lone peer's silence must last to count as consent (G3).
 const MIN_VETO_WINDOW: Duration = Duration::from_millis(100);
 /// Narrowest slot of a rank (G13).

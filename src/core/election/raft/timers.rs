@@ -2,8 +2,8 @@
 
 use rand::Rng;
 
-use super::campaign::mean_rtt;
 use super::following::Following;
+use super::round_trips::mean_rtt;
 use super::{AssignOutcome, MIN_SLOT, Raft, Role, View};
 use crate::core::election::rules::Tally;
 use crate::core::id::PeerId;

@@ -1,7 +1,7 @@
 //! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
 
-use super::campaign::slowest_rtt;
 use super::following::{Following, Named};
+use super::round_trips::slowest_rtt;
 use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
 use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::{Record, Stamp};

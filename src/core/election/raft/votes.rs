@@ -1,7 +1,7 @@
 //! Pre-votes and votes: what this node answers, and what it does of the answers.
 
-use super::campaign::slowest_rtt;
 use super::following::Word;
+use super::round_trips::slowest_rtt;
 use super::transfer::EarlyRequest;
 use super::{Raft, Role, View};
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader};

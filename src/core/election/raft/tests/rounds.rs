@@ -1,6 +1,7 @@
 //! When a round of pre-votes or votes is won, repeated or left to another.
 
 use super::*;
+use crate::core::election::raft::round_trips::UNKNOWN_RTT;
 use crate::core::election::raft::wire::LiveLeader;
 
 /// A node "m" that decides; the test plays the others.
