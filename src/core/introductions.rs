@@ -196,23 +196,23 @@ impl Introductions {
         self.candidates.clear();
     }
 
-    /// A dial to the peer ended without a link; it is tried again later unless that is `hopeless`. Tells
+    /// A dial to the peer ended without a link; it is tried again later unless that is `permanent`. Tells
     /// whether a lost member is given up.
     #[must_use]
-    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) -> bool {
+    pub fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) -> bool {
         let Some(candidate) = self.candidates.get_mut(peer) else {
             return false;
         };
         candidate.dialing = false;
         let Some(lost) = candidate.lost else {
             candidate.dial_at = candidate.dial_at.max(now);
-            if hopeless {
+            if permanent {
                 self.candidates.remove(peer);
             }
             return false;
         };
         let retries = self.reconnect.max_retries;
-        if hopeless || retries.is_some_and(|most| lost.dials >= most) {
+        if permanent || retries.is_some_and(|most| lost.dials >= most) {
             self.candidates.remove(peer);
             return true;
         }

@@ -76,7 +76,7 @@ pub struct Node {
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
     probes: u64,
-    farewells: Option<BTreeSet<PeerId>>,
+    unanswered_leaves: Option<BTreeSet<PeerId>>,
     /// Whether the room is over for this node.
     ended: bool,
     recent_leaders: relay::RecentLeaders,
@@ -126,7 +126,7 @@ impl Node {
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
             probes: 0,
-            farewells: None,
+            unanswered_leaves: None,
             ended: false,
             recent_leaders: relay::RecentLeaders::default(),
             past_lives: relay::PastLives::default(),
@@ -156,7 +156,7 @@ impl Node {
 
     /// When to come back with [`Input::Tick`] at the latest.
     pub fn next_deadline(&self) -> Option<Time> {
-        if self.farewells.is_some() {
+        if self.unanswered_leaves.is_some() {
             return None;
         }
         let heartbeat = (!self.membership.is_empty()).then_some(self.heartbeat_at);
@@ -269,7 +269,7 @@ impl Node {
         by_own_hand: bool,
     ) -> Result<(), AdmissionRefusal> {
         let peer = &hello.peer_id;
-        if self.farewells.is_some() {
+        if self.unanswered_leaves.is_some() {
             return Err(AdmissionRefusal::Leaving);
         }
         if self.ended {
@@ -301,7 +301,7 @@ impl Node {
             return Err(AdmissionRefusal::VoterKey(peer.clone()));
         }
         let linked = self.membership.get(peer).is_some();
-        match self.bearer(peer) {
+        match self.id_holder(peer) {
             // An older start under the same key may be the newer one: its clock was set back.
             Some((bound_to, incarnation))
                 if linked && (bound_to != key || hello.incarnation < incarnation) =>
@@ -342,21 +342,21 @@ impl Node {
     fn apply(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
         match input {
             Input::Command(command) => return self.command(now, command),
-            Input::Message { from, envelope } if self.farewells.is_some() => {
+            Input::Message { from, envelope } if self.unanswered_leaves.is_some() => {
                 match envelope.message {
-                    Message::LeaveAck => self.farewell_answered(&from),
+                    Message::LeaveAck => self.leave_answered(&from),
                     // Both leave: neither needs to wait for the other's answer.
                     Message::Leave { .. } => {
                         self.transmit(&from, Message::LeaveAck);
-                        self.farewell_answered(&from);
+                        self.leave_answered(&from);
                     }
                     _ => {}
                 }
             }
-            Input::LinkDown { peer, .. } if self.farewells.is_some() => {
-                self.farewell_answered(&peer);
+            Input::LinkDown { peer, .. } if self.unanswered_leaves.is_some() => {
+                self.leave_answered(&peer);
             }
-            _ if self.farewells.is_some() => {}
+            _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
             Input::LinkUp(link) => self.link_up(now, *link),
             Input::LinkDown { peer, why } => self.link_down(now, &peer, why),
@@ -369,8 +369,8 @@ impl Node {
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::Heard { peer } => self.heard(now, &peer),
-            Input::DialFailed { peer, hopeless } => {
-                self.dial_failed(now, &peer, hopeless);
+            Input::DialFailed { peer, permanent } => {
+                self.dial_failed(now, &peer, permanent);
             }
             Input::Persisted { number } => self.elect(now, ElectionInput::Persisted { number }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
@@ -614,7 +614,7 @@ impl Node {
     }
 
     fn leave(&mut self, now: Time) -> Result<(), CommandError> {
-        if self.farewells.is_some() {
+        if self.unanswered_leaves.is_some() {
             return Ok(());
         }
         let successor = self.election.successor(&self.view);
@@ -624,21 +624,25 @@ impl Node {
             let successor = successor.clone();
             self.transmit(peer, Message::Leave { successor });
         }
-        self.farewells = Some(peers.into_iter().collect());
+        self.unanswered_leaves = Some(peers.into_iter().collect());
         self.departed();
         Ok(())
     }
 
-    fn farewell_answered(&mut self, peer: &PeerId) {
-        if let Some(farewells) = &mut self.farewells
-            && farewells.remove(peer)
+    fn leave_answered(&mut self, peer: &PeerId) {
+        if let Some(unanswered_leaves) = &mut self.unanswered_leaves
+            && unanswered_leaves.remove(peer)
         {
             self.departed();
         }
     }
 
     fn departed(&mut self) {
-        if self.farewells.as_ref().is_some_and(BTreeSet::is_empty) {
+        if self
+            .unanswered_leaves
+            .as_ref()
+            .is_some_and(BTreeSet::is_empty)
+        {
             self.outputs.push_back(Output::Departed);
         }
     }

@@ -168,9 +168,9 @@ impl Dispatch {
     /// newest are kept. An announcement that is still to be told is not queued again.
     pub fn push(&self, event: Event) {
         let mut queue = self.shared.lock();
-        let gave_way = queue.push_event(event);
+        let yielded = queue.push_event(event);
         self.shared.unlock_and_wake(queue);
-        if gave_way.is_some() {
+        if yielded.is_some() {
             tracing::debug!("the host takes no events; the oldest of a kind gave way to a newer");
         }
     }

@@ -187,9 +187,9 @@ impl Queue {
         if matches!(event, Event::Discovered { .. }) && self.is_queued(&event) {
             return None;
         }
-        let gave_way = self.make_room_for(&event);
+        let yielded = self.make_room_for(&event);
         self.entries.push_back(Entry::Event(event));
-        gave_way
+        yielded
     }
 
     fn is_queued(&self, event: &Event) -> bool {

@@ -243,7 +243,7 @@ impl<'a> Run<'a> {
             }
             7 => Input::DialFailed {
                 peer,
-                hopeless: self.wild.chance.flip(),
+                permanent: self.wild.chance.flip(),
             },
             8 => Input::Persisted {
                 number: self.persisted,

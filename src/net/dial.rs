@@ -156,7 +156,7 @@ pub(crate) struct Attach {
 }
 
 /// Everything that dialling and accepting need.
-pub(crate) struct Gate {
+pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
@@ -170,7 +170,7 @@ pub(crate) struct Gate {
     pub(crate) tries_out: Arc<Tries>,
 }
 
-impl Gate {
+impl Connector {
     /// Dials `address` and enters the link into the room, within the handshake's time.
     ///
     /// A process that we dial learns whether it has guessed our room, as does one that dials us. So without an `expected`

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::dial::{Ask, Gate};
+use super::dial::{Ask, Connector};
 use super::socket::Bound;
 use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;
@@ -107,7 +107,7 @@ impl Discovery {
     /// [`DiscoveryError`]; nothing is left running then.
     pub(crate) fn start(
         config: DiscoveryConfig<'_>,
-        gate: Arc<Gate>,
+        gate: Arc<Connector>,
     ) -> Result<Self, DiscoveryError> {
         let instance = random_name()?;
         let tag = tag(config.session);
@@ -185,7 +185,7 @@ enum Over {
 struct Runner {
     service: ServiceInfo,
     mdns_port: u16,
-    gate: Arc<Gate>,
+    gate: Arc<Connector>,
     tag: String,
     bound: Bound,
     mode: DiscoveryMode,
@@ -391,7 +391,7 @@ async fn cached_records(daemon: &ServiceDaemon) -> Option<i64> {
 }
 
 /// Whether a member is linked that takes links at one of these addresses.
-async fn is_linked(gate: &Gate, dial: &Dial) -> bool {
+async fn is_linked(gate: &Connector, dial: &Dial) -> bool {
     let (answer, answered) = oneshot::channel();
     let ask = Ask::Linked {
         addresses: dial.all_addresses.clone(),
@@ -413,7 +413,7 @@ fn outcome_of(result: Result<PeerId, Code>) -> Outcome {
             | Code::PolicyMismatch
             | Code::Rejected
             | Code::InvalidArgument,
-        ) => Outcome::Hopeless,
+        ) => Outcome::Permanent,
         Err(_) => Outcome::Failed,
     }
 }

@@ -14,7 +14,7 @@ use crate::core::introductions::{Dial, is_dialable};
 use crate::core::node::{Input, Node};
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
-use crate::net::dial::{Gate, HostDial, Refused};
+use crate::net::dial::{Connector, HostDial, Refused};
 use crate::net::socket::{self, Bound};
 use crate::target::{Host, Target};
 
@@ -28,7 +28,7 @@ const MAX_SEVERED: usize = 1024;
 ///
 /// Whom a dial reaches is known only when it is there: until then it could undo a later DisconnectPeer.
 pub(super) struct Dialling {
-    gate: Arc<Gate>,
+    gate: Arc<Connector>,
     bound: Bound,
     done: mpsc::UnboundedSender<DialDone>,
     begun: HostDial,
@@ -49,7 +49,7 @@ struct Severed {
 impl Dialling {
     /// How each dial ended goes to `done`.
     pub(super) fn new(
-        gate: Arc<Gate>,
+        gate: Arc<Connector>,
         bound: Bound,
         done: mpsc::UnboundedSender<DialDone>,
     ) -> Self {
@@ -142,7 +142,7 @@ pub(super) fn core_dial_ended(
     result: Result<PeerId, Refused>,
 ) -> Option<Input> {
     let is_lost = || node.absent().any(|lost| *lost == peer);
-    let hopeless = match result {
+    let permanent = match result {
         Err(refused) => {
             tracing::debug!(%peer, code = ?refused.code, "a dial failed");
             // One member's word counts only where nobody else could say otherwise: a leader tells those it has a link to.
@@ -158,7 +158,7 @@ pub(super) fn core_dial_ended(
         // The holder of the key has another id than the introduction said; or it is gone again.
         Ok(_) => false,
     };
-    Some(Input::DialFailed { peer, hopeless })
+    Some(Input::DialFailed { peer, permanent })
 }
 
 /// What the host receives about the end of a dial of its own.
@@ -181,7 +181,7 @@ pub(super) fn connection_result(
 }
 
 /// Dials a member at all of its addresses, one shortly after the other; the first link is taken.
-async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
+async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
     let mut wait = Duration::ZERO;
     for address in dial.addresses {
@@ -210,7 +210,7 @@ async fn dial_member(gate: &Arc<Gate>, dial: Dial) -> Result<PeerId, Refused> {
 
 /// Resolves and dials, within the handshake's time for all addresses together.
 async fn dial_target(
-    gate: &Gate,
+    gate: &Connector,
     target: &Target,
     bound: Bound,
     number: HostDial,

@@ -27,7 +27,7 @@ use crate::core::node::{
 use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
-use crate::net::dial::{Ask, Attach, Gate, Refused, Reservation};
+use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::Discovery;
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 use crate::net::frame::ControlFrame;
@@ -59,7 +59,7 @@ pub(super) struct Driver {
     pub(super) queues: Queues,
     /// Where [`Queues::disconnects`] come from.
     pub(super) flushed: mpsc::UnboundedSender<PeerId>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) gate: Arc<Connector>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
     /// Where a static quorum keeps its state.

@@ -31,7 +31,7 @@ use crate::core::wire::RoomPolicy;
 use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
-use crate::net::dial::{DialLocks, Gate};
+use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::identity::{Identity, server_config, transport_config};
@@ -146,7 +146,7 @@ fn open(
     let node = LiveNode::new(core, origin, wall_clock, trace);
 
     let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
-    let gate = Arc::new(Gate {
+    let gate = Arc::new(Connector {
         endpoint,
         proof: RoomProof {
             session: shared.session_id.clone(),
@@ -271,7 +271,7 @@ fn node_config(
 fn start_discovery(
     shared: &Shared,
     bound: Bound,
-    gate: &Arc<Gate>,
+    gate: &Arc<Connector>,
     found: mpsc::Sender<SocketAddr>,
 ) -> Option<Discovery> {
     let mdns_port = shared.config.mdns_port?;

@@ -46,7 +46,7 @@ pub(super) struct Sessions {
     /// How many sessions with the holder of a key have ended.
     ended: BTreeMap<Fingerprint, u32>,
     /// Who left and whose Left the host may not have been told yet, oldest first.
-    untold: VecDeque<PeerId>,
+    undelivered_departures: VecDeque<PeerId>,
     /// Held by every link that waits for the other end's close.
     lingering: Arc<()>,
     links: u64,
@@ -110,7 +110,7 @@ impl Sessions {
             departing: BTreeMap::new(),
             owners: BTreeMap::new(),
             ended: BTreeMap::new(),
-            untold: VecDeque::new(),
+            undelivered_departures: VecDeque::new(),
             lingering: Arc::new(()),
             links: 0,
         }
@@ -168,13 +168,13 @@ impl Sessions {
 
     /// How many departures the host has not received yet. It receives them in order.
     pub(super) fn untold_departures(&mut self) -> usize {
-        while let Some(oldest) = self.untold.front() {
+        while let Some(oldest) = self.undelivered_departures.front() {
             if self.context.dispatch.has_undelivered_left(oldest) {
                 break;
             }
-            self.untold.pop_front();
+            self.undelivered_departures.pop_front();
         }
-        self.untold.len()
+        self.undelivered_departures.len()
     }
 
     /// Peers from which anything arrived since they were probed.
@@ -498,7 +498,7 @@ impl Sessions {
     }
 
     fn tell_left(&mut self, left: Left) {
-        self.untold.push_back(left.peer.clone());
+        self.undelivered_departures.push_back(left.peer.clone());
         self.context.dispatch.push(Event::Left(left));
     }
 

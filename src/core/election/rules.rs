@@ -31,7 +31,7 @@ pub enum RoleKind {
 /// How a round of votes stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tally {
-    /// Neither decided nor hopeless.
+    /// Neither decided nor permanent.
     Pending,
     /// The threshold is reached.
     Won,

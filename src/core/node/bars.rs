@@ -95,7 +95,7 @@ impl Node {
         self.introductions.forget(peer);
         let linked = self.membership.get(peer);
         let addresses = linked.map(|member| member.addresses.clone());
-        if let Some((key, _)) = self.bearer(peer) {
+        if let Some((key, _)) = self.id_holder(peer) {
             self.bars.violated(
                 now,
                 PeerEntry {
@@ -110,7 +110,7 @@ impl Node {
     /// Bars that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
     pub(super) fn bars_due(&mut self, now: Time) {
         for entry in self.bars.due(now) {
-            let is_wanted = self.bearer(&entry.id).is_none()
+            let is_wanted = self.id_holder(&entry.id).is_none()
                 && !self.is_kicked(&entry.id, entry.key)
                 && !self.bars.is_disconnected(&entry.id)
                 && self.membership.len() < self.config.max_connections;

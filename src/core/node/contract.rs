@@ -227,7 +227,7 @@ pub enum Input {
         /// Whom.
         peer: PeerId,
         /// Whether another try cannot end better.
-        hopeless: bool,
+        permanent: bool,
     },
     /// A member that was dialled says that this node was removed from the room while it had no link.
     KickedOut,

@@ -172,7 +172,7 @@ impl Node {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
         }
-        let Some((key, _)) = self.bearer(peer) else {
+        let Some((key, _)) = self.id_holder(peer) else {
             return Err(CommandError::UnknownPeer(peer.clone()));
         };
         if !self.put_on_list((peer.clone(), key), KickedBy::Myself) {
@@ -360,7 +360,7 @@ impl Node {
         let decrees = said.decrees.clone();
         if self.leader() == Some(from) {
             self.set_limit(&decrees);
-            self.go_by_kicks_of_leader(now, from, decrees);
+            self.adopt_kicks_of_leader(now, from, decrees);
         } else {
             self.hear_decrees(now, from, decrees);
         }
@@ -372,7 +372,7 @@ impl Node {
             return;
         }
         let says = decrees.max_peers;
-        self.go_by_hearsay(now, from, decrees);
+        self.adopt_hearsay(now, from, decrees);
         if self.is_leader() && says != self.decrees.max_peers {
             // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
             self.say_decrees(now, from);
@@ -401,7 +401,7 @@ impl Node {
             if decrees.version > self.decrees.version {
                 self.set_limit(&decrees);
             }
-            self.go_by_kicks_of_leader(now, &leader, decrees);
+            self.adopt_kicks_of_leader(now, &leader, decrees);
         }
     }
 
@@ -426,7 +426,7 @@ impl Node {
     }
 
     /// Whoever the leader has kicked is out.
-    fn go_by_kicks_of_leader(&mut self, now: Time, leader: &PeerId, decrees: Decrees) {
+    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, decrees: Decrees) {
         for (peer, key) in decrees.kicked {
             if peer == self.me || key == self.config.key {
                 self.out_myself(now, leader);
@@ -444,7 +444,7 @@ impl Node {
 
     /// What a member says that does not lead counts for whom this node has known as a member, the newest first. Once
     /// somebody leads that was not told of a limit by the last leader, it takes that over.
-    fn go_by_hearsay(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+    fn adopt_hearsay(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
         let mut changed = false;
         if self.is_leader() && self.is_credible(now, from, &decrees.version) {
             self.set_limit(&decrees);

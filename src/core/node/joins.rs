@@ -58,7 +58,7 @@ impl Asker {
 /// What a question waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Waits {
-    /// Whether the present bearer of the id lives.
+    /// Whether the present id_holder of the id lives.
     Binding { until: Time, ping_at: Time },
     /// That leader's word.
     Leader { leader: PeerId, asked: bool },
@@ -139,7 +139,7 @@ impl Node {
         let incarnation = open.candidate.incarnation;
         let (asker, invited) = (open.asker.clone(), open.invited);
         let host_is_asked = open.waits == Waits::Host;
-        if self.farewells.is_some() || self.ended {
+        if self.unanswered_leaves.is_some() || self.ended {
             return self.answer(number, Verdict::Timeout);
         }
         if self.is_kicked(&entry.id, entry.key) {
@@ -153,7 +153,7 @@ impl Node {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
         let linked = self.membership.get(&entry.id).is_some();
-        match self.bearer(&entry.id) {
+        match self.id_holder(&entry.id) {
             Some((key, known)) if key == entry.key && (incarnation >= known || !linked) => {
                 return self.accept(now, number, false);
             }
@@ -322,7 +322,7 @@ impl Node {
     }
 
     /// The leader has let somebody in. While the id is bound to another key here that changes nothing: the newcomer
-    /// asks for a link, and then the bearer of the id is asked for a sign of life.
+    /// asks for a link, and then the id_holder of the id is asked for a sign of life.
     pub(super) fn admitted(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
         if entry.addresses.len() > MAX_PEER_ADDRESSES {
             self.violation(now, from, "an admission is longer than allowed");
@@ -379,17 +379,17 @@ impl Node {
             match open.waits {
                 _ if now >= open.until => self.answer(number, Verdict::Timeout),
                 Waits::Binding { ping_at, until } if now >= ping_at && now < until => {
-                    let bearer = open.candidate.entry.id.clone();
+                    let id_holder = open.candidate.entry.id.clone();
                     let ping_at = now + BINDING_PING_INTERVAL;
                     self.set_waits(number, Waits::Binding { ping_at, until });
-                    self.ping(&bearer);
+                    self.ping(&id_holder);
                 }
                 Waits::Binding { until, .. } if now >= until => {
                     let newcomer = open.candidate.entry.clone();
-                    let bearer = self.bearer(&newcomer.id);
+                    let id_holder = self.id_holder(&newcomer.id);
                     self.close(&newcomer.id, LinkEnd::Replaced);
                     self.remove(now, &newcomer.id, Gone::Closed, LeftReason::Replaced);
-                    if bearer.is_some_and(|(key, _)| key == newcomer.key) {
+                    if id_holder.is_some_and(|(key, _)| key == newcomer.key) {
                         // The room let the holder of this key in before.
                         self.accept(now, number, false);
                     } else {

@@ -19,7 +19,7 @@ impl Node {
     }
 
     /// The key and the life to which an id is bound: those of a member, linked or lost.
-    pub(super) fn bearer(&self, peer: &PeerId) -> Option<(Fingerprint, Incarnation)> {
+    pub(super) fn id_holder(&self, peer: &PeerId) -> Option<(Fingerprint, Incarnation)> {
         let linked = self.membership.get(peer);
         let linked = linked.map(|member| (member.key, member.incarnation));
         linked.or_else(|| {
@@ -147,7 +147,7 @@ impl Node {
             LeftReason::Replaced => Gone::Closed,
             _ => Gone::Silent,
         };
-        let key = self.bearer(peer).map(|(key, _)| key);
+        let key = self.id_holder(peer).map(|(key, _)| key);
         self.remove(now, peer, gone, why);
         if let Some(key) = key.filter(|_| why == LeftReason::Replaced) {
             // The next incarnation of that key asks for a link. It has the place of this one.
@@ -266,8 +266,8 @@ impl Node {
         }
     }
 
-    pub(super) fn dial_failed(&mut self, now: Time, peer: &PeerId, hopeless: bool) {
-        let given_up = self.introductions.dial_failed(now, peer, hopeless);
+    pub(super) fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) {
+        let given_up = self.introductions.dial_failed(now, peer, permanent);
         if given_up && self.absent.contains_key(peer) {
             self.remove(now, peer, Gone::Silent, LeftReason::GaveUp);
         }

@@ -99,7 +99,7 @@ impl Node {
     /// What this node knows of a life of `origin`, in whose name a message was relayed. The life of a member, linked or
     /// lost, is what its own link said, and no other's word.
     pub fn life_of_origin(&self, origin: &PeerId, life: Incarnation) -> LifeOfOrigin {
-        match self.bearer(origin) {
+        match self.id_holder(origin) {
             Some((_, known)) if life == known => LifeOfOrigin::Present,
             // Which of two lives is the later one only their links can show: clocks are set back.
             Some(_) if self.past_lives.contains(origin, life) => LifeOfOrigin::Past,

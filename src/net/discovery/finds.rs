@@ -52,7 +52,7 @@ pub(super) enum Outcome {
     /// It is linked, but takes links at another address than was found.
     LinkedElsewhere,
     /// It is never dialled again under this name.
-    Hopeless,
+    Permanent,
     /// It may be dialled again later.
     Failed,
 }
@@ -61,7 +61,7 @@ struct Find {
     addresses: Vec<SocketAddr>,
     dial_at: Instant,
     dialling: bool,
-    hopeless: bool,
+    permanent: bool,
 }
 
 impl Find {
@@ -135,7 +135,7 @@ impl Finds {
             addresses: addresses.clone(),
             dial_at: now + wait,
             dialling: false,
-            hopeless: false,
+            permanent: false,
         };
         self.finds.insert(name.to_owned(), find);
         addresses
@@ -162,7 +162,7 @@ impl Finds {
     /// Who is found is not dialled.
     pub(super) fn dial_nobody(&mut self) {
         for find in self.finds.values_mut() {
-            find.hopeless = true;
+            find.permanent = true;
         }
     }
 
@@ -248,7 +248,7 @@ impl Finds {
         match outcome {
             Outcome::Linked => find.dial_at = now + LINK_CHECK,
             Outcome::LinkedElsewhere => find.dial_at = now + LONGEST_WAIT,
-            Outcome::Hopeless => find.hopeless = true,
+            Outcome::Permanent => find.permanent = true,
             Outcome::Failed => {
                 let until =
                     |address: &SocketAddr| waits.get(address).map_or(now, |wait| wait.until);
@@ -264,7 +264,7 @@ impl Finds {
     fn waiting(&self) -> impl Iterator<Item = (&String, &Find)> {
         self.finds
             .iter()
-            .filter(|(_, find)| !find.dialling && !find.hopeless)
+            .filter(|(_, find)| !find.dialling && !find.permanent)
     }
 
     /// From now on `address` has to wait; twice as long as the last time. Refused when too many wait.
@@ -301,7 +301,7 @@ impl Finds {
         let mine = of_address.get(&newcomer).copied().unwrap_or_default();
         let crowded = most.filter(|(_, count)| *count > mine + 1);
         let idle = || self.finds.iter().filter(|(_, find)| !find.dialling);
-        let useless = idle().find(|(_, find)| find.hopeless);
+        let useless = idle().find(|(_, find)| find.permanent);
         let one_of_many = || {
             let (ip, _) = crowded?;
             idle()
@@ -346,7 +346,7 @@ pub(crate) fn check(mut chance: crate::fuzzing::Chance<'_>) {
                     let outcomes = [
                         Outcome::Linked,
                         Outcome::LinkedElsewhere,
-                        Outcome::Hopeless,
+                        Outcome::Permanent,
                         Outcome::Failed,
                     ];
                     let outcome = *chance.pick(&outcomes);
@@ -510,10 +510,10 @@ mod tests {
     fn what_is_hopeless_stays_so_until_it_comes_under_another_name() {
         let mut world = World::new();
         world.heard(0, "z", &[1]);
-        assert_eq!(world.dial(0, Outcome::Hopeless), [1]);
+        assert_eq!(world.dial(0, Outcome::Permanent), [1]);
         world.heard(5, "z", &[1, 2]);
         assert_eq!(world.next(), None);
-        assert_eq!(world.dial(100, Outcome::Hopeless), [0; 0]);
+        assert_eq!(world.dial(100, Outcome::Permanent), [0; 0]);
         world.heard(101, "zz", &[1]);
         assert_eq!(world.dial(101, Outcome::Linked), [1]);
     }
@@ -621,7 +621,7 @@ mod tests {
         assert_eq!(world.heard(0, "zz", &[999]), []);
         let dials = world.due(0);
         let at = world.at(0);
-        world.finds.dialled(at, &dials[0], Outcome::Hopeless);
+        world.finds.dialled(at, &dials[0], Outcome::Permanent);
         assert_eq!(world.heard(0, "zz", &[999]), [address(999)]);
     }
 }

@@ -108,7 +108,7 @@ pub enum Wire {
     },
     DialRefused {
         dial: u64,
-        hopeless: bool,
+        permanent: bool,
     },
     DialTimeout {
         dial: u64,
@@ -349,7 +349,7 @@ impl World {
                 to_life,
                 hello,
             } => self.hello_arrives(dial, to_life, &hello),
-            Wire::DialRefused { dial, hopeless } => self.dial_failed(dial, hopeless),
+            Wire::DialRefused { dial, permanent } => self.dial_failed(dial, permanent),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
             Wire::Deliver { link, from } => self.deliver(link, from),
             Wire::Stray(stray) => self.stray_arrives(*stray),
@@ -405,7 +405,7 @@ impl World {
                     from,
                     Input::DialFailed {
                         peer,
-                        hopeless: false,
+                        permanent: false,
                     },
                 );
             }
@@ -772,14 +772,14 @@ impl World {
         }
     }
 
-    fn refuse(&mut self, dial: u64, hopeless: bool) {
+    fn refuse(&mut self, dial: u64, permanent: bool) {
         let ends = self.dials.get(&dial).map(|dial| (dial.to, dial.from));
         let (from, to) = ends.unwrap_or_default();
         let at = self.now + self.delay(from, to);
-        self.at(at, Happening::Wire(Wire::DialRefused { dial, hopeless }));
+        self.at(at, Happening::Wire(Wire::DialRefused { dial, permanent }));
     }
 
-    fn dial_failed(&mut self, dial: u64, hopeless: bool) {
+    fn dial_failed(&mut self, dial: u64, permanent: bool) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
@@ -791,7 +791,7 @@ impl World {
         if self.is_life(from, life) && by_core {
             let peer = self.slots[to].id.clone();
             if !(kicked && self.hears_of_its_kick(from, &peer)) {
-                let _ = self.feed(from, Input::DialFailed { peer, hopeless });
+                let _ = self.feed(from, Input::DialFailed { peer, permanent });
             }
         }
         self.end_dial(dial);

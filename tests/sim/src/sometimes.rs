@@ -63,7 +63,7 @@ counters! {
     /// A leader told a peer to follow it because its host asked for that.
     hand_overs,
     /// A leader asked for votes of a higher term and led on (G7).
-    reterms_in_place,
+    campaigns_in_place,
     /// A leader resigned while peers were linked to it, or it led no majority any more.
     resignations,
     /// A `SetLeader` ended as done.
@@ -327,7 +327,7 @@ impl Sometimes {
                 if candidates.insert(slot) {
                     self.split_votes += u64::from(candidates.len() == 2);
                     self.transfers += u64::from(asked_by.is_some());
-                    self.reterms_in_place += u64::from(role == RoleKind::Leader);
+                    self.campaigns_in_place += u64::from(role == RoleKind::Leader);
                 }
             }
             ElectionMessage::Nack { .. } => self.nacks += 1,

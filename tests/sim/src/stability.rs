@@ -20,13 +20,13 @@ use crate::world::{Settings, World};
 
 /// A leadership and who has followed it without a break, by place, and since when.
 #[derive(Debug, Clone)]
-struct Reign {
+struct Leadership {
     leader: usize,
     life: u64,
     followers: BTreeMap<usize, (u64, Time)>,
 }
 
-/// A reign that must go on, as far as the last look could tell.
+/// A leadership that must go on, as far as the last look could tell.
 #[derive(Debug, Clone)]
 struct Firm {
     leader: usize,
@@ -51,7 +51,7 @@ pub struct Stability {
     fresh: Duration,
     /// When a process that may vote was last seen running in each place.
     voters: BTreeMap<usize, Time>,
-    reigns: Vec<Reign>,
+    leaderships: Vec<Leadership>,
     newest: Epoch,
     firm: Option<Firm>,
 }
@@ -70,7 +70,7 @@ impl Stability {
             window: slowest_clock(settings.election_timeout_max * 2),
             fresh: settings.heartbeat_timeout * 4 / 5,
             voters: BTreeMap::new(),
-            reigns: Vec::new(),
+            leaderships: Vec::new(),
             newest: Epoch::default(),
             firm: None,
         }
@@ -92,7 +92,7 @@ impl Stability {
 
     /// The whole window begins anew.
     pub fn reset(&mut self) {
-        self.reigns.clear();
+        self.leaderships.clear();
         self.firm = None;
     }
 
@@ -139,16 +139,20 @@ impl Stability {
         self.voters
             .retain(|_, seen| now.since(*seen) <= self.window);
         let leaders = world.leaders();
-        self.reigns.retain(|reign| {
-            leaders.contains(&reign.leader) && is_up(world, reign.leader, reign.life)
+        self.leaderships.retain(|leadership| {
+            leaders.contains(&leadership.leader) && is_up(world, leadership.leader, leadership.life)
         });
         for leader in leaders {
             let life = world.slots[leader].life;
             if !is_up(world, leader, life) {
                 continue;
             }
-            if !self.reigns.iter().any(|reign| reign.leader == leader) {
-                self.reigns.push(Reign {
+            if !self
+                .leaderships
+                .iter()
+                .any(|leadership| leadership.leader == leader)
+            {
+                self.leaderships.push(Leadership {
                     leader,
                     life,
                     followers: BTreeMap::new(),
@@ -156,42 +160,45 @@ impl Stability {
             }
         }
         let fresh = self.fresh;
-        for reign in &mut self.reigns {
-            let id = &world.slots[reign.leader].id;
+        for leadership in &mut self.leaderships {
+            let id = &world.slots[leadership.leader].id;
             for slot in 0..world.slots.len() {
                 let life = world.slots[slot].life;
-                if slot != reign.leader && follows(world, slot, reign.leader, id, fresh) {
-                    let since = reign.followers.entry(slot).or_insert((life, now));
+                if slot != leadership.leader && follows(world, slot, leadership.leader, id, fresh) {
+                    let since = leadership.followers.entry(slot).or_insert((life, now));
                     if since.0 != life {
                         *since = (life, now);
                     }
                 } else {
-                    reign.followers.remove(&slot);
+                    leadership.followers.remove(&slot);
                 }
             }
         }
-        let firm = self.reigns.iter().find_map(|reign| self.firm(world, reign));
+        let firm = self
+            .leaderships
+            .iter()
+            .find_map(|leadership| self.firm(world, leadership));
         self.firm = firm;
     }
 
-    fn firm(&self, world: &World, reign: &Reign) -> Option<Firm> {
+    fn firm(&self, world: &World, leadership: &Leadership) -> Option<Firm> {
         let now = world.now;
         let long = |(_, (_, since)): &(&usize, &(u64, Time))| now.since(*since) >= self.window;
-        let followers: Vec<(usize, u64)> = reign
+        let followers: Vec<(usize, u64)> = leadership
             .followers
             .iter()
             .filter(long)
             .filter(|(slot, _)| may_vote(world, **slot))
             .map(|(slot, (life, _))| (*slot, *life))
             .collect();
-        let epoch = &led_under(world.node(reign.leader)?)?.stamp.epoch;
+        let epoch = &led_under(world.node(leadership.leader)?)?.stamp.epoch;
         let newest = *epoch == world.checker.newest_epoch();
         let majority = self.is_majority(followers.len() + 1, self.voters.len());
         let ids: Vec<usize> = followers.iter().map(|(slot, _)| *slot).collect();
-        (newest && majority && may_vote(world, reign.leader)).then(|| Firm {
-            bridge: self.is_bridge(world, reign.leader, &ids),
-            leader: reign.leader,
-            life: reign.life,
+        (newest && majority && may_vote(world, leadership.leader)).then(|| Firm {
+            bridge: self.is_bridge(world, leadership.leader, &ids),
+            leader: leadership.leader,
+            life: leadership.life,
             epoch: epoch.clone(),
             followers,
         })

@@ -187,7 +187,7 @@ impl Raft {
         let allowed =
             self.config.authority == Authority::Anyone || led || self.leader() == Some(from);
         if allowed && !self.is_fixed() {
-            self.go_by_assignment(now, view, record);
+            self.adopt_assignment(now, view, record);
         }
         let answer = ElectionMessage::LeaderAssignAck {
             seq,
@@ -242,12 +242,12 @@ impl Raft {
         } else if passed {
             self.finish_assignment(AssignOutcome::Superseded);
             self.assigning.open = None;
-            self.go_by_assignment(now, view, record);
+            self.adopt_assignment(now, view, record);
         }
     }
 
     /// Goes by a newer record, and waits for its leader if that was assigned.
-    pub(super) fn go_by_assignment(&mut self, now: Time, view: &View, record: &Record) {
+    pub(super) fn adopt_assignment(&mut self, now: Time, view: &View, record: &Record) {
         if !self.rules.is_newer(record) {
             return;
         }

@@ -124,7 +124,7 @@ impl Raft {
             led_ms,
         }));
         self.has_followed = true;
-        self.gave_way = false;
+        self.yielded = false;
         // The leader is one of both numbers, this node one of the others.
         let count = view
             .eligible()

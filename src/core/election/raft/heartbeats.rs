@@ -38,7 +38,7 @@ impl Raft {
                     _ if !self.counts(view, from) => {} // P6: it may not
                     Some(_) => {
                         self.leader_heard(now, view, from, &record, weight, led_ms);
-                        self.go_by_timeout(now, view, from, election_timeout_min_ms);
+                        self.adopt_timeout(now, view, from, election_timeout_min_ms);
                     }
                     None => self.campaigning_leader_heard(now, view, from),
                 }
@@ -267,7 +267,7 @@ impl Raft {
         if foreign_epoch && record.assigned && is_here && matches!(word, Word::None) {
             // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
             // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
-            self.go_by_assignment(now, view, record);
+            self.adopt_assignment(now, view, record);
             return;
         }
         if stays {

@@ -67,7 +67,7 @@ impl Raft {
             (Some(_), Some(live)) => {
                 let we_win = match self.config.merge {
                     MergePolicy::HighestTerm => ours.record > theirs.record,
-                    MergePolicy::LargestSide => heft(ours) > heft(theirs),
+                    MergePolicy::LargestSide => side_rank(ours) > side_rank(theirs),
                 };
                 if !leads {
                     if !we_win || higher {
@@ -216,7 +216,7 @@ impl Raft {
                 self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;
                 if let Some(successor) = &successor {
-                    self.expect_heir(now, successor);
+                    self.expect_successor(now, successor);
                     self.answer_early_request(now, view);
                 }
                 let named = successor.as_ref() == Some(&self.me);
@@ -253,7 +253,7 @@ impl Raft {
 
 /// What two sides compare when they meet: epoch (not that of a node that never had a peer), weight, time
 /// led, record.
-fn heft(side: &Side) -> impl Ord + '_ {
+fn side_rank(side: &Side) -> impl Ord + '_ {
     let epoch = if side.lone {
         Epoch::default()
     } else {

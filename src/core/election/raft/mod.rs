@@ -103,7 +103,7 @@ pub struct Raft {
     has_followed: bool,
     electors: Electors,
     /// Whether a preferred peer was given the time for its election since a leader was heard (G13).
-    gave_way: bool,
+    yielded: bool,
     /// Whether a peer was ever linked.
     lone: bool,
     held: Held,
@@ -172,7 +172,7 @@ impl Raft {
             grace_until: now + grace,
             has_followed: false,
             electors: Electors::Nobody,
-            gave_way: false,
+            yielded: false,
             lone: true,
             held: Held::default(),
             auto_election: config.auto_election,
@@ -336,7 +336,7 @@ impl Election for Raft {
         let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
         if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
             self.begin_input(now);
-            self.go_by_assignment(now, view, record);
+            self.adopt_assignment(now, view, record);
             self.note_leader(now);
         }
         Ok(())
@@ -523,7 +523,7 @@ impl Raft {
 
     fn set_eligible(&mut self, now: Time, view: &View, eligible: bool) {
         if let Some(successor) = self.successor(view) {
-            self.expect_heir(now, &successor);
+            self.expect_successor(now, &successor);
         }
         self.config.eligible = eligible;
         if !eligible {

@@ -161,7 +161,7 @@ impl Raft {
     }
 
     /// Goes by the shortest election timeout of the leader that is followed.
-    pub(super) fn go_by_timeout(&mut self, now: Time, view: &View, leader: &PeerId, min_ms: u32) {
+    pub(super) fn adopt_timeout(&mut self, now: Time, view: &View, leader: &PeerId, min_ms: u32) {
         if !self.following().is_direct(leader) {
             return;
         }

@@ -333,7 +333,7 @@ impl Raft {
         leader.in_place = None;
         self.enter(before, Role::Leader(leader));
         self.has_followed = true;
-        self.gave_way = false;
+        self.yielded = false;
         self.electors = super::Electors::Unknown;
         self.outputs.push_back(ElectionOutput::HeartbeatNow);
         self.check_role();

@@ -22,7 +22,7 @@ pub(super) struct Handover {
 /// What is known of transfers by this node and by others.
 #[derive(Debug, Default)]
 pub(super) struct Transfers {
-    heir: Option<Heir>,
+    successor: Option<Successor>,
     pub(super) early_request: Option<EarlyRequest>,
     request: Option<TransferRequest>,
     /// How many requests there were.
@@ -38,7 +38,7 @@ impl Transfers {
 
 /// Whom the last leader named to follow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Heir {
+struct Successor {
     peer: PeerId,
     until: Time,
 }
@@ -195,7 +195,7 @@ impl Raft {
                 until,
                 asked: None,
             });
-            self.expect_heir(now, &target);
+            self.expect_successor(now, &target);
             self.ask_heir(now, view);
         }
         Ok(())
@@ -296,7 +296,7 @@ impl Raft {
         if !(leads || led) || !self.following().is_direct(from) {
             return;
         }
-        self.expect_heir(now, target);
+        self.expect_successor(now, target);
         if *target != self.me {
             self.answer_early_request(now, view);
             return;
@@ -314,8 +314,8 @@ impl Raft {
     }
 
     /// The leader has named who follows it: by [`ElectionMessage::TimeoutNow`], or when it left.
-    pub(super) fn expect_heir(&mut self, now: Time, peer: &PeerId) {
-        self.transfers.heir = Some(Heir {
+    pub(super) fn expect_successor(&mut self, now: Time, peer: &PeerId) {
+        self.transfers.successor = Some(Successor {
             peer: peer.clone(),
             until: now + self.election_timeout_max(),
         });
@@ -323,16 +323,21 @@ impl Raft {
 
     pub(super) fn is_heir(&self, now: Time, peer: &PeerId) -> bool {
         self.transfers
-            .heir
+            .successor
             .as_ref()
-            .is_some_and(|heir| heir.peer == *peer && now < heir.until)
+            .is_some_and(|successor| successor.peer == *peer && now < successor.until)
     }
 
     /// How long the one that `leader` named is left alone after `leader` gave way to it (G1): its votes and its first
     /// heartbeat are on their way.
     pub(super) fn wait_for_heir(&self, now: Time, view: &View, leader: &PeerId) -> Duration {
-        let named = self.transfers.heir.as_ref().filter(|heir| now < heir.until);
-        let another = |heir: &Heir| heir.peer != self.me && heir.peer != *leader;
+        let named = self
+            .transfers
+            .successor
+            .as_ref()
+            .filter(|successor| now < successor.until);
+        let another =
+            |successor: &Successor| successor.peer != self.me && successor.peer != *leader;
         if named.is_some_and(another) {
             SUCCESSION_GRACE.max(slowest_rtt(view))
         } else {
@@ -359,7 +364,7 @@ impl Raft {
         }
     }
 
-    /// The heir's vote request was here before the leader's word: it is answered now.
+    /// The successor's vote request was here before the leader's word: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
         if let Some(early) = self.transfers.early_request.take()
             && self.is_heir(now, &early.candidate)

@@ -58,12 +58,12 @@ impl Raft {
     /// ask everybody before they hear of its success. Not more often, or one that cannot win keeps all from leading.
     fn give_way(&mut self, now: Time, view: &View) {
         let asks = matches!(self.role, Role::PreCandidate(_));
-        let first = !self.gave_way;
+        let first = !self.yielded;
         if !self.config.guards.rivals_yield() || !(asks || (first && self.awaits_election())) {
             return;
         }
         self.abandon_round();
-        self.gave_way = true;
+        self.yielded = true;
         let rtt = slowest_rtt(view);
         let votes_and_heartbeat = if first { rtt * 2 } else { Duration::ZERO };
         let later = now + votes_and_heartbeat + self.retry_delay(rtt);
@@ -154,7 +154,7 @@ impl Raft {
             granted = self.rules.vote(from, stamp);
             self.yield_to_record(now, view);
             if granted && handed_over {
-                self.expect_heir(now, from);
+                self.expect_successor(now, from);
             }
             if granted && matches!(self.role, Role::Follower(_) | Role::PreCandidate(_)) {
                 // Whoever gives its vote waits for what comes of it.

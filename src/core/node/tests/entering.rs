@@ -404,7 +404,7 @@ fn room_with_an_old_limit_at_c() -> Net {
         net.node("c").leader() == Some(&id("a")) && !net.has("c", "a")
     });
     assert_eq!(net.node("c").max_peers(), 2);
-    // The session of before is over, and the word for its bearer with it.
+    // The session of before is over, and the word for its id_holder with it.
     let peer = id("a");
     let why = LeftReason::Lost;
     let _ = net.feed(&id("c"), Input::SessionOver { peer, why });

@@ -541,7 +541,7 @@ impl Net {
 
     fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
         let incarnation = self.place(peer).life.incarnation;
-        let known = self.node(me).bearer(&id(peer));
+        let known = self.node(me).id_holder(&id(peer));
         if known.is_some_and(|(_, known)| known != incarnation) {
             let (peer, why) = (id(peer), LeftReason::Replaced);
             let _ = self.feed(&id(me), Input::SessionOver { peer, why });
@@ -705,7 +705,7 @@ impl Net {
                 &arrival.newcomer,
                 Input::DialFailed {
                     peer,
-                    hopeless: false,
+                    permanent: false,
                 },
             );
         }
@@ -839,7 +839,7 @@ impl Net {
                 from,
                 Input::DialFailed {
                     peer,
-                    hopeless: false,
+                    permanent: false,
                 },
             );
         }

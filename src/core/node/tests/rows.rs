@@ -353,7 +353,7 @@ fn m19_the_hold_of_an_older_life_does_not_end_the_newer_one() {
 }
 
 /// Who leads when the leader `a` of a room falls silent, after `change`.
-fn heir(change: impl Fn(&mut Net)) -> PeerId {
+fn successor(change: impl Fn(&mut Net)) -> PeerId {
     let mut net = Net::room(&["a", "b", "c", "d"]);
     change(&mut net);
     net.run(ms(1000));
@@ -374,15 +374,15 @@ fn r72_r78_a_priority_that_is_changed_decides_the_next_election() {
     let set = |name: &'static str, priority| {
         move |net: &mut Net| net.order(name, Command::SetPriority(priority))
     };
-    assert_eq!(heir(|_| {}), id("d"), "the largest id");
-    assert_eq!(heir(set("b", 1)), id("b"));
-    assert_eq!(heir(set("d", -1)), id("c"));
+    assert_eq!(successor(|_| {}), id("d"), "the largest id");
+    assert_eq!(successor(set("b", 1)), id("b"));
+    assert_eq!(successor(set("d", -1)), id("c"));
     let raised_and_lowered = |net: &mut Net| {
         net.order("b", Command::SetPriority(5));
         net.run(ms(500));
         net.order("b", Command::SetPriority(-5));
     };
-    assert_eq!(heir(raised_and_lowered), id("d"));
+    assert_eq!(successor(raised_and_lowered), id("d"));
 }
 
 #[test]

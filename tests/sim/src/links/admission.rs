@@ -95,8 +95,8 @@ impl World {
             return;
         };
         let (from, to) = (pending.from, pending.to);
-        if let Err((hopeless, kicked)) = self.stands(to, hello, key, true) {
-            return self.refuse_because(dial, hopeless, kicked);
+        if let Err((permanent, kicked)) = self.stands(to, hello, key, true) {
+            return self.refuse_because(dial, permanent, kicked);
         }
         let own = self.dials.iter();
         let own = own.filter(|(_, other)| other.from == to && other.to == from);
@@ -125,8 +125,8 @@ impl World {
         };
         let ([from, to], dial) = (link.slots, link.dial);
         link.asking = true;
-        if let Err((hopeless, _)) = self.stands(from, &hello, key, true) {
-            self.dial_failed(dial, hopeless);
+        if let Err((permanent, _)) = self.stands(from, &hello, key, true) {
+            self.dial_failed(dial, permanent);
             return self.refuse_link(id);
         }
         self.end_outlived_session(from, to, &hello, key);
@@ -172,21 +172,21 @@ impl World {
         );
         self.check_refusal(slot, &refusal);
         let kicked = matches!(refusal, AdmissionRefusal::Kicked(_));
-        let hopeless = matches!(
+        let permanent = matches!(
             refusal,
             AdmissionRefusal::Kicked(_)
                 | AdmissionRefusal::Barred(_)
                 | AdmissionRefusal::Ended
                 | AdmissionRefusal::Policy { .. }
         );
-        Err((hopeless, kicked))
+        Err((permanent, kicked))
     }
 
-    fn refuse_because(&mut self, dial: u64, hopeless: bool, kicked: bool) {
+    fn refuse_because(&mut self, dial: u64, permanent: bool, kicked: bool) {
         if let Some(pending) = self.dials.get_mut(&dial) {
             pending.kicked = kicked;
         }
-        self.refuse(dial, hopeless);
+        self.refuse(dial, permanent);
     }
 
     /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our link.
@@ -276,10 +276,10 @@ impl World {
         }
         if *verdict != Verdict::Accepted {
             self.sometimes.joins_refused += 1;
-            let hopeless = matches!(verdict, Verdict::Rejected { .. });
+            let permanent = matches!(verdict, Verdict::Rejected { .. });
             return match (question.end, link) {
-                (DIALLER, _) => self.dial_failed(question.dial, hopeless),
-                _ => self.refuse(question.dial, hopeless),
+                (DIALLER, _) => self.dial_failed(question.dial, permanent),
+                _ => self.refuse(question.dial, permanent),
             };
         }
         match link {
@@ -315,8 +315,8 @@ impl World {
         if leaves || self.is_cut(to, from) {
             return self.refuse(dial, false);
         }
-        if let Err((hopeless, kicked)) = self.stands(to, &hello, key, false) {
-            return self.refuse_because(dial, hopeless, kicked);
+        if let Err((permanent, kicked)) = self.stands(to, &hello, key, false) {
+            return self.refuse_because(dial, permanent, kicked);
         }
         let session = self.slots[to]
             .process

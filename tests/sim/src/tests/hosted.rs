@@ -38,7 +38,7 @@ fn hosted(seed: u64, guests: usize, settings: Settings) -> World {
     for slot in 1..=guests {
         world.slots[slot].eligible = false;
     }
-    // It keeps its key: here a dial that finds another key at the old address is hopeless.
+    // It keeps its key: here a dial that finds another key at the old address is permanent.
     world.slots[HOST].key = Some(Fingerprint([7; 32]));
     world.start(HOST);
     let at_once = world.leaders() == [HOST];

@@ -306,8 +306,8 @@ fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
         for seed in 0..50 {
             let mut world = settled(seed, size, Settings::default());
             let first = leader(&world);
-            let heir = (0..size).filter(|slot| *slot != first);
-            let heir = heir.max_by_key(|slot| world.slots[*slot].id.clone());
+            let successor = (0..size).filter(|slot| *slot != first);
+            let successor = successor.max_by_key(|slot| world.slots[*slot].id.clone());
             world.leave(first);
             let bound = SUCCESSION + RTT * 3;
             times.push(wait(&mut world, bound, "no successor in time", |world| {
@@ -316,11 +316,15 @@ fn o16_a_leader_that_leaves_is_followed_by_its_successor() {
             }));
             expect(
                 &world,
-                world.agreed() == heir,
+                world.agreed() == successor,
                 "another one than the successor leads",
             );
             world.run_for(ms(3_000));
-            expect(&world, world.agreed() == heir, "the successor did not stay");
+            expect(
+                &world,
+                world.agreed() == successor,
+                "the successor did not stay",
+            );
             for slot in (0..size).filter(|slot| *slot != first) {
                 let left = world.slots[slot].events.iter().any(|(_, event)| {
                     matches!(event, Event::Left(Left { peer, why: LeftReason::Left, .. }) if *peer == world.slots[first].id)
@@ -341,12 +345,12 @@ fn a_leader_and_its_successor_leave_together() {
     for seed in 0..50 {
         let mut world = settled(seed, 4, Settings::default());
         let first = leader(&world);
-        let heir = (0..4).filter(|slot| *slot != first);
-        let heir = heir
+        let successor = (0..4).filter(|slot| *slot != first);
+        let successor = successor
             .max_by_key(|slot| world.slots[*slot].id.clone())
             .expect("four nodes");
         world.leave(first);
-        world.leave(heir);
+        world.leave(successor);
         world.run_for(ms(100));
         expect(
             &world,

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Who follows the leader `c` of five with these priorities, when it falls silent.
-fn heir(priorities: &[(&str, i32)]) -> String {
+fn successor(priorities: &[(&str, i32)]) -> String {
     let mut group = Group::with(&everyone(), |name, config| {
         let mine = priorities.iter().find(|(other, _)| *other == name);
         config.priority = mine.map_or(0, |(_, priority)| *priority);
@@ -13,9 +13,9 @@ fn heir(priorities: &[(&str, i32)]) -> String {
     group.wait(MIN);
     group.dies("c", &Gone::Silent);
     group.live(ms(4000));
-    let heir = group.shows("a").expect("somebody leads").to_owned();
-    group.assert_led_by(&heir, 2);
-    heir
+    let successor = group.shows("a").expect("somebody leads").to_owned();
+    group.assert_led_by(&successor, 2);
+    successor
 }
 
 #[test]
@@ -29,6 +29,6 @@ fn r71_the_highest_priority_goes_first_and_then_the_largest_id() {
         (&[("c", 9), ("b", 7), ("a", 7)], "b"),
     ];
     for (priorities, expected) in table {
-        assert_eq!(heir(priorities), expected, "{priorities:?}");
+        assert_eq!(successor(priorities), expected, "{priorities:?}");
     }
 }

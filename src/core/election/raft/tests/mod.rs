@@ -212,10 +212,10 @@ fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
 /// P12: the leader says that it leads no more as soon as it has voted for its successor, whose votes are on their way.
 #[test]
 fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
-    for (heir, waits) in [(None, false), (Some("candidate"), true)] {
+    for (successor, waits) in [(None, false), (Some("candidate"), true)] {
         let mut voting = Voting::new();
         voting.hear_leader(at(10_000));
-        if let Some(target) = heir.map(id) {
+        if let Some(target) = successor.map(id) {
             let (from, stamp) = (id("leader"), stamp(1));
             let message = ElectionMessage::TimeoutNow { target };
             voting.take(

@@ -45,10 +45,10 @@ fn hc12_a_leader_that_yields_is_followed_by_the_best_ranked() {
         let mut world = settled(seed, 5, Settings::default());
         let first = leader(&world);
         let rest = (0..5).filter(|slot| *slot != first);
-        let heir = rest.max_by_key(|slot| world.slots[*slot].id.clone());
+        let successor = rest.max_by_key(|slot| world.slots[*slot].id.clone());
         order(&mut world, first, Command::YieldLeadership);
         wait(&mut world, BOUND, "not handed over in time", |world| {
-            world.agreed() == heir
+            world.agreed() == successor
         });
     }
 }
