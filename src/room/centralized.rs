@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::{OutMessage, Room};
 use crate::core::id::PeerId;
 use crate::error::SendError;
-use crate::net::outbox::Voice;
+use crate::net::outbox::SenderRole;
 
 impl Room {
     /// Whether this node's broadcasts go through the leader.
@@ -51,15 +51,15 @@ impl Room {
         if *from != shared.peer_id && !shared.outboxes.is_linked(from) {
             return Err(SendError::PeerNotFound { id: from.clone() });
         }
-        let voice = Voice::Forwarded {
+        let role = SenderRole::Forwarded {
             origin: from.clone(),
             token,
         };
         match to {
-            None => shared.outboxes.broadcast_to_others(&message, &voice, from),
+            None => shared.outboxes.broadcast_to_others(&message, &role, from),
             Some(to) if *to == shared.peer_id => self.deliver_here(from, message),
             Some(to) if to == from => Err(SendError::ForwardedToOrigin { id: to.clone() }),
-            Some(to) => shared.outboxes.send(to, message, voice),
+            Some(to) => shared.outboxes.send(to, message, role),
         }
     }
 }

@@ -39,7 +39,7 @@ use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
 };
-use crate::net::outbox::{OutboxLimits, Outboxes, Voice};
+use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
@@ -328,7 +328,7 @@ impl Room {
         if self.is_centralized() {
             return self.shared.outboxes.broadcast_central(&message);
         }
-        self.shared.outboxes.broadcast(&message, &Voice::Own)
+        self.shared.outboxes.broadcast(&message, &SenderRole::Own)
     }
 
     /// Queues `message` for `peer`; one for oneself is delivered here.
@@ -339,7 +339,7 @@ impl Room {
         if *peer == self.shared.peer_id {
             return self.deliver_here(peer, message);
         }
-        self.shared.outboxes.send(peer, message, Voice::Own)
+        self.shared.outboxes.send(peer, message, SenderRole::Own)
     }
 
     /// Queues `message` for the leader; at the leader it is delivered here.
@@ -358,8 +358,8 @@ impl Room {
     /// [`SendError`]; nothing was queued then.
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
         let token = self.snapshot().leader_token.clone();
-        let voice = Voice::Leader(token.ok_or(SendError::NotLeader)?);
-        self.shared.outboxes.broadcast(&message, &voice)
+        let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
+        self.shared.outboxes.broadcast(&message, &role)
     }
 
     fn deliver_here(&self, from: &PeerId, message: OutMessage) -> Result<(), SendError> {

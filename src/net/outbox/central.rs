@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::{Entry, Inner, OutMessage, Outboxes, Queued, Voice};
+use super::{Entry, Inner, OutMessage, Outboxes, Queued, SenderRole};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::CentralLog;
 use crate::core::wire::Opaque;
@@ -91,7 +91,7 @@ impl Outboxes {
         let mut inner = self.lock()?;
         let (leader, token) = match &inner.central.lead {
             Lead::Nobody => return Err(SendError::NoLeader),
-            Lead::Myself { .. } => return inner.broadcast(limits, message, &Voice::Own, None),
+            Lead::Myself { .. } => return inner.broadcast(limits, message, &SenderRole::Own, None),
             Lead::Peer(leader, token) => (leader.clone(), token.clone()),
         };
         let len = message.payload.len();
@@ -110,7 +110,7 @@ impl Outboxes {
         }
         let message = Queued::new(message.clone());
         let number = inner.central.log.push(Arc::clone(&message), len);
-        let entry = Entry::new(message, Voice::Central { number, token });
+        let entry = Entry::new(message, SenderRole::Central { number, token });
         inner.linked(&leader)?.push(entry);
         Ok(())
     }
@@ -158,13 +158,13 @@ impl Outboxes {
             message: relay.message.clone(),
             packed,
         });
-        let voice = Voice::Relayed {
+        let role = SenderRole::Relayed {
             origin: relay.origin.clone(),
             life: relay.life,
             number: relay.number,
             token: token.clone(),
         };
-        let entry = Entry::new(message, voice);
+        let entry = Entry::new(message, role);
         for (peer, outbox) in &mut inner.open {
             if !outbox.is_open() || *peer == relay.origin {
                 continue;
@@ -213,8 +213,8 @@ impl Inner {
         outbox.withdraw_unsent();
         for (number, message) in self.central.log.iter() {
             let token = token.clone();
-            let voice = Voice::Central { number, token };
-            outbox.push(Entry::new(Arc::clone(message), voice));
+            let role = SenderRole::Central { number, token };
+            outbox.push(Entry::new(Arc::clone(message), role));
         }
     }
 
@@ -231,13 +231,13 @@ impl Inner {
             .log
             .iter()
             .map(|(number, message)| {
-                let voice = Voice::Relayed {
+                let role = SenderRole::Relayed {
                     origin: me.clone(),
                     life,
                     number,
                     token: token.clone(),
                 };
-                Entry::new(Arc::clone(message), voice)
+                Entry::new(Arc::clone(message), role)
             })
             .collect();
         for outbox in self.linked_but_mut(None) {
@@ -262,7 +262,7 @@ impl super::Outbox {
         self.entries.retain(|entry| {
             let unsent = index >= sent;
             index += 1;
-            let keep = !(unsent && matches!(entry.voice, Voice::Central { .. }));
+            let keep = !(unsent && matches!(entry.role, SenderRole::Central { .. }));
             if !keep {
                 *bytes -= entry.message.len();
             }

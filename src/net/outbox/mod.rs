@@ -50,7 +50,7 @@ pub(crate) struct OutboxLimits {
 
 /// In whose name a queued message goes.
 #[derive(Debug, Clone)]
-pub(crate) enum Voice {
+pub(crate) enum SenderRole {
     /// This node's.
     Own,
     /// This node's as leader, with the token of its leadership.
@@ -114,7 +114,7 @@ struct Outbox {
 #[derive(Debug, Clone)]
 struct Entry {
     message: Arc<Queued>,
-    voice: Voice,
+    role: SenderRole,
     since: Instant,
 }
 
@@ -175,7 +175,7 @@ impl Outboxes {
         &self,
         peer: &PeerId,
         message: OutMessage,
-        voice: Voice,
+        role: SenderRole,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
         let outbox = inner.linked(peer)?;
@@ -185,7 +185,7 @@ impl Outboxes {
                 peers: vec![peer.clone()],
             });
         }
-        outbox.push(Entry::new(Queued::new(message), voice));
+        outbox.push(Entry::new(Queued::new(message), role));
         Ok(())
     }
 
@@ -193,9 +193,13 @@ impl Outboxes {
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
-    pub(crate) fn broadcast(&self, message: &OutMessage, voice: &Voice) -> Result<(), SendError> {
+    pub(crate) fn broadcast(
+        &self,
+        message: &OutMessage,
+        role: &SenderRole,
+    ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        inner.broadcast(self.limits, message, voice, None)
+        inner.broadcast(self.limits, message, role, None)
     }
 
     /// Queues `message` for every linked peer but one, or for none.
@@ -205,11 +209,11 @@ impl Outboxes {
     pub(crate) fn broadcast_to_others(
         &self,
         message: &OutMessage,
-        voice: &Voice,
+        role: &SenderRole,
         but: &PeerId,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        inner.broadcast(self.limits, message, voice, Some(but))
+        inner.broadcast(self.limits, message, role, Some(but))
     }
 
     /// Whether messages to the peer are taken at present.
@@ -314,7 +318,7 @@ impl Outboxes {
                     break;
                 };
                 bytes += entry.message.len() + 16;
-                if let Voice::Central { number, .. } = entry.voice {
+                if let SenderRole::Central { number, .. } = entry.role {
                     outbox.central_until = outbox.central_until.max(number + 1);
                 }
                 batch.push((outbox.first_seq + outbox.taken as u64, entry.clone()));
@@ -332,7 +336,7 @@ impl Outboxes {
                 seq: *seq,
                 msg_type: entry.message.message.msg_type,
                 flags,
-                role: entry.voice.role(relayed_before),
+                role: entry.role.on_wire(relayed_before),
             };
             put_message(buffer, &header, body)?;
         }
@@ -446,7 +450,7 @@ impl Inner {
         &mut self,
         limits: OutboxLimits,
         message: &OutMessage,
-        voice: &Voice,
+        role: &SenderRole,
         but: Option<&PeerId>,
     ) -> Result<(), SendError> {
         let len = message.payload.len();
@@ -459,7 +463,7 @@ impl Inner {
         if !full.is_empty() {
             return Err(SendError::QueueFull { peers: full });
         }
-        let entry = Entry::new(Queued::new(message.clone()), voice.clone());
+        let entry = Entry::new(Queued::new(message.clone()), role.clone());
         for outbox in self.linked_but_mut(but) {
             outbox.push(entry.clone());
         }
@@ -524,18 +528,18 @@ impl Outbox {
 }
 
 impl Entry {
-    fn new(message: Arc<Queued>, voice: Voice) -> Self {
+    fn new(message: Arc<Queued>, role: SenderRole) -> Self {
         Self {
             message,
-            voice,
+            role,
             since: Instant::now(),
         }
     }
 }
 
-impl Voice {
+impl SenderRole {
     /// As it goes over the wire; all broadcasts of this node before `relayed_before` have been relayed.
-    fn role(&self, relayed_before: u64) -> MessageRole {
+    fn on_wire(&self, relayed_before: u64) -> MessageRole {
         match self {
             Self::Own => MessageRole::Peer,
             Self::Leader(token) => MessageRole::Leader(token.clone()),

@@ -46,10 +46,10 @@ fn a_broadcast_reaches_all_or_nobody() {
     let outboxes = outboxes(&["a", "b"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), Voice::Own)
+            .send(&id("a"), message(1), SenderRole::Own)
             .expect("room");
     }
-    let full = outboxes.broadcast(&message(1), &Voice::Own);
+    let full = outboxes.broadcast(&message(1), &SenderRole::Own);
     assert_eq!(
         full,
         Err(SendError::QueueFull {
@@ -59,7 +59,7 @@ fn a_broadcast_reaches_all_or_nobody() {
     assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
     assert!(outboxes.acked(&id("a"), 1));
-    assert_eq!(outboxes.broadcast(&message(1), &Voice::Own), Ok(()));
+    assert_eq!(outboxes.broadcast(&message(1), &SenderRole::Own), Ok(()));
     assert_eq!(taken_seqs(&outboxes, "b"), vec![0]);
 }
 
@@ -68,43 +68,59 @@ fn a_slot_is_free_again_only_when_the_peer_took_the_message() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), Voice::Own)
+            .send(&id("a"), message(1), SenderRole::Own)
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-    assert!(outboxes.send(&id("a"), message(1), Voice::Own).is_err());
+    assert!(
+        outboxes
+            .send(&id("a"), message(1), SenderRole::Own)
+            .is_err()
+    );
     assert!(outboxes.acked(&id("a"), 2));
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
-    assert!(outboxes.send(&id("a"), message(1), Voice::Own).is_err());
+    assert!(
+        outboxes
+            .send(&id("a"), message(1), SenderRole::Own)
+            .is_err()
+    );
 }
 
 #[test]
 fn bytes_are_limited_but_an_empty_queue_takes_one_message_of_any_size() {
     let outboxes = outboxes(&["a"]);
     outboxes
-        .send(&id("a"), message(500), Voice::Own)
+        .send(&id("a"), message(500), SenderRole::Own)
         .expect("empty");
-    assert!(outboxes.send(&id("a"), message(0), Voice::Own).is_err());
+    assert!(
+        outboxes
+            .send(&id("a"), message(0), SenderRole::Own)
+            .is_err()
+    );
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
     assert!(outboxes.acked(&id("a"), 1));
     outboxes
-        .send(&id("a"), message(60), Voice::Own)
+        .send(&id("a"), message(60), SenderRole::Own)
         .expect("room");
     outboxes
-        .send(&id("a"), message(40), Voice::Own)
+        .send(&id("a"), message(40), SenderRole::Own)
         .expect("room");
-    assert!(outboxes.send(&id("a"), message(1), Voice::Own).is_err());
+    assert!(
+        outboxes
+            .send(&id("a"), message(1), SenderRole::Own)
+            .is_err()
+    );
 }
 
 #[test]
 fn the_smaller_limit_of_both_ends_holds() {
     let outboxes = outboxes(&["a"]);
-    let refused = outboxes.send(&id("a"), message(1001), Voice::Own);
+    let refused = outboxes.send(&id("a"), message(1001), SenderRole::Own);
     assert_eq!(
         refused,
         Err(SendError::TooLarge {
@@ -120,7 +136,7 @@ fn a_new_link_starts_again_at_the_first_message_without_an_ack() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), Voice::Own)
+            .send(&id("a"), message(1), SenderRole::Own)
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
@@ -134,7 +150,7 @@ fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), Voice::Own)
+            .send(&id("a"), message(1), SenderRole::Own)
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
@@ -148,7 +164,7 @@ fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
 fn an_ack_of_what_was_never_sent_is_refused() {
     let outboxes = outboxes(&["a"]);
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     assert!(!outboxes.acked(&id("a"), 1));
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
@@ -162,14 +178,14 @@ fn what_was_not_taken_is_counted_when_the_session_ends() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), Voice::Own)
+            .send(&id("a"), message(1), SenderRole::Own)
             .expect("room");
     }
     taken_seqs(&outboxes, "a");
     assert!(outboxes.acked(&id("a"), 1));
     assert_eq!(outboxes.close(&id("a")), 2);
     assert_eq!(
-        outboxes.send(&id("a"), message(1), Voice::Own),
+        outboxes.send(&id("a"), message(1), SenderRole::Own),
         Err(SendError::PeerNotFound { id: id("a") })
     );
 }
@@ -245,19 +261,22 @@ fn relay(origin: &str, len: usize) -> Relay {
 fn a_paused_queue_keeps_what_it_has_and_takes_no_more() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     assert_eq!(taken_seqs(&outboxes, "a"), [0]);
     outboxes.pause(&id("a"));
     let refused = Err(SendError::PeerNotFound { id: id("a") });
-    assert_eq!(outboxes.send(&id("a"), message(1), Voice::Own), refused);
+    assert_eq!(
+        outboxes.send(&id("a"), message(1), SenderRole::Own),
+        refused
+    );
     assert!(!outboxes.is_linked(&id("a")));
-    assert_eq!(outboxes.broadcast(&message(1), &Voice::Own), Ok(()));
+    assert_eq!(outboxes.broadcast(&message(1), &SenderRole::Own), Ok(()));
     assert_eq!(taken_seqs(&outboxes, "b"), [0]);
     outboxes.resume(&id("a"));
     outboxes.attach(&id("a"));
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     assert_eq!(taken_seqs(&outboxes, "a"), [0, 1]);
     assert_eq!(
@@ -273,7 +292,7 @@ async fn a_flush_waits_for_one_peer_and_for_no_lost_link() {
     let outboxes = outboxes(&["a", "b"]);
     let a = id("a");
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     outboxes.flushed_to(&id("b")).await;
     outboxes.flushed_to(&id("nobody")).await;
@@ -282,7 +301,7 @@ async fn a_flush_waits_for_one_peer_and_for_no_lost_link() {
         assert!(outboxes.acked(&id("a"), 1));
     });
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     tokio::join!(outboxes.flushed_to(&a), async {
         outboxes.pause(&id("a"));
@@ -301,7 +320,7 @@ fn a_broadcast_is_compressed_once_for_all_and_only_above_the_threshold() {
     outboxes.set_compression_threshold(512);
     for len in [512, 513] {
         outboxes
-            .broadcast(&message(len), &Voice::Own)
+            .broadcast(&message(len), &SenderRole::Own)
             .expect("room");
     }
     let packed: Vec<_> = {
@@ -329,7 +348,9 @@ fn the_hosts_bit_0_never_goes_out() {
         flags: 0xff,
         ..message(3)
     };
-    outboxes.send(&id("a"), flagged, Voice::Own).expect("room");
+    outboxes
+        .send(&id("a"), flagged, SenderRole::Own)
+        .expect("room");
     assert_eq!(taken(&outboxes, "a")[0].3, 0xfe);
 }
 
@@ -431,7 +452,7 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);
     outboxes
-        .send(&id("a"), message(7), Voice::Own)
+        .send(&id("a"), message(7), SenderRole::Own)
         .expect("room");
     for _ in 0..2 {
         outboxes.broadcast_central(&message(1)).expect("room");
@@ -479,7 +500,7 @@ fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
     outboxes.pause(&id("lost"));
     for _ in 0..3 {
         outboxes
-            .send(&id("c"), message(1), Voice::Own)
+            .send(&id("c"), message(1), SenderRole::Own)
             .expect("room");
     }
     let token = led_by("me", 1);
@@ -509,7 +530,7 @@ fn a_peer_that_takes_only_shorter_messages_does_not_stop_a_relay() {
 async fn who_waits_for_room_is_told_when_a_peer_takes_something_or_is_gone() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes
-        .send(&id("a"), message(1), Voice::Own)
+        .send(&id("a"), message(1), SenderRole::Own)
         .expect("room");
     taken_seqs(&outboxes, "a");
     let room = outboxes.more_room();
@@ -539,7 +560,7 @@ fn the_meter_shows_the_queue_and_what_went_out() {
     assert_eq!(outboxes.meter(&id("a")), Some(PeerMeter::default()));
     for _ in 0..2 {
         outboxes
-            .send(&id("a"), message(5), Voice::Own)
+            .send(&id("a"), message(5), SenderRole::Own)
             .expect("room");
     }
     taken_seqs(&outboxes, "a");

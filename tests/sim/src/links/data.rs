@@ -19,7 +19,7 @@ const LOOKS: u32 = 20;
 
 /// In whose name a message is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Voice {
+enum SenderRole {
     /// The leader's own.
     Leader,
     /// The sender's: the leader shall relay it.
@@ -35,7 +35,7 @@ pub struct Data {
     to: usize,
     lives: [u64; 2],
     token: Opaque,
-    voice: Voice,
+    role: SenderRole,
     looks: u32,
 }
 
@@ -47,7 +47,7 @@ impl World {
             return;
         };
         for to in self.peers_of(slot) {
-            self.say(slot, to, token.clone(), Voice::Leader);
+            self.say(slot, to, token.clone(), SenderRole::Leader);
         }
     }
 
@@ -59,7 +59,7 @@ impl World {
         let token = node.followed_token();
         let leader = node.leader().and_then(|leader| self.slot_of(leader));
         if let Some(leader) = leader.filter(|leader| *leader != slot) {
-            self.say(slot, leader, token, Voice::ToRelay);
+            self.say(slot, leader, token, SenderRole::ToRelay);
         }
     }
 
@@ -98,9 +98,9 @@ impl World {
             started_us: u64::MAX,
             random: 1,
         };
-        self.say(liar, victim, others, Voice::Leader);
-        self.say(liar, victim, own, Voice::Relayed { origin: its, life });
-        self.say(liar, victim, assigned, Voice::ToRelay);
+        self.say(liar, victim, others, SenderRole::Leader);
+        self.say(liar, victim, own, SenderRole::Relayed { origin: its, life });
+        self.say(liar, victim, assigned, SenderRole::ToRelay);
     }
 
     fn peers_of(&self, slot: usize) -> Vec<usize> {
@@ -110,7 +110,7 @@ impl World {
         })
     }
 
-    fn say(&mut self, from: usize, to: usize, token: Opaque, voice: Voice) {
+    fn say(&mut self, from: usize, to: usize, token: Opaque, role: SenderRole) {
         let late = self.data_late;
         let at = self.now + self.delay(from, to) + self.between(Duration::ZERO, late);
         self.last_data_at = self.last_data_at.max(at);
@@ -121,7 +121,7 @@ impl World {
             to,
             lives,
             token,
-            voice,
+            role,
             looks,
         };
         self.at(at, Happening::Wire(Wire::Data(Box::new(data))));
@@ -171,18 +171,18 @@ impl World {
             self.now,
             format_args!(
                 "{} <- {peer} data {:?} under {token:?}",
-                self.slots[to].id, data.voice
+                self.slots[to].id, data.role
             ),
         );
-        match data.voice {
-            Voice::Leader => {
+        match data.role {
+            SenderRole::Leader => {
                 let accept = |node: &mut Node, now| node.accept_leader_message(now, &peer, &token);
                 let accepted = self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_heard += u64::from(accepted);
                 self.sometimes.deposed_leaders_not_heard += u64::from(!accepted);
                 self.sometimes.leaders_found_by_data += u64::from(self.has_changed(to, &before));
             }
-            Voice::ToRelay => {
+            SenderRole::ToRelay => {
                 let relays = |node: &mut Node, now| node.may_relay(now, &peer, &token);
                 let relays = self.ask(to, relays) == Some(true);
                 self.sometimes.assignments_found_by_data +=
@@ -191,7 +191,7 @@ impl World {
                     self.relay(to, data.from);
                 }
             }
-            Voice::Relayed { origin, life } => {
+            SenderRole::Relayed { origin, life } => {
                 let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &token);
                 let accepted = origin != self.slots[to].id && self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_found_by_relays += u64::from(self.has_changed(to, &before));
@@ -220,7 +220,12 @@ impl World {
         let life = member.incarnation;
         for to in self.peers_of(slot).into_iter().filter(|to| *to != origin) {
             let origin = name.clone();
-            self.say(slot, to, token.clone(), Voice::Relayed { origin, life });
+            self.say(
+                slot,
+                to,
+                token.clone(),
+                SenderRole::Relayed { origin, life },
+            );
         }
     }
 
