@@ -133,4 +133,6 @@ pub const SEEDS: &[u64] = &[
     9_122_729_707,
     // The winner of two linked leaders gave way to what a follower reported of the other from before (P10).
     9_200_020_458,
+    // A window of a leader was as long as round trips had been when it began (P13).
+    9_200_002_396,
 ];

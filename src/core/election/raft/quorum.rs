@@ -16,6 +16,7 @@ const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
 /// The time over which a leader counts who answers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Window {
+    began: Time,
     pub(super) until: Time,
     /// Voters that were linked at any time of it, or lost in the one before, without those that left politely. The
     /// leader is not among them.
@@ -33,6 +34,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn new(now: Time, length: Duration) -> Self {
         Self {
+            began: now,
             until: now + length,
             voters: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -40,6 +42,11 @@ impl Window {
             seen: false,
             is_second: false,
         }
+    }
+
+    /// A window that began when round trips were longer ends when one of the present length would.
+    fn shorten(&mut self, now: Time, length: Duration) {
+        self.until = self.until.min((self.began + length).max(now));
     }
 
     pub(super) fn see(&mut self, view: &View) {
@@ -146,7 +153,7 @@ impl Raft {
     }
 
     /// A leader's room needs four round trips to its median voter, at most five seconds.
-    pub(super) fn measure_round_trips(&mut self, view: &View) {
+    pub(super) fn measure_round_trips(&mut self, now: Time, view: &View) {
         if !self.leads() || !self.config.guards.adaptive_timeouts() {
             return;
         }
@@ -158,6 +165,13 @@ impl Raft {
             .unwrap_or_default();
         let needed = median.saturating_mul(4).min(MAX_ROUND_TRIPS);
         self.stretch = needed.saturating_sub(self.config.election_timeout_min);
+        // A leader that has lost all its voters keeps the window in which it may get them back.
+        if !measured.is_empty() {
+            let length = self.election_timeout_min();
+            if let Some(leader) = self.leading_mut() {
+                leader.window.shorten(now, length);
+            }
+        }
     }
 
     /// Goes by the shortest election timeout of the leader that is followed.

@@ -25,7 +25,7 @@ impl Raft {
         }
         self.end_handover(|handover| now >= handover.until);
         self.ask_heir(now, view);
-        self.measure_round_trips(view);
+        self.measure_round_trips(now, view);
         self.check_quorum(now, view);
         if self.role.round_at().is_some_and(|at| now >= at) {
             if matches!(self.role, Role::Candidate(_)) && !self.is_safe() {

@@ -315,6 +315,33 @@ fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
     }
 }
 
+/// G15, P13: what it measured before says nothing of how long it may lead without a majority now.
+#[test]
+fn a_window_of_long_round_trips_is_shortened_with_them() {
+    let trips = |leading: &mut Leading, ms: u64| {
+        for voter in leading.view.voters.values_mut() {
+            voter.rtt = Some(Duration::from_millis(ms));
+        }
+        leading.input(ElectionInput::Tick);
+    };
+    let mut leading = Leading::over(&["a", "b"]);
+    trips(&mut leading, 1000); // timeouts of 4 s
+    leading.until(16_000, &["a", "b"]); // a window began at 15.5 s
+    trips(&mut leading, 10);
+    assert_eq!(told_timeout(&leading), 1500);
+    leading.until(19_000, &[]);
+    assert!(!leading.leads());
+    // Who has nobody left has measured nothing.
+    let mut leading = Leading::over(&["a", "b"]);
+    trips(&mut leading, 1000);
+    leading.until(16_000, &["a", "b"]);
+    for name in ["a", "b"] {
+        leading.lost(name, Gone::Closed);
+    }
+    leading.until(19_000, &[]);
+    assert!(leading.leads());
+}
+
 #[test]
 fn followers_go_by_the_leaders_timeout_within_limits() {
     // (told, the lease that follows)
