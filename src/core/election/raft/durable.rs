@@ -272,7 +272,7 @@ impl Raft {
         }
     }
 
-    /// An observer does not vote, not even late (P6).
+    /// An observer neither votes nor stands, not even late (P6); nor does a voter that noticed that it forgot votes (P4).
     pub(super) fn forget_votes(&mut self) {
         let no_vote = |output: &OutputOf<Self>| {
             let ElectionOutput::Send { message, .. } = output else {
@@ -282,6 +282,8 @@ impl Raft {
                 message.message,
                 ElectionMessage::VoteResponse { granted: true, .. }
                     | ElectionMessage::PreVoteResponse { granted: true, .. }
+                    | ElectionMessage::VoteRequest { .. }
+                    | ElectionMessage::PreVoteRequest { .. }
             )
         };
         if let Some(disk) = &mut self.disk {

@@ -212,6 +212,36 @@ fn a_write_of_a_follower_opens_no_round() {
     assert_eq!(voting.raft.role.round_at(), None);
 }
 
+/// Whether it asks for votes.
+fn asks(outputs: &[OutputOf<Raft>]) -> bool {
+    let asks = |message: &Stamped| matches!(message.message, ElectionMessage::VoteRequest { .. });
+    outputs
+        .iter()
+        .any(|output| matches!(output, ElectionOutput::Send { message, .. } if asks(message)))
+}
+
+#[test]
+fn a_request_for_votes_that_waits_for_the_disk_is_not_sent_by_an_observer() {
+    for stands in [true, false] {
+        let mut voting = voting();
+        voting.hear_leader(at(10_000));
+        let target = id("voter");
+        voting.take(
+            at(10_000),
+            ElectionInput::Message {
+                from: id("leader"),
+                message: Stamped::new(stamp(1), ElectionMessage::TimeoutNow { target }),
+            },
+        );
+        assert!(!asks(&voting.outputs()), "its term is not on disk");
+        voting.take(at(10_000), ElectionInput::SetEligible(stands));
+        for number in 1..4 {
+            voting.persisted(number);
+        }
+        assert_eq!(asks(&voting.outputs()), stands);
+    }
+}
+
 #[test]
 fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
     let mut voting = voting();
