@@ -139,7 +139,8 @@ impl Run<'_> {
     /// new one can be the heavier for a moment, and both may give way.
     fn parts_and_meets(&mut self, leader: usize) {
         let mut places = self.world.running();
-        if places.len() < 2 {
+        // Voters with an old file kept the leader, but elect none (C2).
+        if places.len() < 2 || !self.suffice(self.voters().len()) {
             return;
         }
         places.shuffle(&mut self.world.rng);

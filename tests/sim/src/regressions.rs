@@ -135,4 +135,8 @@ pub const SEEDS: &[u64] = &[
     9_200_020_458,
     // A window of a leader was as long as round trips had been when it began (P13).
     9_200_002_396,
+    // Two sides of a room could elect nobody: a voter had lost its file, and others were away (P10).
+    9_300_013_897, 9_300_029_174,
+    // A request for votes waited for the disk, and was sent by a voter that had noticed meanwhile that it forgot votes (P4).
+    9_300_035_988,
 ];
