@@ -63,6 +63,7 @@ impl Raft {
         if !asks && !self.heeds(from) {
             return Ok(());
         }
+        let of_vote = matches!(message, ElectionMessage::VoteResponse { .. });
         match message {
             ElectionMessage::PreVoteRequest {
                 round,
@@ -73,23 +74,6 @@ impl Raft {
                 self.check_counter(now, term, self.rules.record().term())?;
                 self.answer_pre_vote(now, view, from, round, stamp, term);
             }
-            ElectionMessage::PreVoteResponse {
-                round,
-                voter,
-                granted,
-                record,
-                live,
-            } => {
-                let from = self.sender(from, &voter)?;
-                let record = self.heed(now, &record)?;
-                let answer = Answer {
-                    round,
-                    granted,
-                    record,
-                    live,
-                };
-                self.pre_vote_answered(now, view, from, answer);
-            }
             ElectionMessage::VoteRequest {
                 round,
                 candidate,
@@ -98,7 +82,14 @@ impl Raft {
                 let from = self.sender(from, &candidate)?;
                 self.answer_vote(now, view, from, round, stamp, asked_by.as_ref());
             }
-            ElectionMessage::VoteResponse {
+            ElectionMessage::PreVoteResponse {
+                round,
+                voter,
+                granted,
+                record,
+                live,
+            }
+            | ElectionMessage::VoteResponse {
                 round,
                 voter,
                 granted,
@@ -113,7 +104,11 @@ impl Raft {
                     record,
                     live,
                 };
-                self.vote_answered(now, view, from, answer);
+                if of_vote {
+                    self.vote_answered(now, view, from, answer);
+                } else {
+                    self.pre_vote_answered(now, view, from, answer);
+                }
             }
             ElectionMessage::LeaderAssign { record, seq } => {
                 let record = self.heed(now, &record)?;
