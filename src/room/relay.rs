@@ -72,22 +72,24 @@ impl Broadcasts {
     /// the snapshot is published, so that a host that sees a leader can broadcast.
     pub(super) fn follow_leader(&mut self, node: &Node) -> BTreeSet<PeerId> {
         let leader = node.leader();
-        let (leads, followed) = (node.leader_token(), node.followed_token());
+        // Asked at every step: only the token that is compared is encoded.
         let unchanged = match &self.lead {
             Lead::Nobody => leader.is_none(),
-            Lead::Myself { token, .. } => leads.as_ref() == Some(token),
-            Lead::Peer(peer, token) => leader == Some(peer) && *token == followed,
+            Lead::Myself { token, .. } => node.leader_token().as_ref() == Some(token),
+            Lead::Peer(peer, token) => leader == Some(peer) && *token == node.followed_token(),
         };
         if unchanged {
             return BTreeSet::new();
         }
-        self.lead = match (leads, leader) {
+        self.lead = match (node.leader_token(), leader) {
             (Some(token), _) => Lead::Myself {
                 me: node.id().clone(),
                 life: node.incarnation(),
                 token,
             },
-            (None, Some(peer)) if peer != node.id() => Lead::Peer(peer.clone(), followed),
+            (None, Some(peer)) if peer != node.id() => {
+                Lead::Peer(peer.clone(), node.followed_token())
+            }
             (None, _) => Lead::Nobody,
         };
         let leap = self.draw_leap();
