@@ -163,7 +163,7 @@ pub struct Incoming {
 pub enum EndReason {
     /// The leader removed this node.
     Kicked,
-    /// The fixed host said farewell.
+    /// The fixed host left.
     HostLeft,
     /// The fixed host was lost and is not waited for any more, or broke the protocol.
     HostLost,
@@ -174,7 +174,7 @@ pub enum EndReason {
 /// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftReason {
-    /// It said farewell.
+    /// It left.
     Left,
     /// It was lost and did not return in time, or is not waited for.
     Lost,

@@ -70,7 +70,7 @@ impl World {
         self.slots.iter().all(shown).then_some(leader)
     }
 
-    /// The same, and whoever it is linked to follows the leadership in which it leads: nothing is under way
+    /// The same, and every member linked to it follows the leadership in which it leads: nothing is under way
     /// any more.
     pub fn settled(&self) -> Option<usize> {
         let leader = self.agreed()?;
