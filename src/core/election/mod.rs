@@ -269,14 +269,14 @@ pub enum ElectionError {
     NotLeader,
     /// With a static quorum `SetLeader` asks the leader that this node hears, and it hears none.
     #[error(
-        "the quorum is static, so that SetLeader asks the leader to hand over, and no leader is heard here"
+        "with a static quorum SetLeader asks the leader to hand over, and this node hears no leader"
     )]
     NoLeader,
     /// The leader yields, but nobody else is connected who may lead.
     #[error("nobody else is connected who may lead")]
     NoSuccessor,
     /// The strategy has no such thing.
-    #[error("the election strategy {strategy} has no such thing")]
+    #[error("the election strategy {strategy} does not support this")]
     NotSupported {
         /// Its name.
         strategy: &'static str,
@@ -287,7 +287,7 @@ pub enum ElectionError {
     /// A peer told a counter that is larger than time allows. It may have it from somebody else, so that this is no
     /// violation: what it said was dropped, of a new link only what its Hello said about leadership.
     #[error(
-        "{value} is above {bound}, the most that the clock allows a term or override number now"
+        "{value} is above {bound}, the largest term or override number that the clock allows now"
     )]
     TooLarge {
         /// The counter.
