@@ -118,7 +118,7 @@ pub enum ChangedMember {
     },
     /// Another election strategy, to which the file's votes mean nothing.
     #[error(
-        "the election strategy is {given}, and the state file is one of {}; another strategy needs another session id, or the state files of all members removed while none of them runs",
+        "strategy is {given}, but the state file belongs to the strategy {}; to change the strategy, use another session id, or remove the state files of all members while none of them runs",
         Quoted(kept)
     )]
     Strategy {
