@@ -50,7 +50,7 @@ impl Run<'_> {
     pub(crate) fn hosts_wait(&self) -> bool {
         self.plan.hosts_wait
             && self.plan.liars.is_empty()
-            && self.plan.gossip.is_none()
+            && self.world.profile.has_terms()
             && self.world.settings.roster.is_none()
     }
 
