@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use rand::seq::IndexedRandom;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::id::Fingerprint;
 use room_core::node::{Command, LinkEnd, Node};
 use room_core::time::{Duration, Time};

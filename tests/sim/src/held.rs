@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::node::{Command, Node};
 use room_core::time::Duration;
 

@@ -7,8 +7,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use room_core::election::Recovery;
 use room_core::election::guards::Guards;
-use room_core::election::raft::Recovery;
 use room_core::quorum::MAX_ROSTER_VOTERS;
 use room_core::time::Duration;
 use room_core::wire::{Authority, MergePolicy};

@@ -20,8 +20,8 @@ use rand_chacha::ChaCha8Rng;
 
 use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
-use room_core::election::raft::Recovery;
 use room_core::election::record::Record;
+use room_core::election::{ElectionConfig, Recovery};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::introductions::Reconnect;
 use room_core::node::{
@@ -564,9 +564,19 @@ impl World {
     fn config(&self, slot: usize, key: Fingerprint) -> NodeConfig {
         NodeConfig {
             heartbeat_interval: self.settings.heartbeat_interval,
-            heartbeat_timeout: self.settings.heartbeat_timeout,
-            election_timeout_min: self.settings.election_timeout_min,
-            election_timeout_max: self.settings.election_timeout_max,
+            election: ElectionConfig {
+                policy: self.policy(slot),
+                quorum: self.quorum(),
+                heartbeat_timeout: self.settings.heartbeat_timeout,
+                election_timeout_min: self.settings.election_timeout_min,
+                election_timeout_max: self.settings.election_timeout_max,
+                auto_election: self.settings.host.is_none(),
+                eligible: self.slots[slot].eligible,
+                priority: self.slots[slot].priority,
+                recovery: self.wanted_recovery(slot),
+                windows: self.settings.windows,
+                guards: self.settings.guards,
+            },
             max_connections: 127,
             max_peers: 0,
             auto_reconnect: true,
@@ -574,19 +584,11 @@ impl World {
             member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
             ask_host: self.settings.hosts.decide,
-            auto_election: self.settings.host.is_none(),
-            windows: self.settings.windows,
-            recovery: self.wanted_recovery(slot),
-            eligible: self.slots[slot].eligible,
-            priority: self.slots[slot].priority,
             wall_clock: self.wall_clock(slot),
-            quorum: self.quorum(),
             saved: self.slots[slot]
                 .saved
                 .as_ref()
                 .map(|file| file.state.clone()),
-            guards: self.settings.guards,
-            policy: self.policy(slot),
             key,
             addresses: vec![self.slots[slot].address],
         }
