@@ -22,6 +22,7 @@ use record::Record;
 
 mod any;
 pub mod bound;
+mod config;
 pub mod gossip;
 pub mod guards;
 pub mod raft;
@@ -30,6 +31,7 @@ pub mod rules;
 mod start;
 
 pub use any::AnyElection;
+pub use config::{ElectionConfig, Recovery};
 pub use start::{Start, start};
 
 /// A linked peer, as elections see it.
@@ -88,8 +90,6 @@ pub enum Gone {
 /// What a strategy receives. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElectionInput<M, P, S> {
-    /// Time has passed.
-    Tick,
     /// A peer is linked; it is in the view already.
     PeerUp {
         /// The peer.
@@ -100,15 +100,6 @@ pub enum ElectionInput<M, P, S> {
         ours: S,
         /// The peer's.
         theirs: S,
-    },
-    /// A peer is gone; it is out of the view already.
-    PeerDown {
-        /// The peer.
-        peer: PeerId,
-        /// Which life of it.
-        incarnation: Incarnation,
-        /// Why.
-        why: Gone,
     },
     /// An authenticated peer says something.
     Message {
@@ -123,6 +114,30 @@ pub enum ElectionInput<M, P, S> {
         from: PeerId,
         /// What it says.
         pulse: P,
+    },
+    /// Anything in which no other member says anything to the strategy.
+    Local(Local),
+}
+
+impl<M, P, S> From<Local> for ElectionInput<M, P, S> {
+    fn from(input: Local) -> Self {
+        Self::Local(input)
+    }
+}
+
+/// An input in which no other member says anything to the strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Local {
+    /// Time has passed.
+    Tick,
+    /// A peer is gone; it is out of the view already.
+    PeerDown {
+        /// The peer.
+        peer: PeerId,
+        /// Which life of it.
+        incarnation: Incarnation,
+        /// Why.
+        why: Gone,
     },
     /// The host calls `SetLeader`.
     SetLeader {
@@ -189,7 +204,7 @@ pub enum ElectionOutput<M, S> {
         /// What to say.
         message: M,
     },
-    /// Keep this where it survives the process; answered by [`ElectionInput::Persisted`]. Only where the
+    /// Keep this where it survives the process; answered by [`Local::Persisted`]. Only where the
     /// quorum is static.
     Persist {
         /// Counts these outputs.

@@ -29,7 +29,7 @@ impl Raft {
         value: u64,
         own: u64,
     ) -> Result<(), ElectionError> {
-        let bound = self.config.clock.bound(now);
+        let bound = self.clock.bound(now);
         if value > bound.max(own) {
             return Err(ElectionError::TooLarge { value, bound });
         }

@@ -75,7 +75,7 @@ impl Raft {
         let leads = self.leads();
         let leader = match self.following() {
             _ if leads => self.me.clone(),
-            _ if self.config.authority == Authority::LeaderOnly => {
+            _ if self.config.policy.authority == Authority::LeaderOnly => {
                 return Err(ElectionError::NotLeader);
             }
             Following::Direct(heard) => heard.leader.clone(),
@@ -126,7 +126,8 @@ impl Raft {
         seq: u64,
         target: &PeerId,
     ) {
-        let obeys = self.config.quorum.is_static() && self.config.authority == Authority::Anyone;
+        let obeys =
+            self.config.quorum.is_static() && self.config.policy.authority == Authority::Anyone;
         let leads = self.leads();
         if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
             self.send(from, ElectionMessage::TransferRefused { seq });
@@ -354,7 +355,7 @@ impl Raft {
                 .handover
                 .as_ref()
                 .is_some_and(|handover| handover.target == *candidate && now < handover.until),
-            None if self.config.authority == Authority::Anyone
+            None if self.config.policy.authority == Authority::Anyone
                 && !self.config.quorum.is_static() =>
             {
                 let own = self.role.shown();

@@ -9,7 +9,7 @@ use crate::core::wire::Authority;
 
 fn static_net(voters: &[&str]) -> Net {
     let mut net = Net::new();
-    net.config.quorum = Quorum::of(voters);
+    net.config.election.quorum = Quorum::of(voters);
     net
 }
 
@@ -297,7 +297,7 @@ fn a_voter_keeps_its_key_for_the_session() {
     let mut net = Net::new();
     let voters = [("a", None), ("b", Some(life(b'b', 0).key))];
     let voters = voters.map(|(name, key)| (id(name), key));
-    net.config.quorum = Quorum::Static(Roster::new(voters).expect("a roster"));
+    net.config.election.quorum = Quorum::Static(Roster::new(voters).expect("a roster"));
     net.start("a");
     net.start_as("b", life(b'x', 1));
     assert_eq!(net.check("b", "a"), taken);
@@ -650,7 +650,7 @@ fn a_target_that_does_not_answer_leaves_the_leader_in_its_place() {
 #[test]
 fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
     let mut net = static_net(&["a", "b", "c"]);
-    net.config.policy.authority = Authority::LeaderOnly;
+    net.config.election.policy.authority = Authority::LeaderOnly;
     for name in ["a", "b", "c"] {
         net.start(name);
     }
@@ -889,11 +889,9 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
 #[test]
 fn a_node_refuses_a_state_that_is_not_its_strategys() {
     let start = |saved| {
-        let config = NodeConfig {
-            quorum: Quorum::of(&["a", "b", "c"]),
-            saved,
-            ..NodeConfig::for_tests()
-        };
+        let mut config = NodeConfig::for_tests();
+        config.election.quorum = Quorum::of(&["a", "b", "c"]);
+        config.saved = saved;
         Node::new(id("a"), life(1, 1).incarnation, config, 1, Time::ZERO)
     };
     let first = start(None).expect("a first start").first_state();

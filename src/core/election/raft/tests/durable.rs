@@ -3,7 +3,7 @@
 use super::*;
 
 fn voting() -> Voting {
-    Voting::with(|config| config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
+    Voting::with(|start| start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
 }
 
 impl Voting {
@@ -29,9 +29,9 @@ impl Voting {
     }
 
     fn persisted(&mut self, number: u64) {
-        let input = ElectionInput::Persisted { number };
+        let input = Local::Persisted { number };
         self.raft
-            .handle(at(10_000), &self.view, input)
+            .handle(at(10_000), &self.view, input.into())
             .expect("no violation");
     }
 }
@@ -97,14 +97,14 @@ fn what_waits_for_a_link_that_is_gone_is_not_sent_on_the_next() {
     let mut voting = voting();
     voting.request(2, "candidate");
     voting.outputs();
-    let down = ElectionInput::PeerDown {
+    let down = Local::PeerDown {
         peer: id("candidate"),
         incarnation: life(0),
         why: Gone::Silent,
     };
     voting
         .raft
-        .handle(at(10_000), &voting.view, down)
+        .handle(at(10_000), &voting.view, down.into())
         .expect("no violation");
     voting.persisted(1);
     assert_eq!(answers(&voting.outputs()), []);
@@ -145,9 +145,9 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
         forgotten: None,
         others: BTreeMap::new(),
     };
-    let mut voting = Voting::with(|config| {
-        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
-        config.saved = Some(saved);
+    let mut voting = Voting::with(|start| {
+        start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
+        start.saved = Some(saved);
     });
     voting.request(2, "candidate");
     let first = voting.outputs();
@@ -233,7 +233,7 @@ fn a_request_for_votes_that_waits_for_the_disk_is_not_sent_by_an_observer() {
             },
         );
         assert!(!asks(&voting.outputs()), "its term is not on disk");
-        voting.take(at(10_000), ElectionInput::SetEligible(stands));
+        voting.take(at(10_000), Local::SetEligible(stands));
         for number in 1..4 {
             voting.persisted(number);
         }
@@ -249,7 +249,7 @@ fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
     voting.outputs();
     voting
         .raft
-        .handle(at(10_000), &voting.view, ElectionInput::SetEligible(false))
+        .handle(at(10_000), &voting.view, Local::SetEligible(false).into())
         .expect("no violation");
     voting.persisted(1);
     assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, false)]);
