@@ -99,6 +99,7 @@ impl Raft {
                 let from = self.sender(from, &voter)?;
                 let record = self.heed(now, &record)?;
                 let answer = Answer {
+                    stamp: stamp.clone(),
                     round,
                     granted,
                     record,

@@ -154,8 +154,10 @@ impl Raft {
         }
     }
 
+    /// What waits for the disk is not asked for any more.
     fn finish_request(&mut self, outcome: AssignOutcome) {
         if let Some(TransferRequest { target, .. }) = self.transfers.request.take() {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TransferRequest { .. }));
             self.outputs
                 .push_back(ElectionOutput::SetLeaderResult { target, outcome });
         }
@@ -178,7 +180,7 @@ impl Raft {
         };
         let target = target.ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            leader.handover = None; // as etcd's
+            self.end_handover(|_| true); // as etcd's
             return Ok(());
         }
         match view.voters.get(&target) {
@@ -271,10 +273,11 @@ impl Raft {
         }
     }
 
-    /// The target is gone, or had its time.
+    /// The target is gone, or had its time, or the leader's host wants it no more.
     pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
-        if let Some(leader) = self.leading_mut() {
-            leader.handover.take_if(|handover| ended(handover));
+        let leader = self.leading_mut();
+        if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
         }
     }
 

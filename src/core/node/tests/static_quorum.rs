@@ -396,6 +396,43 @@ fn a_leader_that_was_restarted_takes_its_own_limit_over_from_the_others() {
     }
 }
 
+/// P9: only a leader could lift the limit, and only votes make a leader.
+#[test]
+fn a_limit_keeps_no_voter_out_where_nobody_leads() {
+    let names = ["a", "b", "c", "d", "e"];
+    let mut net = static_room(&names);
+    let first = leader(&net);
+    let [contact, stays, ..] = others(&names, &first)[..] else {
+        panic!("four others");
+    };
+    net.order(&first, Command::SetMaxPeers(1));
+    net.run(ms(100));
+    net.dials_work = false;
+    let mut rest = others(&names, contact);
+    rest.retain(|name| *name != stays);
+    for name in &rest {
+        net.kill(name, true);
+    }
+    net.run(ms(5000));
+    let why = LeftReason::Lost;
+    for peer in rest.iter().map(|name| id(name)) {
+        let _ = net.feed(&id(contact), Input::SessionOver { peer, why });
+    }
+    assert_eq!(net.node(contact).leader(), None);
+    assert_eq!(net.node(contact).max_peers(), 1);
+    let outsider = net.ask("z", contact);
+    assert_eq!(net.verdict(contact, outsider), Some(Verdict::Full));
+    for name in &rest {
+        net.start(name);
+    }
+    net.enter(rest[0], contact);
+    net.enter(rest[0], stays);
+    net.wait("a leader", |net| net.node(contact).leader().is_some());
+    let second = leader(&net);
+    let voter = net.ask(rest[1], &second);
+    assert_eq!(net.verdict(&second, voter), Some(Verdict::Full));
+}
+
 #[test]
 fn the_first_leader_of_a_cold_room_is_there_within_the_longest_timeout() {
     let mut net = static_net(&["a", "b", "c"]);

@@ -89,9 +89,14 @@ impl Asker {
 
     /// An answer to the open round.
     fn hears(&mut self, voter: &str, granted: bool, live: Option<LiveLeader>) {
+        let record = self.raft.rules().record().clone();
+        self.hears_in(record, voter, granted, live);
+    }
+
+    /// An answer to the open round by a voter that goes by `record`.
+    fn hears_in(&mut self, record: Record, voter: &str, granted: bool, live: Option<LiveLeader>) {
         let rules = self.raft.rules();
         let round = rules.campaign().expect("a round is open").round;
-        let record = rules.record().clone();
         let (from, stamp) = (id(voter), record.stamp.clone());
         let voter = from.clone();
         let message = if rules.role() == RoleKind::PreCandidate {
@@ -237,6 +242,23 @@ fn votes_that_come_late_are_of_the_same_term() {
         (asker.role(), asker.raft.leadership().record.term()),
         (RoleKind::Leader, 1)
     );
+}
+
+/// P5: somebody else may have asked for it with the number of this round.
+#[test]
+fn a_vote_of_another_term_does_not_count() {
+    for (term, role) in [
+        (0, RoleKind::Candidate),
+        (1, RoleKind::Leader),
+        (2, RoleKind::Follower),
+    ] {
+        let mut asker = Asker::linked_to(&["a", "b"]);
+        asker.times_out();
+        asker.hears("a", true, None);
+        assert_eq!(asker.role(), RoleKind::Candidate);
+        asker.hears_in(Record::undecided(stamp(term)), "a", true, None);
+        assert_eq!(asker.role(), role, "a vote in term {term}");
+    }
 }
 
 #[test]
