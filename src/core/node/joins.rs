@@ -218,7 +218,7 @@ impl Node {
         let linked = self.membership.len();
         let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
         let leads = self.leader() == Some(peer);
-        let roster = self.config.quorum.roster();
+        let roster = self.config.election.quorum.roster();
         let elects = self.leader().is_none() && roster.is_some_and(|roster| roster.contains(peer));
         linked >= self.config.max_connections
             || (!leads && !elects && max_peers > 0 && linked + granted + lost >= max_peers)

@@ -282,14 +282,14 @@ fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
         voting.hear_leader(at(10_000));
         assert_eq!(writes(&voting.outputs()).len(), 1);
         let target = id("candidate");
-        voting.take(at(10_000), ElectionInput::SetLeader { target });
+        voting.take(at(10_000), Local::SetLeader { target });
         for ms in [11_000, 12_000, 12_900] {
             voting.hear_leader(at(ms));
         }
         assert_eq!(said(&voting.outputs(), "leader"), [""; 0]);
-        voting.take(at(written_at), ElectionInput::Tick);
+        voting.take(at(written_at), Local::Tick);
         let number = 1;
-        voting.take(at(written_at), ElectionInput::Persisted { number });
+        voting.take(at(written_at), Local::Persisted { number });
         assert_eq!(said(&voting.outputs(), "leader"), asked);
     }
 }
@@ -315,7 +315,7 @@ fn a_leader_that_leads_on_asks_nobody_to_follow_it_when_the_disk_is_back() {
         let message = Stamped::new(stamp(2), vote);
         voting.take(at(10_000), ElectionInput::Message { from, message });
         assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
-        let hands_over_to = |target| ElectionInput::Transfer {
+        let hands_over_to = |target| Local::Transfer {
             target: Some(id(target)),
         };
         voting.take(at(10_000), hands_over_to("candidate"));
