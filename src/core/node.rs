@@ -10,6 +10,7 @@ mod decrees;
 mod joins;
 mod links;
 mod relay;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -22,7 +23,7 @@ use super::election::{
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
-use super::membership::{Due, Member, Membership};
+use super::membership::{Member, Membership};
 use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
@@ -32,6 +33,7 @@ use super::wire::{
 use bars::Bars;
 use joins::Joins;
 use links::Absent;
+use timers::Timer;
 
 pub use relay::LifeOfOrigin;
 
@@ -179,20 +181,10 @@ impl Node {
         if self.unanswered_leaves.is_some() {
             return None;
         }
-        let heartbeat = (!self.membership.is_empty()).then_some(self.heartbeat_at);
-        [
-            heartbeat,
-            self.membership.next_deadline(),
-            self.introductions.next_deadline(),
-            self.absence_deadline(),
-            self.joins.next_deadline(),
-            self.bars.next_deadline(),
-            self.decrees_deadline(),
-            self.election.next_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        Timer::ALL
+            .into_iter()
+            .filter_map(|timer| self.deadline(timer))
+            .min()
     }
 
     /// The name of this node.
@@ -454,33 +446,6 @@ impl Node {
             let token = self.election.followed_token();
             self.recent_leaders.note(record.clone(), token);
         }
-    }
-
-    fn tick(&mut self, now: Time) {
-        for due in self.membership.due(now) {
-            match due {
-                Due::Probe(peer) => self.ping(&peer),
-                Due::Lost(peer) => {
-                    self.close(&peer, LinkEnd::Silent);
-                    self.link_down(now, &peer, LinkEnd::Silent);
-                }
-            }
-        }
-        if now >= self.heartbeat_at {
-            self.heartbeat_at = now + self.config.heartbeat_interval;
-            self.heartbeat_all(now, false);
-            self.elect(now, Local::HeartbeatSent);
-            // Those to whom it says something now may be gone at the end of this tick.
-            self.take_election_outputs(now);
-        }
-        for dial in self.introductions.due(now) {
-            self.outputs.push_back(Output::Dial(dial));
-        }
-        self.end_absences(now);
-        self.bars_due(now);
-        self.decrees_due(now);
-        self.joins_due(now);
-        self.elect(now, Local::Tick);
     }
 
     fn ping(&mut self, peer: &PeerId) {
