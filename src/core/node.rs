@@ -397,6 +397,10 @@ impl Node {
 
     /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
     fn after(&mut self, now: Time) {
+        debug_assert!({
+            let members = self.membership.iter().map(|(id, _)| id);
+            self.view.voters.keys().eq(members)
+        });
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
         // What the new leader said before it was known to lead can end this room, and its leadership here with it.
