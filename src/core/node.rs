@@ -6,10 +6,10 @@
 
 mod bars;
 mod contract;
-mod decrees;
 mod joins;
 mod links;
 mod relay;
+mod room_rules;
 mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,8 +27,8 @@ use super::membership::{Member, Membership};
 use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
-    Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, Opaque, PeerEntry, Probe, RoomPolicy,
+    Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
+    Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
 };
 use bars::Bars;
 use joins::Joins;
@@ -63,12 +63,12 @@ pub struct Node {
     lagging: [View; 2],
     introductions: Introductions,
     joins: Joins,
-    decrees: Decrees,
-    kicks: decrees::Kicks,
-    /// What members said was decreed; at most one for each.
-    decreed_by: BTreeMap<PeerId, decrees::Said>,
-    /// What members are told of decrees.
-    telling: BTreeMap<PeerId, decrees::Telling>,
+    room_rules: RoomRules,
+    kicks: room_rules::Kicks,
+    /// The room rules that members reported; at most one for each.
+    rules_of: BTreeMap<PeerId, room_rules::Said>,
+    /// What members are sent of the room rules.
+    telling: BTreeMap<PeerId, room_rules::Telling>,
     /// Since when this node leads, if it does.
     leads_since: Time,
     /// Under which stamp this incarnation began to lead first.
@@ -131,9 +131,9 @@ impl Node {
             lagging: Default::default(),
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
-            decrees: Decrees::default(),
-            kicks: decrees::Kicks::default(),
-            decreed_by: BTreeMap::new(),
+            room_rules: RoomRules::default(),
+            kicks: room_rules::Kicks::default(),
+            rules_of: BTreeMap::new(),
             telling: BTreeMap::new(),
             leads_since: now,
             led_first: None,
@@ -417,7 +417,7 @@ impl Node {
             };
             self.event(Event::LeaderChanged(change));
             self.decider_changed(now);
-            self.share_decrees(now);
+            self.share_room_rules(now);
             self.take_election_outputs(now);
         }
     }
@@ -512,7 +512,7 @@ impl Node {
                 code,
                 bytes,
             } => self.kicked(now, from, &peer, key, code, bytes),
-            Message::Decrees(decrees) => self.decreed(now, from, decrees),
+            Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
             Message::Standing {
                 eligible,
                 priority,

@@ -47,7 +47,7 @@ impl Node {
             Timer::Dial => self.introductions.next_deadline(),
             Timer::Absence => self.absence_deadline(),
             Timer::Ban => self.bars.next_deadline(),
-            Timer::RoomRule => self.decrees_deadline(),
+            Timer::RoomRule => self.room_rules_deadline(),
             Timer::Join => self.joins.next_deadline(),
             Timer::Election => self.election.next_deadline(),
         }
@@ -77,7 +77,7 @@ impl Node {
             }
             Timer::Absence => self.end_absences(now),
             Timer::Ban => self.bars_due(now),
-            Timer::RoomRule => self.decrees_due(now),
+            Timer::RoomRule => self.room_rules_due(now),
             Timer::Join => self.joins_due(now),
             Timer::Election => self.elect(now, Local::Tick),
         }

@@ -4,7 +4,6 @@
 //! muted. `tests/sim` is where everything fails at once.
 
 mod counters;
-mod decrees;
 mod entering;
 mod forged;
 mod gossip;
@@ -13,6 +12,7 @@ mod life;
 mod network;
 mod newcomers;
 mod reasons;
+mod room_rules;
 mod rows;
 mod set_back;
 mod standing;
