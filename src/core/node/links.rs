@@ -94,7 +94,7 @@ impl Node {
                 self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
             }
         }
-        self.tell_decrees(now, &peer);
+        self.tell_room_rules(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -164,7 +164,7 @@ impl Node {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
-        self.decrees_unlinked(peer);
+        self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
         let hold_until = now + self.config.member_hold;
         self.introductions
@@ -219,7 +219,7 @@ impl Node {
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
-        self.decrees_unlinked(peer);
+        self.room_rules_unlinked(peer);
         self.event(Event::Left(Left {
             code,
             bytes,

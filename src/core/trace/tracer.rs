@@ -263,7 +263,7 @@ impl Tracer {
                 names: Some(peer.clone()),
                 ..plain("kicked")
             },
-            Message::Decrees(_) => plain("decrees"),
+            Message::RoomRules(_) => plain("room_rules"),
             Message::Standing {
                 eligible,
                 successor,

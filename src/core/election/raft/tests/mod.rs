@@ -11,12 +11,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::election::bound::WallClock;
-use crate::core::election::guards::Guards;
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 
