@@ -515,7 +515,7 @@ impl Attack {
             if Instant::now() >= until {
                 break;
             }
-            // Now and then under the same name and key, which may be barred.
+            // Now and then under the same name and key, which may be banned.
             if attacker.is_none() || self.chance.flip() {
                 let name = format!("{}{n}", self.prefix);
                 attacker = Some(Attacker::new(&name, &self.session));
