@@ -4,7 +4,7 @@
 //! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
-mod bars;
+mod bans;
 mod contract;
 mod joins;
 mod links;
@@ -30,7 +30,7 @@ use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
     Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
 };
-use bars::Bars;
+use bans::Bans;
 use joins::Joins;
 use links::Absent;
 use timers::Timer;
@@ -73,7 +73,7 @@ pub struct Node {
     leads_since: Time,
     /// Under which stamp this incarnation began to lead first.
     led_first: Option<Stamp>,
-    bars: Bars,
+    bans: Bans,
     host_dialing: bool,
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
@@ -137,7 +137,7 @@ impl Node {
             telling: BTreeMap::new(),
             leads_since: now,
             led_first: None,
-            bars: Bars::default(),
+            bans: Bans::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
@@ -326,10 +326,10 @@ impl Node {
             return Err(AdmissionRefusal::Full(self.membership.len()));
         }
         // What the other end says of itself lifts what a host did, and not what it did itself.
-        let barred =
-            self.bars.is_violator(now, key) || (self.bars.is_disconnected(peer) && !hello.by_hand);
-        if barred && !by_own_hand {
-            return Err(AdmissionRefusal::Barred(peer.clone()));
+        let banned =
+            self.bans.is_violator(now, key) || (self.bans.is_disconnected(peer) && !hello.by_hand);
+        if banned && !by_own_hand {
+            return Err(AdmissionRefusal::Banned(peer.clone()));
         }
         Ok(())
     }
@@ -576,8 +576,8 @@ impl Node {
                 self.close(&peer, LinkEnd::Disconnected);
                 self.link_down(now, &peer, LinkEnd::Disconnected);
             }
-            Command::Unbar(peer) => self.bars.lift_disconnection(&peer),
-            Command::Pardon(key) => self.bars.pardon(key),
+            Command::LiftBan(peer) => self.bans.lift_disconnection(&peer),
+            Command::Pardon(key) => self.bans.pardon(key),
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
             Command::TransferLeadership(peer) => {

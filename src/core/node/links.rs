@@ -116,7 +116,7 @@ impl Node {
         match why {
             LinkEnd::Disconnected => {
                 self.introductions.forget(peer);
-                self.bars.disconnect(peer);
+                self.bans.disconnect(peer);
             }
             LinkEnd::Violation(_) => self.bar_violator(now, peer),
             _ => {}
@@ -318,7 +318,7 @@ impl Node {
         }
         self.vouch(now, &entry.id, entry.key);
         let room = self.membership.len() < self.config.max_connections;
-        if room && !self.is_barred(now, &entry.id, entry.key) && !self.ended {
+        if room && !self.is_banned(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);
         }
     }

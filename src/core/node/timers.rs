@@ -46,7 +46,7 @@ impl Node {
             Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
             Timer::Dial => self.introductions.next_deadline(),
             Timer::Absence => self.absence_deadline(),
-            Timer::Ban => self.bars.next_deadline(),
+            Timer::Ban => self.bans.next_deadline(),
             Timer::RoomRule => self.room_rules_deadline(),
             Timer::Join => self.joins.next_deadline(),
             Timer::Election => self.election.next_deadline(),
@@ -76,7 +76,7 @@ impl Node {
                 self.outputs.extend(dials.into_iter().map(Output::Dial));
             }
             Timer::Absence => self.end_absences(now),
-            Timer::Ban => self.bars_due(now),
+            Timer::Ban => self.bans_due(now),
             Timer::RoomRule => self.room_rules_due(now),
             Timer::Join => self.joins_due(now),
             Timer::Election => self.elect(now, Local::Tick),

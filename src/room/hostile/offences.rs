@@ -8,8 +8,8 @@ use crate::core::wire::{
     MAX_REASON_BYTES, PeerEntry, RoomRules,
 };
 use crate::net::close;
+use crate::net::compression::pack;
 use crate::net::frame::OWN_FLAG;
-use crate::net::packing::pack;
 
 /// Bytes that no member sends, and where.
 enum Offence {

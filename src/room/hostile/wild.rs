@@ -22,9 +22,9 @@ use crate::fuzzing::Chance;
 use crate::fuzzing::wild::{Known, Wild, probes};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::close;
+use crate::net::compression::pack;
 use crate::net::frame::OWN_FLAG;
 use crate::net::identity::peer_fingerprint;
-use crate::net::packing::pack;
 
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it.
 const SECONDS: u64 = 40;
@@ -515,7 +515,7 @@ impl Attack {
             if Instant::now() >= until {
                 break;
             }
-            // Now and then under the same name and key, which may be barred.
+            // Now and then under the same name and key, which may be banned.
             if attacker.is_none() || self.chance.flip() {
                 let name = format!("{}{n}", self.prefix);
                 attacker = Some(Attacker::new(&name, &self.session));

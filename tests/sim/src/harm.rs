@@ -365,7 +365,7 @@ impl World {
             return;
         }
         let (peer, wrong) = match refusal {
-            AdmissionRefusal::Barred(peer) => (peer, true),
+            AdmissionRefusal::Banned(peer) => (peer, true),
             AdmissionRefusal::Kicked(peer) => {
                 let Some(other) = self.slot_of(peer) else {
                     return;
