@@ -68,7 +68,7 @@ pub struct Node {
     /// The room rules that members reported; at most one for each.
     rules_of: BTreeMap<PeerId, room_rules::Said>,
     /// What members are sent of the room rules.
-    telling: BTreeMap<PeerId, room_rules::Telling>,
+    deliveries: BTreeMap<PeerId, room_rules::Delivery>,
     /// Since when this node leads, if it does.
     leads_since: Time,
     /// Under which stamp this incarnation began to lead first.
@@ -134,7 +134,7 @@ impl Node {
             room_rules: RoomRules::default(),
             kicks: room_rules::Kicks::default(),
             rules_of: BTreeMap::new(),
-            telling: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
             leads_since: now,
             led_first: None,
             bans: Bans::default(),

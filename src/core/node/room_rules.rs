@@ -14,9 +14,9 @@ const MAX_SEEN: usize = 1024;
 /// A leader takes over the limit of one that is gone for so long after it began to lead.
 const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
 /// RoomRules that one member is told, and that are taken from one, at once; after these, one in
-/// [`DECREES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
-const DECREES_BURST: u32 = 8;
-const DECREES_INTERVAL: Duration = Duration::from_millis(250);
+/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
+const ROOM_RULES_BURST: u32 = 8;
+const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Names a kicked peer.
 type Kicked = (PeerId, Fingerprint);
@@ -106,14 +106,14 @@ pub(super) struct Said {
 
 /// What a member is sent of the room rules.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct Delivery {
     pace: Pace,
     /// Whether there is something that it was not told.
     is_due: bool,
 }
 
 fn room_rules_pace(now: Time) -> Pace {
-    Pace::new(now, DECREES_BURST, DECREES_INTERVAL)
+    Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
 }
 
 impl Node {
@@ -273,29 +273,29 @@ impl Node {
 
     /// Sends a member the room rules, if there are any, or if it was sent others.
     pub(super) fn tell_room_rules(&mut self, now: Time, peer: &PeerId) {
-        if self.room_rules != RoomRules::default() || self.telling.contains_key(peer) {
+        if self.room_rules != RoomRules::default() || self.deliveries.contains_key(peer) {
             self.say_room_rules(now, peer);
         }
     }
 
     /// Sends a member the room rules: now, or the newest when it may be sent some again.
     fn say_room_rules(&mut self, now: Time, peer: &PeerId) {
-        let telling = self.telling.entry(peer.clone());
-        let telling = telling.or_insert_with(|| Telling {
+        let delivery = self.deliveries.entry(peer.clone());
+        let delivery = delivery.or_insert_with(|| Delivery {
             pace: room_rules_pace(now),
             is_due: false,
         });
-        telling.is_due = !telling.pace.take(now);
-        if !telling.is_due {
+        delivery.is_due = !delivery.pace.take(now);
+        if !delivery.is_due {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
     }
 
     pub(super) fn room_rules_deadline(&self) -> Option<Time> {
-        let telling = self.telling.values().filter(|telling| telling.is_due);
-        let telling = telling.map(|telling| telling.pace.next());
+        let due = self.deliveries.values().filter(|delivery| delivery.is_due);
+        let due = due.map(|delivery| delivery.pace.next());
         let said = self.rules_of.values().filter(|said| said.is_new);
-        telling.chain(said.map(|said| said.pace.next())).min()
+        due.chain(said.map(|said| said.pace.next())).min()
     }
 
     pub(super) fn room_rules_due(&mut self, now: Time) {
@@ -308,20 +308,20 @@ impl Node {
         for peer in said {
             self.take_room_rules(now, &peer);
         }
-        let telling: Vec<_> = self
-            .telling
+        let due: Vec<_> = self
+            .deliveries
             .iter()
-            .filter(|(_, telling)| telling.is_due)
+            .filter(|(_, delivery)| delivery.is_due)
             .map(|(peer, _)| peer.clone())
             .collect();
-        for peer in telling {
+        for peer in due {
             self.say_room_rules(now, &peer);
         }
     }
 
     /// A peer is linked no longer. When it is back it says anew what it goes by, and nothing where that is nothing.
     pub(super) fn room_rules_unlinked(&mut self, peer: &PeerId) {
-        self.telling.remove(peer);
+        self.deliveries.remove(peer);
         self.rules_of.remove(peer);
     }
 

@@ -20,8 +20,8 @@ async fn streams_that_nobody_reads_hold_a_bounded_number_of_bytes() {
     for _ in 0..3 {
         let mut lane = in_time(member.connection.open_uni()).await.expect("a lane");
         let mut written = 0;
-        let patience = Duration::from_millis(300);
-        while let Ok(Ok(len)) = tokio::time::timeout(patience, lane.write(&chunk)).await {
+        let limit = Duration::from_millis(300);
+        while let Ok(Ok(len)) = tokio::time::timeout(limit, lane.write(&chunk)).await {
             written += len;
             assert!(
                 written <= 4 << 20,

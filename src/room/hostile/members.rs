@@ -36,7 +36,7 @@ async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, fi
             }
         }
     };
-    let believed = tokio::time::timeout(PATIENCE, claims).await;
+    let believed = tokio::time::timeout(TIMEOUT, claims).await;
     assert!(believed.is_ok(), "{name} is never believed");
 }
 

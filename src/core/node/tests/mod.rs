@@ -32,7 +32,7 @@ use forged::{Forged, elects};
 /// One way.
 const DELAY: Duration = ms(10);
 /// More than any election of these rooms takes.
-const PATIENCE: Duration = ms(15_000);
+const TIMEOUT: Duration = ms(15_000);
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -231,7 +231,7 @@ impl Net {
         let from = self.now;
         while !done(self) {
             assert!(
-                self.now.since(from) < PATIENCE,
+                self.now.since(from) < TIMEOUT,
                 "it never came about: {what}"
             );
             self.run(ms(1));

@@ -138,7 +138,7 @@ impl Voting {
                     },
                 ..
             }) => granted,
-            // It waits for the leader's word.
+            // It waits for the leader's message.
             None if asked_by.is_some() => false,
             other => panic!("no answer, but {other:?}"),
         }
