@@ -323,9 +323,8 @@ impl Run<'_> {
         }
         let (mut targets, mut callers) = (Vec::new(), Vec::new());
         let from = self.world.now;
-        for slot in &mut self.world.slots {
-            slot.events.clear();
-        }
+        let slots = self.world.slots.iter();
+        let events_before: Vec<_> = slots.map(|slot| slot.events.len()).collect();
         for _ in 0..2 {
             let caller = *running.choose(&mut self.world.rng).expect("one leads");
             let target = *voters.choose(&mut self.world.rng).expect("one leads");
@@ -334,7 +333,7 @@ impl Run<'_> {
             callers.push(caller);
         }
         if self.world.settings.roster.is_some() {
-            return self.transfers_to_one(from, &callers);
+            return self.transfers_to_one(from, &callers, events_before);
         }
         let bound = slowest_clock(self.world.settings.heartbeat_interval * 2) + self.rtt();
         self.within("P12", from, bound, "none of both targets leads", |run| {
@@ -347,7 +346,7 @@ impl Run<'_> {
     /// P12 with a static quorum: two targets may ask for the votes of one term, so that neither leads, and the leader of
     /// before has given way. Then there is an election as after any lost round. Each call has its outcome when the time
     /// of a transfer is over.
-    fn transfers_to_one(&mut self, from: Time, callers: &[usize]) {
+    fn transfers_to_one(&mut self, from: Time, callers: &[usize], events_before: Vec<usize>) {
         let longest = slowest_clock(self.world.settings.election_timeout_max);
         let bound = longest * 2 + self.rtt() * 4 + self.disks();
         self.within("P12", from, bound, "nobody leads", |run| {
@@ -356,9 +355,9 @@ impl Run<'_> {
         let calls = callers.to_vec();
         self.within("P12", from, bound, "a call has no outcome", move |run| {
             let reported = |slot: &usize| {
-                let events = run.world.slots[*slot].events.iter();
+                let events = &run.world.slots[*slot].events[events_before[*slot]..];
                 let results = |event: &Event| matches!(event, Event::SetLeaderResult { .. });
-                let results = events.filter(|(_, event)| results(event)).count();
+                let results = events.iter().filter(|(_, event)| results(event)).count();
                 results >= calls.iter().filter(|caller| *caller == slot).count()
             };
             calls.iter().all(reported)

@@ -72,6 +72,8 @@ struct Life {
     /// Where it said that its state file is not the newest.
     noticed: Option<Noticed>,
     told: Option<PeerId>,
+    /// Which life of each peer its last link is with.
+    linked: BTreeMap<PeerId, u64>,
     /// Who is joined, and in which of its lives.
     joined: BTreeMap<PeerId, u64>,
     /// Whom it was told to be lost, and not gone.
@@ -172,6 +174,7 @@ impl Checker {
                 unseen: Vec::new(),
                 noticed: None,
                 told: None,
+                linked: BTreeMap::new(),
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
                 said_farewell: BTreeMap::new(),
@@ -185,6 +188,13 @@ impl Checker {
                 gossip: gossip::Past::default(),
             },
         );
+    }
+
+    /// The node of `slot` is about to hear of a link with that life of `peer`, which may have ended since.
+    pub fn linked(&mut self, slot: usize, peer: &PeerId, births: u64) {
+        if let Some(life) = self.lives.get_mut(&slot) {
+            life.linked.insert(peer.clone(), births);
+        }
     }
 
     /// A host allowed elections while its node knew no leader.
@@ -306,7 +316,7 @@ impl Checker {
             Output::Event(Event::Joined(peer)) => {
                 life.said_farewell.remove(peer);
                 life.stays_out(peer)?;
-                let births = self.births.get(peer).copied().unwrap_or(0);
+                let births = life.linked.get(peer).copied().unwrap_or(0);
                 let known = life.joined.insert(peer.clone(), births);
                 ensure(
                     known.is_none() && !life.lost.contains_key(peer),
@@ -324,7 +334,7 @@ impl Checker {
             Output::Event(Event::Returned(peer)) => {
                 let births = life.lost.remove(peer);
                 life.stays_out(peer)?;
-                ensure(births == self.births.get(peer).copied(), "P8", || {
+                ensure(births == life.linked.get(peer).copied(), "P8", || {
                     format!("{} hears that {peer} is back, who was not lost", life.id)
                 })?;
                 life.joined.insert(peer.clone(), births.unwrap_or(0));

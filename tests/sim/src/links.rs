@@ -46,8 +46,10 @@ const ACCEPTOR: usize = 1;
 /// What travels on a control stream.
 #[derive(Debug)]
 enum Item {
-    /// The acceptor's Hello: the link is up.
+    /// The acceptor's Hello.
     Ack(Opaque),
+    /// The dialler has taken the link: it is up at its end, and now at the acceptor's.
+    Ready,
     /// A control message.
     Message(Box<Envelope>),
 }
@@ -59,6 +61,15 @@ struct Pipe {
     last: Option<Time>,
     /// When something last arrived at the other end.
     arrived: Option<Time>,
+}
+
+/// What the acceptor has let in and keeps a place for, until the dialler is ready.
+#[derive(Debug)]
+struct Admission {
+    hello: Hello,
+    key: Fingerprint,
+    /// What the acceptor said of leadership.
+    ours: Opaque,
 }
 
 /// A link, from the acceptor's Hello on.
@@ -78,6 +89,7 @@ pub struct Link {
     said: Opaque,
     /// Whether the dialler asks its room about the acceptor.
     asking: bool,
+    admission: Option<Box<Admission>>,
     /// What the ends said of sessions that ended and links that were lost.
     numbers: [(u32, u32); 2],
 }
@@ -112,6 +124,10 @@ pub enum Wire {
     },
     DialTimeout {
         dial: u64,
+    },
+    /// An acceptor waits no longer for the dialler.
+    AdmissionTimeout {
+        link: u64,
     },
     Deliver {
         link: u64,
@@ -351,6 +367,7 @@ impl World {
             } => self.hello_arrives(dial, to_life, &hello),
             Wire::DialRefused { dial, permanent } => self.dial_failed(dial, permanent),
             Wire::DialTimeout { dial } => self.dial_failed(dial, false),
+            Wire::AdmissionTimeout { link } => self.end_admission(link),
             Wire::Deliver { link, from } => self.deliver(link, from),
             Wire::Stray(stray) => self.stray_arrives(*stray),
             Wire::Data(data) => self.data_arrives(*data),
@@ -561,17 +578,11 @@ impl World {
             self.refuse(dial, false);
             return;
         }
-        let own = self
-            .dials
-            .iter()
-            .find(|(_, other)| other.from == to && other.to == from);
-        if let Some((&own, _)) = own {
-            // Both dial: the smaller id's dial stays.
-            if self.slots[to].id < self.slots[from].id {
-                self.refuse(dial, false);
-                return;
-            }
-            self.end_dial(own);
+        // Both dial: the smaller id's dial stays.
+        let both_dial = self.own_dial(to, from).is_some();
+        if both_dial && self.slots[to].id < self.slots[from].id {
+            self.refuse(dial, false);
+            return;
         }
         if let Some(old) = session {
             self.end_session(to, from, old, LinkEnd::Replaced);
@@ -614,20 +625,16 @@ impl World {
         let _ = self.feed(to, join);
     }
 
-    /// The acceptor takes the link of a Hello that `arrived` then.
+    /// The acceptor lets the dialler in, whose Hello `arrived` then.
     fn accept(&mut self, dial: u64, hello: &Hello, arrived: Time, key: Fingerprint) {
         let Some(pending) = self.dials.get(&dial) else {
             return;
         };
         let (from, to) = (pending.from, pending.to);
-        let Some(process) = &mut self.slots[to].process else {
+        let Some(process) = &self.slots[to].process else {
             return;
         };
-        process.sessions.insert(from, self.made + 1);
-        let process = self.slots[to].process.as_ref();
-        let Some(said) = process.map(|process| self.side(to, process, arrived)) else {
-            return;
-        };
+        let ours = self.side(to, process, arrived);
         self.made += 1;
         let id = self.made;
         if let Some(pending) = self.dials.get_mut(&dial) {
@@ -635,34 +642,98 @@ impl World {
         }
         let lives = [self.slots[from].life, self.slots[to].life];
         let numbers = [(hello.generation, hello.losses), self.numbers(to, from)];
+        let admission = Admission {
+            hello: hello.clone(),
+            key,
+            ours: ours.clone(),
+        };
         self.links.insert(
             id,
             Link {
                 slots: [from, to],
                 lives,
-                up: [false, true],
+                up: [false, false],
                 ended: [false, false],
                 said_at_end: [LinkEnd::Closed, LinkEnd::Closed],
                 pipes: [Pipe::default(), Pipe::default()],
                 dial,
                 said: hello.side.clone(),
                 asking: false,
+                admission: Some(Box::new(admission)),
                 numbers,
             },
         );
-        self.send(id, ACCEPTOR, Item::Ack(said.clone()), false);
-        self.link_up(to, from, hello, key, said, hello.side.clone());
+        self.send(id, ACCEPTOR, Item::Ack(ours), false);
+        self.at(
+            self.now + HOST_DIAL_TIMEOUT,
+            Happening::Wire(Wire::AdmissionTimeout { link: id }),
+        );
     }
 
+    /// The acceptor hears that the dialler has taken the link, and takes it too, unless something stands against it now.
+    fn ready(&mut self, id: u64) {
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        let [from, to] = link.slots;
+        let Some(admission) = link.admission.take().filter(|_| !link.ended[ACCEPTOR]) else {
+            return;
+        };
+        let Admission { hello, key, ours } = *admission;
+        let asked = self.settings.hosts.asked;
+        if asked {
+            self.end_outlived_session(to, from, &hello, key);
+        }
+        let outlived = asked && self.is_outlived(id, ACCEPTOR, &hello, key);
+        let Some(process) = &self.slots[to].process else {
+            return;
+        };
+        let local = process.clock.local(self.now);
+        let stands = process.node.check_hello(local, &hello, key, false).is_ok();
+        if process.leaving || outlived || !stands {
+            return self.refuse_link(id, ACCEPTOR);
+        }
+        if let Some(old) = process.sessions.get(&from).copied() {
+            self.end_session(to, from, old, LinkEnd::Replaced);
+        }
+        if let Some(own) = self.own_dial(to, from) {
+            self.end_dial(own);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.up[ACCEPTOR] = true;
+        }
+        if let Some(process) = &mut self.slots[to].process {
+            process.sessions.insert(from, id);
+        }
+        let theirs = hello.side.clone();
+        self.link_up(id, ACCEPTOR, &hello, key, ours, theirs);
+    }
+
+    /// The dialler did not get ready in time.
+    fn end_admission(&mut self, id: u64) {
+        let Some(link) = self.links.get_mut(&id) else {
+            return;
+        };
+        if link.admission.take().is_some() && !link.ended[ACCEPTOR] {
+            self.refuse_link(id, ACCEPTOR);
+            self.sweep(id);
+        }
+    }
+
+    /// That end of the link tells its node.
     fn link_up(
         &mut self,
-        slot: usize,
-        other: usize,
+        id: u64,
+        end: usize,
         hello: &Hello,
         key: Fingerprint,
         ours: Opaque,
         theirs: Opaque,
     ) {
+        let Some(link) = self.links.get(&id) else {
+            return;
+        };
+        let (slot, other, life) = (link.slots[end], link.slots[1 - end], link.lives[1 - end]);
         self.trace.add(
             self.now,
             format_args!(
@@ -686,6 +757,7 @@ impl World {
             ours,
             theirs,
         };
+        self.checker.linked(slot, &link.peer, life);
         let _ = self.feed(slot, Input::LinkUp(Box::new(link)));
         if let Some(process) = &mut self.slots[slot].process {
             process.numbers.carry(other, key, hello.incarnation, agreed);
@@ -710,7 +782,7 @@ impl World {
                 .as_ref()
                 .is_some_and(|process| !process.leaving);
         let (Some(hello), Some(key), true) = (hello, acceptor_key, wanted) else {
-            self.refuse_link(id);
+            self.refuse_link(id, DIALLER);
             return;
         };
         if self.settings.hosts.asked {
@@ -733,17 +805,27 @@ impl World {
         };
         let [from, to] = link.slots;
         let (dial, ours) = (link.dial, link.said.clone());
-        let outlived = self.settings.hosts.asked && self.is_outlived(id, hello, key);
-        let Some(process) = &mut self.slots[from].process else {
+        let outlived = self.settings.hosts.asked && self.is_outlived(id, DIALLER, hello, key);
+        let Some(process) = &self.slots[from].process else {
             return;
         };
         let local = process.clock.local(self.now);
         let checked = process.node.check_hello(local, hello, key, false);
-        if checked.is_err() || outlived {
+        if checked.is_err() {
             self.dial_failed(dial, false);
-            self.refuse_link(id);
+            self.refuse_link(id, DIALLER);
             return;
         }
+        // As in the library, the acceptor hears that before the dialler has looked a last time.
+        self.send(id, DIALLER, Item::Ready, false);
+        if outlived {
+            self.dial_failed(dial, false);
+            self.refuse_link(id, DIALLER);
+            return;
+        }
+        let Some(process) = &self.slots[from].process else {
+            return;
+        };
         if let Some(old) = process.sessions.get(&to).copied() {
             self.end_session(from, to, old, LinkEnd::Replaced);
         }
@@ -753,12 +835,12 @@ impl World {
         if let Some(process) = &mut self.slots[from].process {
             process.sessions.insert(to, id);
         }
-        self.link_up(from, to, hello, key, ours, hello.side.clone());
+        self.link_up(id, DIALLER, hello, key, ours, hello.side.clone());
         self.end_dial(dial);
     }
 
-    /// The dialler does not want the link any more.
-    fn refuse_link(&mut self, id: u64) {
+    /// That end does not want the link any more.
+    fn refuse_link(&mut self, id: u64, end: usize) {
         // What the library closes with then does not say that its process ends.
         let why = if self.settings.hosts.asked {
             LinkEnd::Silent
@@ -766,10 +848,17 @@ impl World {
             LinkEnd::Closed
         };
         if let Some(link) = self.links.get_mut(&id) {
-            link.ended[DIALLER] = true;
-            link.said_at_end[DIALLER] = why;
-            self.send_close(id, DIALLER, why);
+            link.ended[end] = true;
+            link.said_at_end[end] = why;
+            self.send_close(id, end, why);
         }
+    }
+
+    /// A dial that has not ended.
+    fn own_dial(&self, from: usize, to: usize) -> Option<u64> {
+        let mut dials = self.dials.iter();
+        let own = dials.find(|(_, dial)| dial.from == from && dial.to == to);
+        own.map(|(dial, _)| *dial)
     }
 
     fn refuse(&mut self, dial: u64, permanent: bool) {
@@ -786,7 +875,7 @@ impl World {
         let (from, to, life) = (pending.from, pending.to, pending.life);
         let (by_core, kicked) = (pending.expects.is_some(), pending.kicked);
         if let Some(link) = pending.link {
-            self.refuse_link(link);
+            self.refuse_link(link, DIALLER);
         }
         if self.is_life(from, life) && by_core {
             let peer = self.slots[to].id.clone();
@@ -890,6 +979,7 @@ impl World {
             }
             match item {
                 Item::Ack(side) => self.acknowledged(id, side),
+                Item::Ready => self.ready(id),
                 Item::Message(envelope) if open => {
                     let peer = self.slots[sender].id.clone();
                     self.trace.add(

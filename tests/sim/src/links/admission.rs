@@ -98,14 +98,10 @@ impl World {
         if let Err((permanent, kicked)) = self.stands(to, hello, key, true) {
             return self.refuse_because(dial, permanent, kicked);
         }
-        let own = self.dials.iter();
-        let own = own.filter(|(_, other)| other.from == to && other.to == from);
-        if let Some(own) = own.map(|(dial, _)| *dial).next() {
-            // Both dial: the smaller id's dial stays.
-            if self.slots[to].id < self.slots[from].id {
-                return self.refuse(dial, false);
-            }
-            self.end_dial(own);
+        // Both dial: the smaller id's dial stays.
+        let both_dial = self.own_dial(to, from).is_some();
+        if both_dial && self.slots[to].id < self.slots[from].id {
+            return self.refuse(dial, false);
         }
         self.end_outlived_session(to, from, hello, key);
         let question = Question {
@@ -127,7 +123,7 @@ impl World {
         link.asking = true;
         if let Err((permanent, _)) = self.stands(from, &hello, key, true) {
             self.dial_failed(dial, permanent);
-            return self.refuse_link(id);
+            return self.refuse_link(id, DIALLER);
         }
         self.end_outlived_session(from, to, &hello, key);
         let by_hand = self
@@ -190,7 +186,13 @@ impl World {
     }
 
     /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our link.
-    fn end_outlived_session(&mut self, slot: usize, other: usize, hello: &Hello, key: Fingerprint) {
+    pub(super) fn end_outlived_session(
+        &mut self,
+        slot: usize,
+        other: usize,
+        hello: &Hello,
+        key: Fingerprint,
+    ) {
         let Some(process) = &self.slots[slot].process else {
             return;
         };
@@ -335,14 +337,20 @@ impl World {
         self.accept(dial, &hello, arrived, key);
     }
 
-    /// Whether a session has ended, or a link was lost, since the dialler said its Hello.
-    pub(super) fn is_outlived(&self, id: u64, theirs: &Hello, key: Fingerprint) -> bool {
+    /// Whether a session has ended, or a link was lost, since that end said its Hello.
+    pub(super) fn is_outlived(
+        &self,
+        id: u64,
+        end: usize,
+        theirs: &Hello,
+        key: Fingerprint,
+    ) -> bool {
         let Some(link) = self.links.get(&id) else {
             return true;
         };
-        let process = self.slots[link.slots[DIALLER]].process.as_ref();
+        let process = self.slots[link.slots[end]].process.as_ref();
         let least = process.map_or((0, 0), |process| process.numbers.with(key));
-        let (generation, losses) = link.numbers[DIALLER];
+        let (generation, losses) = link.numbers[end];
         let agreed = (generation.max(theirs.generation), losses.max(theirs.losses));
         agreed < least
     }
