@@ -180,7 +180,7 @@ pub enum LeftReason {
     Lost,
     /// One of both hosts disconnected the other.
     Disconnected,
-    /// A newer life of it takes its place.
+    /// A newer incarnation of it takes its place.
     Replaced,
     /// The leader removed it, or this node.
     Kicked,

@@ -35,7 +35,7 @@ use joins::Joins;
 use links::Absent;
 use timers::Timer;
 
-pub use relay::LifeOfOrigin;
+pub use relay::OriginIncarnation;
 
 pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason};
 pub use contract::{
@@ -82,7 +82,7 @@ pub struct Node {
     /// Whether the room is over for this node.
     ended: bool,
     recent_leaders: relay::RecentLeaders,
-    past_lives: relay::PastLives,
+    past_incarnations: relay::PastIncarnations,
     /// The leader's reason for removing this node, as another member passed it on.
     reason_passed_on: Option<(PeerId, i32, Vec<u8>)>,
     outputs: VecDeque<Output>,
@@ -145,7 +145,7 @@ impl Node {
             unanswered_leaves: None,
             ended: false,
             recent_leaders: relay::RecentLeaders::default(),
-            past_lives: relay::PastLives::default(),
+            past_incarnations: relay::PastIncarnations::default(),
             reason_passed_on: None,
             outputs: VecDeque::new(),
             config,
@@ -192,7 +192,7 @@ impl Node {
         &self.me
     }
 
-    /// The life of this node.
+    /// The incarnation of this node.
     pub fn incarnation(&self) -> Incarnation {
         self.incarnation
     }
@@ -480,7 +480,7 @@ impl Node {
         };
         if envelope.incarnation != member.incarnation && self.config.election.guards.restart_grace()
         {
-            return; // G9: of another life
+            return; // G9: of another incarnation
         }
         member.heard(now);
         self.binding_lives(from);

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::id::{Incarnation, PeerId};
 
 /// Lives of origins that are remembered, at most.
-const MAX_LIVES: usize = 1024;
+const MAX_INCARNATIONS: usize = 1024;
 /// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
 const MAX_RUNS: usize = 64;
 
@@ -147,61 +147,65 @@ impl Runs {
 /// A relay does not decide which incarnation an origin has now: the origin's own link does. So no incarnation replaces
 /// another here, and those of origins that have a link or are waited for are the last to be forgotten.
 #[derive(Debug, Clone)]
-struct ByLife<T> {
-    lives: BTreeMap<(PeerId, Incarnation), Life<T>>,
+struct PerIncarnation<T> {
+    incarnations: BTreeMap<(PeerId, Incarnation), Entry<T>>,
     uses: u64,
 }
 
 #[derive(Debug, Clone)]
-struct Life<T> {
+struct Entry<T> {
     is_bound: bool,
     used: u64,
     value: T,
 }
 
-impl<T> Default for ByLife<T> {
+impl<T> Default for PerIncarnation<T> {
     fn default() -> Self {
         Self {
-            lives: BTreeMap::new(),
+            incarnations: BTreeMap::new(),
             uses: 0,
         }
     }
 }
 
-impl<T: Default> ByLife<T> {
+impl<T: Default> PerIncarnation<T> {
     /// What is remembered of this incarnation of `origin`. It is bound if a link with the origin shows that this is its own.
-    fn entry(&mut self, origin: &PeerId, life: Incarnation, is_bound: bool) -> &mut T {
+    fn entry(&mut self, origin: &PeerId, incarnation: Incarnation, is_bound: bool) -> &mut T {
         self.uses += 1;
-        let name = (origin.clone(), life);
-        if !self.lives.contains_key(&name) {
+        let name = (origin.clone(), incarnation);
+        if !self.incarnations.contains_key(&name) {
             if is_bound {
-                for (_, before) in self.lives.iter_mut().filter(|((id, _), _)| id == origin) {
+                for (_, before) in self
+                    .incarnations
+                    .iter_mut()
+                    .filter(|((id, _), _)| id == origin)
+                {
                     before.is_bound = false;
                 }
             }
-            if self.lives.len() >= MAX_LIVES {
-                let oldest = self.lives.iter();
-                let oldest = oldest.min_by_key(|(_, life)| (life.is_bound, life.used));
+            if self.incarnations.len() >= MAX_INCARNATIONS {
+                let oldest = self.incarnations.iter();
+                let oldest = oldest.min_by_key(|(_, entry)| (entry.is_bound, entry.used));
                 if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
-                    self.lives.remove(&oldest);
+                    self.incarnations.remove(&oldest);
                 }
             }
         }
-        let life = self.lives.entry(name).or_insert_with(|| Life {
+        let entry = self.incarnations.entry(name).or_insert_with(|| Entry {
             is_bound,
             used: 0,
             value: T::default(),
         });
-        life.used = self.uses;
-        life.is_bound |= is_bound;
-        &mut life.value
+        entry.used = self.uses;
+        entry.is_bound |= is_bound;
+        &mut entry.value
     }
 }
 
 /// The broadcasts that this host has been given, for those that come again.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
-    runs: ByLife<Runs>,
+    runs: PerIncarnation<Runs>,
 }
 
 impl Heard {
@@ -209,23 +213,34 @@ impl Heard {
     pub fn is_new(
         &mut self,
         origin: &PeerId,
-        life: Incarnation,
+        incarnation: Incarnation,
         is_bound: bool,
         number: u64,
     ) -> bool {
-        !self.runs.entry(origin, life, is_bound).contains(number)
+        !self
+            .runs
+            .entry(origin, incarnation, is_bound)
+            .contains(number)
     }
 
     /// The host has been given this broadcast.
-    pub fn insert(&mut self, origin: &PeerId, life: Incarnation, is_bound: bool, number: u64) {
-        self.runs.entry(origin, life, is_bound).insert(number);
+    pub fn insert(
+        &mut self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+        is_bound: bool,
+        number: u64,
+    ) {
+        self.runs
+            .entry(origin, incarnation, is_bound)
+            .insert(number);
     }
 }
 
 /// What a leader has relayed of each origin.
 #[derive(Debug, Clone, Default)]
 pub struct Relays {
-    progress: ByLife<Progress>,
+    progress: PerIncarnation<Progress>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -252,8 +267,14 @@ pub enum Place {
 
 impl Relays {
     /// Where the broadcast `number` stands, when its origin knows that all before `first` are relayed.
-    pub fn place(&mut self, origin: &PeerId, life: Incarnation, number: u64, first: u64) -> Place {
-        let progress = self.progress.entry(origin, life, true);
+    pub fn place(
+        &mut self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+        number: u64,
+        first: u64,
+    ) -> Place {
+        let progress = self.progress.entry(origin, incarnation, true);
         progress.done = progress.done.max(first);
         progress.forwarded = progress.forwarded.max(progress.done);
         if number < progress.done {
@@ -268,14 +289,14 @@ impl Relays {
     }
 
     /// The others' queues have the broadcast `number`.
-    pub fn forwarded(&mut self, origin: &PeerId, life: Incarnation, number: u64) {
-        let progress = self.progress.entry(origin, life, true);
+    pub fn forwarded(&mut self, origin: &PeerId, incarnation: Incarnation, number: u64) {
+        let progress = self.progress.entry(origin, incarnation, true);
         progress.forwarded = progress.forwarded.max(number + 1);
     }
 
     /// Everybody has the broadcast `number`; gives the number after it.
-    pub fn done(&mut self, origin: &PeerId, life: Incarnation, number: u64) -> u64 {
-        let progress = self.progress.entry(origin, life, true);
+    pub fn done(&mut self, origin: &PeerId, incarnation: Incarnation, number: u64) -> u64 {
+        let progress = self.progress.entry(origin, incarnation, true);
         progress.done = progress.done.max(number + 1);
         number + 1
     }
@@ -291,7 +312,7 @@ mod tests {
         PeerId::new(name).expect("valid")
     }
 
-    fn life(started_us: u64) -> Incarnation {
+    fn incarnation(started_us: u64) -> Incarnation {
         Incarnation {
             started_us,
             random: 7,
@@ -403,37 +424,43 @@ mod tests {
     fn a_host_is_given_a_broadcast_once_in_each_life_of_its_origin() {
         let mut heard = Heard::default();
         let (a, b) = (id("a"), id("b"));
-        assert!(heard.is_new(&a, life(1), true, 0));
-        assert!(heard.is_new(&a, life(1), true, 0), "asking changes nothing");
-        heard.insert(&a, life(1), true, 0);
-        assert!(!heard.is_new(&a, life(1), true, 0));
-        assert!(heard.is_new(&b, life(1), true, 0));
-        assert!(heard.is_new(&a, life(2), true, 0), "it restarted");
-        heard.insert(&a, life(u64::MAX), false, 0);
-        assert!(!heard.is_new(&a, life(1), true, 0), "whatever a relay says");
+        assert!(heard.is_new(&a, incarnation(1), true, 0));
+        assert!(
+            heard.is_new(&a, incarnation(1), true, 0),
+            "asking changes nothing"
+        );
+        heard.insert(&a, incarnation(1), true, 0);
+        assert!(!heard.is_new(&a, incarnation(1), true, 0));
+        assert!(heard.is_new(&b, incarnation(1), true, 0));
+        assert!(heard.is_new(&a, incarnation(2), true, 0), "it restarted");
+        heard.insert(&a, incarnation(u64::MAX), false, 0);
+        assert!(
+            !heard.is_new(&a, incarnation(1), true, 0),
+            "whatever a relay says"
+        );
     }
 
     #[test]
     fn the_lives_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
         let mut heard = Heard::default();
         let name = |n| id(&format!("p{n}"));
-        for n in 0..MAX_LIVES {
-            heard.insert(&name(n), life(1), n < 2, 0);
+        for n in 0..MAX_INCARNATIONS {
+            heard.insert(&name(n), incarnation(1), n < 2, 0);
         }
         for n in 0..3000 {
-            heard.insert(&id("p0"), life(10 + n), false, 0);
+            heard.insert(&id("p0"), incarnation(10 + n), false, 0);
         }
-        assert_eq!(heard.runs.lives.len(), MAX_LIVES);
+        assert_eq!(heard.runs.incarnations.len(), MAX_INCARNATIONS);
         for n in 0..2 {
-            assert!(!heard.is_new(&name(n), life(1), true, 0));
+            assert!(!heard.is_new(&name(n), incarnation(1), true, 0));
         }
-        assert!(heard.is_new(&name(2), life(1), false, 0));
+        assert!(heard.is_new(&name(2), incarnation(1), false, 0));
     }
 
     #[test]
     fn a_leader_relays_in_order_and_each_once() {
         let mut relays = Relays::default();
-        let (a, now) = (id("a"), life(1));
+        let (a, now) = (id("a"), incarnation(1));
         let next = |forwarded| Place::Next { forwarded };
         assert_eq!(relays.place(&a, now, 0, 0), next(false));
         assert_eq!(relays.place(&a, now, 1, 0), Place::Early);
@@ -447,7 +474,7 @@ mod tests {
     #[test]
     fn a_leader_waits_for_what_it_refused_before_it_led() {
         let mut relays = Relays::default();
-        let (a, now) = (id("a"), life(1));
+        let (a, now) = (id("a"), incarnation(1));
         // 4 and 5 came while it did not lead yet; all before 4 went through another leader.
         assert_eq!(relays.place(&a, now, 6, 4), Place::Early);
         assert_eq!(

@@ -195,7 +195,7 @@ pub struct Hello {
     pub features: u64,
     /// The sender's name.
     pub peer_id: PeerId,
-    /// The sender's life.
+    /// The sender's incarnation.
     pub incarnation: Incarnation,
     /// How many sessions with this peer the sender has ended; the new session is the larger of both.
     pub generation: u32,
@@ -266,7 +266,7 @@ pub struct PeerEntry {
 /// A control message with what every control message carries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
-    /// The sender's life; a message of an older one is dropped.
+    /// The sender's incarnation; a message of an older one is dropped.
     pub incarnation: Incarnation,
     /// The message.
     pub message: Message,
@@ -306,7 +306,7 @@ pub enum Message {
     Admitted {
         /// Who it is and where it may be reached.
         entry: PeerEntry,
-        /// Which life of it.
+        /// Which incarnation of it.
         incarnation: Incarnation,
     },
     /// The leader removes a member, which stays out for as long as the room lives.
@@ -339,7 +339,7 @@ pub enum Message {
 pub struct Candidate {
     /// Its name, its key and where it was seen.
     pub entry: PeerEntry,
-    /// Its life.
+    /// Its incarnation.
     pub incarnation: Incarnation,
     /// What its application says, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]

@@ -218,7 +218,7 @@ pub fn relay(bytes: &[u8]) {
         steps += 1;
         let name = format!("p{}", chance.below(8));
         let origin = PeerId::new(&name).expect("valid");
-        let life = Incarnation {
+        let incarnation = Incarnation {
             started_us: (chance.byte() % LIVES).into(),
             random: 0,
         };
@@ -229,23 +229,23 @@ pub fn relay(bytes: &[u8]) {
         };
         let is_bound = chance.flip();
         if chance.flip() {
-            if heard.is_new(&origin, life, is_bound, number) {
-                let new = delivered.insert((origin.clone(), life, number));
-                assert!(new, "{origin} {life:?} {number} is delivered twice");
-                heard.insert(&origin, life, is_bound, number);
-                assert!(!heard.is_new(&origin, life, is_bound, number));
+            if heard.is_new(&origin, incarnation, is_bound, number) {
+                let new = delivered.insert((origin.clone(), incarnation, number));
+                assert!(new, "{origin} {incarnation:?} {number} is delivered twice");
+                heard.insert(&origin, incarnation, is_bound, number);
+                assert!(!heard.is_new(&origin, incarnation, is_bound, number));
             }
             continue;
         }
         let first = number.saturating_sub(chance.byte().into());
-        match relays.place(&origin, life, number, first) {
+        match relays.place(&origin, incarnation, number, first) {
             Place::Next { forwarded } => {
                 if !forwarded {
-                    relays.forwarded(&origin, life, number);
+                    relays.forwarded(&origin, incarnation, number);
                 }
-                let again = relays.place(&origin, life, number, first);
+                let again = relays.place(&origin, incarnation, number, first);
                 assert_eq!(again, Place::Next { forwarded: true });
-                assert_eq!(relays.done(&origin, life, number), number + 1);
+                assert_eq!(relays.done(&origin, incarnation, number), number + 1);
             }
             Place::Early => {}
             Place::Repeated(next) => assert!(next > number, "{next} is not after {number}"),

@@ -60,7 +60,7 @@ pub(crate) enum RelayEvent {
 pub(crate) struct InAnothersName {
     pub(crate) origin: PeerId,
     /// The incarnation of the origin that sent it, if the relay names one.
-    pub(crate) life: Option<Incarnation>,
+    pub(crate) incarnation: Option<Incarnation>,
     /// Whether the answer may wait until that incarnation is known, for the time of a handshake at most.
     pub(crate) may_wait: bool,
     /// The relay's, as leader.
@@ -86,7 +86,7 @@ pub(crate) enum Hearing {
 #[derive(Debug, Clone)]
 pub(crate) struct Leading {
     /// The incarnation of its origin that is linked.
-    pub(crate) life: Incarnation,
+    pub(crate) incarnation: Incarnation,
     /// This node's, as leader.
     pub(crate) token: Opaque,
     /// Whether it goes on to the other members.

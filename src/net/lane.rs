@@ -246,7 +246,7 @@ impl Reader {
             } => {
                 let broadcast = Broadcast {
                     origin,
-                    life: incarnation,
+                    incarnation,
                     number: origin_seq,
                 };
                 let relayed = &mut self.relayed;

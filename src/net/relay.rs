@@ -18,7 +18,7 @@ use crate::core::wire::Opaque;
 #[derive(Debug, Clone)]
 pub(super) struct Broadcast {
     pub(super) origin: PeerId,
-    pub(super) life: Incarnation,
+    pub(super) incarnation: Incarnation,
     pub(super) number: u64,
 }
 
@@ -27,18 +27,20 @@ const MAX_UNKNOWN_LIVES: usize = 16;
 
 /// The incarnations for which the reader of a lane waited in vain.
 #[derive(Debug, Default)]
-struct UnknownLives(VecDeque<(PeerId, Incarnation)>);
+struct UnknownIncarnations(VecDeque<(PeerId, Incarnation)>);
 
-impl UnknownLives {
-    fn contains(&self, origin: &PeerId, life: Incarnation) -> bool {
-        self.0.iter().any(|(id, of)| id == origin && *of == life)
+impl UnknownIncarnations {
+    fn contains(&self, origin: &PeerId, incarnation: Incarnation) -> bool {
+        self.0
+            .iter()
+            .any(|(id, of)| id == origin && *of == incarnation)
     }
 
-    fn note(&mut self, origin: PeerId, life: Incarnation) {
+    fn note(&mut self, origin: PeerId, incarnation: Incarnation) {
         if self.0.len() == MAX_UNKNOWN_LIVES {
             self.0.pop_front();
         }
-        self.0.push_back((origin, life));
+        self.0.push_back((origin, incarnation));
     }
 }
 
@@ -49,7 +51,7 @@ const RUNS_OUT: &str = "the number of a broadcast runs out";
 /// Takes what the leader relays on one lane.
 #[derive(Debug, Default)]
 pub(super) struct RelayedReader {
-    unknown_lives: UnknownLives,
+    unknown_incarnations: UnknownIncarnations,
 }
 
 impl RelayedReader {
@@ -64,14 +66,14 @@ impl RelayedReader {
         if broadcast.number == LAST_NUMBER {
             return Err(RUNS_OUT);
         }
-        let (origin, life) = (&broadcast.origin, broadcast.life);
-        let mut hearing = ask_hearing(intake, origin, Some(life), false, &token).await;
-        if hearing == Hearing::NotYet && !self.unknown_lives.contains(origin, life) {
+        let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
+        let mut hearing = ask_hearing(intake, origin, Some(incarnation), false, &token).await;
+        if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
             // The sender learns what was taken before; then it waits, because nothing more is read.
             intake.ack().await;
-            hearing = ask_hearing(intake, origin, Some(life), true, &token).await;
+            hearing = ask_hearing(intake, origin, Some(incarnation), true, &token).await;
             if hearing == Hearing::NotYet {
-                self.unknown_lives.note(origin.clone(), life);
+                self.unknown_incarnations.note(origin.clone(), incarnation);
             }
         }
         match hearing {
@@ -98,14 +100,14 @@ pub(super) async fn take_forwarded(
 async fn ask_hearing(
     intake: &Intake,
     origin: &PeerId,
-    life: Option<Incarnation>,
+    incarnation: Option<Incarnation>,
     may_wait: bool,
     token: &Opaque,
 ) -> Hearing {
     let event = |answer| {
         LinkEvent::Relay(RelayEvent::InAnothersName(InAnothersName {
             origin: origin.clone(),
-            life,
+            incarnation,
             may_wait,
             token: token.clone(),
             answer,
@@ -117,13 +119,13 @@ async fn ask_hearing(
 async fn deliver_once(intake: &Intake, broadcast: Broadcast, is_bound: bool, message: OutMessage) {
     let Broadcast {
         origin,
-        life,
+        incarnation,
         number,
     } = broadcast;
     let mut heard = intake.context.relaying.heard.lock().await;
-    if heard.is_new(&origin, life, is_bound, number) {
+    if heard.is_new(&origin, incarnation, is_bound, number) {
         intake.deliver(origin.clone(), message).await;
-        heard.insert(&origin, life, is_bound, number);
+        heard.insert(&origin, incarnation, is_bound, number);
     }
 }
 
@@ -150,7 +152,7 @@ pub(super) async fn take_central(
     let relaying = Arc::clone(&intake.context.relaying);
     let place = relaying
         .relays()
-        .place(&intake.peer, leading.life, number, first);
+        .place(&intake.peer, leading.incarnation, number, first);
     let forwarded = match place {
         Place::Next { forwarded } => forwarded,
         Place::Early => return Ok(()),
@@ -161,7 +163,7 @@ pub(super) async fn take_central(
     };
     let relay = Relay {
         origin: intake.peer.clone(),
-        life: leading.life,
+        incarnation: leading.incarnation,
         number,
         message,
         packed,
@@ -171,11 +173,13 @@ pub(super) async fn take_central(
     }
     let broadcast = Broadcast {
         origin: relay.origin,
-        life: relay.life,
+        incarnation: relay.incarnation,
         number,
     };
     deliver_once(intake, broadcast, true, relay.message).await;
-    let next = relaying.relays().done(&intake.peer, relay.life, number);
+    let next = relaying
+        .relays()
+        .done(&intake.peer, relay.incarnation, number);
     intake.relayed(next);
     Ok(())
 }
@@ -199,13 +203,13 @@ async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token
         }
         if outboxes.relay(relay, &leading.token) {
             let mut relays = intake.context.relaying.relays();
-            relays.forwarded(&relay.origin, relay.life, relay.number);
+            relays.forwarded(&relay.origin, relay.incarnation, relay.number);
             return true;
         }
         intake.ack().await;
         room.await;
         match ask_leading(intake, token.clone()).await {
-            Some(now) if now.life == relay.life => leading = now,
+            Some(now) if now.incarnation == relay.incarnation => leading = now,
             _ => return false,
         }
     }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::node::{LifeOfOrigin, Node};
+use crate::core::node::{Node, OriginIncarnation};
 use crate::net::events::{Hearing, InAnothersName, Leading, Relaying};
 use crate::net::outbox::{Lead, Outboxes};
 
@@ -51,7 +51,7 @@ pub(super) struct Broadcasts {
 #[derive(Debug)]
 struct Waiting {
     origin: PeerId,
-    life: Incarnation,
+    incarnation: Incarnation,
     until: Instant,
     answer: oneshot::Sender<Hearing>,
 }
@@ -84,7 +84,7 @@ impl Broadcasts {
         self.lead = match (node.leader_token(), leader) {
             (Some(token), _) => Lead::Myself {
                 me: node.id().clone(),
-                life: node.incarnation(),
+                incarnation: node.incarnation(),
                 token,
             },
             (None, Some(peer)) if peer != node.id() => {
@@ -123,16 +123,16 @@ impl Broadcasts {
     ) {
         let InAnothersName {
             origin,
-            life,
+            incarnation,
             may_wait,
             answer,
             ..
         } = message;
-        let hearing = hearing(node, &origin, life, accepted);
-        match (hearing, life) {
-            (Hearing::NotYet, Some(life)) if may_wait => self.waiting.push(Waiting {
+        let hearing = hearing(node, &origin, incarnation, accepted);
+        match (hearing, incarnation) {
+            (Hearing::NotYet, Some(incarnation)) if may_wait => self.waiting.push(Waiting {
                 origin,
-                life,
+                incarnation,
                 until,
                 answer,
             }),
@@ -142,7 +142,7 @@ impl Broadcasts {
 
     /// The same, of a relay that has left: it is being read to its end, and nobody waits any more.
     pub(super) fn hear_departing(&self, node: &Node, message: InAnothersName, accepted: bool) {
-        let hearing = match hearing(node, &message.origin, message.life, accepted) {
+        let hearing = match hearing(node, &message.origin, message.incarnation, accepted) {
             Hearing::NotYet => Hearing::No,
             hearing => hearing,
         };
@@ -158,7 +158,7 @@ impl Broadcasts {
     ) -> Option<Leading> {
         let leading = match (&self.lead, node.membership().get(&origin)) {
             (Lead::Myself { token, .. }, Some(member)) if relays => Some(Leading {
-                life: member.incarnation,
+                incarnation: member.incarnation,
                 token: token.clone(),
                 forward: self.centralized.auto_forward.load(Ordering::Relaxed),
             }),
@@ -193,7 +193,7 @@ impl Broadcasts {
         }
         let now = Instant::now();
         for one in std::mem::take(&mut self.waiting) {
-            let hearing = hearing(node, &one.origin, Some(one.life), true);
+            let hearing = hearing(node, &one.origin, Some(one.incarnation), true);
             if one.answer.is_closed() {
                 continue;
             }
@@ -207,18 +207,23 @@ impl Broadcasts {
 }
 
 /// What becomes of a message in the name of `origin`, whose relay may speak for it if `accepted`.
-fn hearing(node: &Node, origin: &PeerId, life: Option<Incarnation>, accepted: bool) -> Hearing {
+fn hearing(
+    node: &Node,
+    origin: &PeerId,
+    incarnation: Option<Incarnation>,
+    accepted: bool,
+) -> Hearing {
     // Nobody speaks for this node to itself.
     if !accepted || origin == node.id() {
         return Hearing::No;
     }
-    let Some(life) = life else {
+    let Some(incarnation) = incarnation else {
         return Hearing::Yes { is_bound: false };
     };
-    match node.life_of_origin(origin, life) {
-        LifeOfOrigin::Present => Hearing::Yes { is_bound: true },
-        LifeOfOrigin::NoMember => Hearing::Yes { is_bound: false },
-        LifeOfOrigin::Past => Hearing::No,
-        LifeOfOrigin::Unknown => Hearing::NotYet,
+    match node.origin_incarnation(origin, incarnation) {
+        OriginIncarnation::Present => Hearing::Yes { is_bound: true },
+        OriginIncarnation::NoMember => Hearing::Yes { is_bound: false },
+        OriginIncarnation::Past => Hearing::No,
+        OriginIncarnation::Unknown => Hearing::NotYet,
     }
 }

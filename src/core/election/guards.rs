@@ -53,7 +53,7 @@ guards! {
     nack,
     /// G8: a candidate steps down for the leader of its own term.
     candidate_concedes,
-    /// G9: a node that just started does not vote before it knows the room; messages of another life are dropped.
+    /// G9: a node that just started does not vote before it knows the room; messages of another incarnation are dropped.
     restart_grace,
     /// G10: followers go by the order of records, too.
     follower_order,

@@ -37,7 +37,7 @@ pub use start::{Start, start};
 /// A linked peer, as elections see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Voter {
-    /// Which life of it is linked.
+    /// Which incarnation of it is linked.
     pub incarnation: Incarnation,
     /// Whether it may vote and lead. Others count nowhere.
     pub eligible: bool,
@@ -134,7 +134,7 @@ pub enum Local {
     PeerDown {
         /// The peer.
         peer: PeerId,
-        /// Which life of it.
+        /// Which incarnation of it.
         incarnation: Incarnation,
         /// Why.
         why: Gone,
@@ -187,7 +187,7 @@ pub enum Local {
     PeerIneligible {
         /// The peer.
         peer: PeerId,
-        /// Which life of it.
+        /// Which incarnation of it.
         incarnation: Incarnation,
         /// Who campaigns at once, if the peer led.
         successor: Option<PeerId>,

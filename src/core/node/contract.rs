@@ -51,7 +51,7 @@ pub struct NodeConfig {
 pub struct LinkUp {
     /// The peer.
     pub peer: PeerId,
-    /// Which life of it.
+    /// Which incarnation of it.
     pub incarnation: Incarnation,
     /// The key that it showed.
     pub key: Fingerprint,
@@ -76,7 +76,7 @@ pub enum LinkEnd {
     Closed,
     /// The other end's host disconnected us.
     Disconnected,
-    /// A newer life of the same peer takes over.
+    /// A newer incarnation of the same peer takes over.
     Replaced,
     /// The other end fell silent here, or this end fell silent there, or the transport gave up. Its process may live on.
     Silent,
@@ -149,7 +149,7 @@ pub enum Input {
         /// Why.
         why: LinkEnd,
     },
-    /// The session with a peer, linked or lost, is over: the other end or a newer life of it says so.
+    /// The session with a peer, linked or lost, is over: the other end or a newer incarnation of it says so.
     SessionOver {
         /// The peer.
         peer: PeerId,

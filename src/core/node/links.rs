@@ -18,7 +18,7 @@ impl Node {
         self.absent.keys()
     }
 
-    /// The key and the life to which an id is bound: those of a member, linked or lost.
+    /// The key and the incarnation to which an id is bound: those of a member, linked or lost.
     pub(super) fn id_holder(&self, peer: &PeerId) -> Option<(Fingerprint, Incarnation)> {
         let linked = self.membership.get(peer);
         let linked = linked.map(|member| (member.key, member.incarnation));
@@ -124,7 +124,7 @@ impl Node {
         match why {
             LinkEnd::Closed => self.lose(now, peer, Gone::Closed),
             LinkEnd::Silent => self.lose(now, peer, Gone::Silent),
-            // These end a link, not a life: the others' word of it still counts (G3).
+            // These end a link, not an incarnation: the others' word of it still counts (G3).
             LinkEnd::Disconnected => {
                 self.remove(now, peer, Gone::Silent, LeftReason::Disconnected);
             }
@@ -215,7 +215,7 @@ impl Node {
                 None => return,
             },
         };
-        self.past_lives.note(peer, incarnation);
+        self.past_incarnations.note(peer, incarnation);
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);

@@ -44,31 +44,31 @@ impl RecentLeaders {
 /// Lives of members that are over and that are remembered, at most: what they sent may still be on its way.
 const MAX_PAST_LIVES: usize = 64;
 
-/// The lives of members that ended last, newest last.
+/// The incarnations of members that ended last, newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PastLives(VecDeque<(PeerId, Incarnation)>);
+pub(super) struct PastIncarnations(VecDeque<(PeerId, Incarnation)>);
 
-impl PastLives {
-    pub(super) fn note(&mut self, member: &PeerId, life: Incarnation) {
+impl PastIncarnations {
+    pub(super) fn note(&mut self, member: &PeerId, incarnation: Incarnation) {
         if self.0.len() == MAX_PAST_LIVES {
             self.0.pop_front();
         }
-        self.0.push_back((member.clone(), life));
+        self.0.push_back((member.clone(), incarnation));
     }
 
-    fn contains(&self, member: &PeerId, life: Incarnation) -> bool {
+    fn contains(&self, member: &PeerId, incarnation: Incarnation) -> bool {
         self.0
             .iter()
-            .any(|(id, past)| id == member && *past == life)
+            .any(|(id, past)| id == member && *past == incarnation)
     }
 }
 
-/// What is known of the life of an origin.
+/// What is known of the incarnation of an origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LifeOfOrigin {
+pub enum OriginIncarnation {
     /// It is the member's present one.
     Present,
-    /// The member has another life since.
+    /// The member has another incarnation since.
     Past,
     /// No link with the member has shown it yet.
     Unknown,
@@ -96,15 +96,21 @@ impl Node {
         self.is_leader_under(from, token) || self.election.may_supersede(from, token)
     }
 
-    /// What this node knows of a life of `origin`, in whose name a message was relayed. The life of a member, linked or
+    /// What this node knows of an incarnation of `origin`, in whose name a message was relayed. The incarnation of a member, linked or
     /// lost, is what its own link said, and no other's word.
-    pub fn life_of_origin(&self, origin: &PeerId, life: Incarnation) -> LifeOfOrigin {
+    pub fn origin_incarnation(
+        &self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+    ) -> OriginIncarnation {
         match self.id_holder(origin) {
-            Some((_, known)) if life == known => LifeOfOrigin::Present,
-            // Which of two lives is the later one only their links can show: clocks are set back.
-            Some(_) if self.past_lives.contains(origin, life) => LifeOfOrigin::Past,
-            Some(_) => LifeOfOrigin::Unknown,
-            None => LifeOfOrigin::NoMember,
+            Some((_, known)) if incarnation == known => OriginIncarnation::Present,
+            // Which of two incarnations is the later one only their links can show: clocks are set back.
+            Some(_) if self.past_incarnations.contains(origin, incarnation) => {
+                OriginIncarnation::Past
+            }
+            Some(_) => OriginIncarnation::Unknown,
+            None => OriginIncarnation::NoMember,
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) enum Lead {
     /// This node, with the token of its leadership.
     Myself {
         me: PeerId,
-        life: Incarnation,
+        incarnation: Incarnation,
         token: Opaque,
     },
     /// A peer, with the token of its leadership.
@@ -49,7 +49,7 @@ impl Central {
 #[derive(Debug, Clone)]
 pub(crate) struct Relay {
     pub(crate) origin: PeerId,
-    pub(crate) life: Incarnation,
+    pub(crate) incarnation: Incarnation,
     pub(crate) number: u64,
     pub(crate) message: OutMessage,
     /// Its compressed form, if it came in that.
@@ -75,9 +75,13 @@ impl Outboxes {
                 inner.withdraw_unsent();
                 inner.carry_log_to(&leader);
             }
-            Lead::Myself { me, life, token } => {
+            Lead::Myself {
+                me,
+                incarnation,
+                token,
+            } => {
                 inner.withdraw_unsent();
-                inner.relay_own(&me, life, &token);
+                inner.relay_own(&me, incarnation, &token);
             }
         }
     }
@@ -160,7 +164,7 @@ impl Outboxes {
         });
         let role = SenderRole::Relayed {
             origin: relay.origin.clone(),
-            life: relay.life,
+            incarnation: relay.incarnation,
             number: relay.number,
             token: token.clone(),
         };
@@ -225,7 +229,7 @@ impl Inner {
     }
 
     /// This node leads now: what it left to an earlier leader goes to all, who may have some of it already.
-    fn relay_own(&mut self, me: &PeerId, life: Incarnation, token: &Opaque) {
+    fn relay_own(&mut self, me: &PeerId, incarnation: Incarnation, token: &Opaque) {
         let entries: Vec<_> = self
             .central
             .log
@@ -233,7 +237,7 @@ impl Inner {
             .map(|(number, message)| {
                 let role = SenderRole::Relayed {
                     origin: me.clone(),
-                    life,
+                    incarnation,
                     number,
                     token: token.clone(),
                 };

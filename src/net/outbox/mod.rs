@@ -60,7 +60,7 @@ pub(crate) enum SenderRole {
     /// Another's, whose broadcast this node relays as leader; or this node's, from before it led.
     Relayed {
         origin: PeerId,
-        life: Incarnation,
+        incarnation: Incarnation,
         number: u64,
         token: Opaque,
     },
@@ -550,12 +550,12 @@ impl SenderRole {
             },
             Self::Relayed {
                 origin,
-                life,
+                incarnation,
                 number,
                 token,
             } => MessageRole::Relayed {
                 origin: origin.clone(),
-                incarnation: *life,
+                incarnation: *incarnation,
                 origin_seq: *number,
                 token: token.clone(),
             },

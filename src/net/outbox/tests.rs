@@ -190,7 +190,7 @@ fn what_was_not_taken_is_counted_when_the_session_ends() {
     );
 }
 
-fn life() -> Incarnation {
+fn incarnation() -> Incarnation {
     Incarnation {
         started_us: 1,
         random: 1,
@@ -213,7 +213,7 @@ fn under(leader: &str, term: u64) -> Lead {
 fn myself() -> Lead {
     Lead::Myself {
         me: id("me"),
-        life: life(),
+        incarnation: incarnation(),
         token: led_by("me", 9),
     }
 }
@@ -250,7 +250,7 @@ fn broadcasts(messages: &[(u64, MessageRole, Bytes, u8)]) -> Vec<(u64, u64)> {
 fn relay(origin: &str, len: usize) -> Relay {
     Relay {
         origin: id(origin),
-        life: life(),
+        incarnation: incarnation(),
         number: 0,
         message: message(len),
         packed: None,
@@ -484,7 +484,7 @@ fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
             messages[0].1,
             MessageRole::Relayed {
                 origin: id("me"),
-                incarnation: life(),
+                incarnation: incarnation(),
                 origin_seq: 0,
                 token: led_by("me", 9),
             }

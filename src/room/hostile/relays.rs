@@ -253,7 +253,7 @@ async fn b_is_heard_again(pair: &Pair) {
 
 #[tokio::test]
 async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
-    let (pair, mut member) = led_for_a_moment("made up life").await;
+    let (pair, mut member) = led_for_a_moment("made up incarnation").await;
     let record = usurped(&pair);
     let last = |random| Incarnation {
         started_us: u64::MAX,

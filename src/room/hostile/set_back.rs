@@ -87,5 +87,5 @@ async fn an_older_life_under_the_key_of_a_living_member_is_refused() {
     let copy = Host::open_with("c", "older", config);
     assert_eq!(copy.connect(&pair.a).await, (false, -11));
     assert_eq!(pair.a.comings_and_goings(), [joined("b"), joined("c")]);
-    pair.undisturbed("an older life").await;
+    pair.undisturbed("an older incarnation").await;
 }

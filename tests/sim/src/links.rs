@@ -46,8 +46,8 @@ const ACCEPTOR: usize = 1;
 /// What travels on a control stream.
 #[derive(Debug)]
 enum Item {
-    /// The acceptor's Hello.
-    Ack(Opaque),
+    /// The acceptor's Hello, and the key that it showed.
+    Ack(Box<Hello>, Fingerprint),
     /// The dialler has taken the link: it is up at its end, and now at the acceptor's.
     Ready,
     /// A control message.
@@ -634,14 +634,20 @@ impl World {
         let Some(process) = &self.slots[to].process else {
             return;
         };
+        let own_key = process.key;
         let ours = self.side(to, process, arrived);
+        let Some(mut answer) = self.hello(to, false) else {
+            return;
+        };
+        answer.side = ours.clone();
+        (answer.generation, answer.losses) = self.numbers(to, from);
         self.made += 1;
         let id = self.made;
         if let Some(pending) = self.dials.get_mut(&dial) {
             pending.link = Some(id);
         }
         let lives = [self.slots[from].life, self.slots[to].life];
-        let numbers = [(hello.generation, hello.losses), self.numbers(to, from)];
+        let numbers = [hello, &answer].map(|said| (said.generation, said.losses));
         let admission = Admission {
             hello: hello.clone(),
             key,
@@ -663,7 +669,8 @@ impl World {
                 numbers,
             },
         );
-        self.send(id, ACCEPTOR, Item::Ack(ours), false);
+        let ack = Item::Ack(Box::new(answer), own_key);
+        self.send(id, ACCEPTOR, ack, false);
         self.at(
             self.now + HOST_DIAL_TIMEOUT,
             Happening::Wire(Wire::AdmissionTimeout { link: id }),
@@ -765,34 +772,17 @@ impl World {
     }
 
     /// The acceptor's Hello is back at the dialler.
-    fn acknowledged(&mut self, id: u64, theirs: Opaque) {
+    fn acknowledged(&mut self, id: u64, hello: Hello, key: Fingerprint) {
         let Some(link) = self.links.get(&id) else {
             return;
         };
-        let [from, to] = link.slots;
-        let dial = link.dial;
-        let acceptor_key = self.slots[to].process.as_ref().map(|process| process.key);
-        let hello = self.hello(to, false).map(|hello| Hello {
-            side: theirs.clone(),
-            ..hello
-        });
-        let wanted = self.dials.contains_key(&dial)
-            && self.slots[from]
-                .process
-                .as_ref()
-                .is_some_and(|process| !process.leaving);
-        let (Some(hello), Some(key), true) = (hello, acceptor_key, wanted) else {
-            self.refuse_link(id, DIALLER);
-            return;
-        };
+        let (from, dial) = (link.slots[DIALLER], link.dial);
+        let process = self.slots[from].process.as_ref();
+        let leaves = process.is_none_or(|process| process.leaving);
+        if leaves || !self.dials.contains_key(&dial) {
+            return self.refuse_link(id, DIALLER);
+        }
         if self.settings.hosts.asked {
-            let numbers = self.links.get(&id).map(|link| link.numbers[ACCEPTOR]);
-            let (generation, losses) = numbers.unwrap_or_default();
-            let hello = Hello {
-                generation,
-                losses,
-                ..hello
-            };
             return self.consider_acceptor(id, hello, key);
         }
         self.attach_dialler(id, &hello, key);
@@ -978,7 +968,7 @@ impl World {
                 continue;
             }
             match item {
-                Item::Ack(side) => self.acknowledged(id, side),
+                Item::Ack(hello, key) => self.acknowledged(id, *hello, key),
                 Item::Ready => self.ready(id),
                 Item::Message(envelope) if open => {
                     let peer = self.slots[sender].id.clone();

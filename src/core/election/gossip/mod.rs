@@ -29,21 +29,21 @@ pub struct Message<Id> {
 }
 
 /// The place of a message among all of its sender: proposals and declarations share the count, which starts
-/// again with every life.
+/// again with every incarnation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Order {
-    /// The sender's life.
+    /// The sender's incarnation.
     pub incarnation: Incarnation,
-    /// Counts the messages of that life, from 1 on.
+    /// Counts the messages of that incarnation, from 1 on.
     pub sequence: u64,
 }
 
-/// Numbers the messages of one life of a peer.
+/// Numbers the messages of one incarnation of a peer.
 #[derive(Debug, Clone)]
 pub struct Sequencer(Order);
 
 impl Sequencer {
-    /// For a life that has said nothing yet.
+    /// For an incarnation that has said nothing yet.
     pub fn new(incarnation: Incarnation) -> Self {
         Self(Order {
             incarnation,
@@ -213,7 +213,7 @@ impl<Id: Ord + Clone> Peer<Id> {
         true
     }
 
-    /// A member is gone. Its next life begins anew, whatever its clock says.
+    /// A member is gone. Its next incarnation begins anew, whatever its clock says.
     pub fn forget(&mut self, id: &Id) {
         self.store.forget(id);
         self.leads_no_longer(id);

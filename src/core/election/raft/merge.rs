@@ -26,7 +26,7 @@ impl Raft {
         }
         let leads = self.leads();
         if leads && self.is_host() {
-            // The first that this life meets cannot have the record from it.
+            // The first that this incarnation meets cannot have the record from it.
             let of_an_earlier_life = ours.lone && theirs.record == *self.rules.record();
             if of_an_earlier_life {
                 self.campaign_in_place(now, view, &theirs.record.stamp.clone());
@@ -123,7 +123,7 @@ impl Raft {
         }
     }
 
-    /// A fixed host goes above whatever its guests know: the record of an earlier life of it, mostly.
+    /// A fixed host goes above whatever its guests know: the record of an earlier incarnation of it, mostly.
     pub(super) fn stay_above(&mut self, now: Time, view: &View, record: &Record) {
         if *record > *self.rules.record() {
             self.campaign_in_place(now, view, &record.stamp.clone());
@@ -165,7 +165,7 @@ impl Raft {
         if may_lead || record.leader.as_ref() != Some(&self.me) {
             self.take_over(now, view, record);
         } else {
-            // An older life of this process led. This one starts as a follower.
+            // An older incarnation of this process led. This one starts as a follower.
             self.abandon_round();
             self.rules.adopt(record, false);
             self.supersede_assignment();

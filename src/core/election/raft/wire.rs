@@ -173,7 +173,7 @@ pub struct Side {
 pub struct LiveLeader {
     /// Who leads.
     pub id: PeerId,
-    /// Which life of it leads.
+    /// Which incarnation of it leads.
     pub incarnation: Incarnation,
     /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 where the sender
     /// has not heard it yet under the record beside which this stands, which assigns it.

@@ -99,13 +99,13 @@ fn a_life_that_ended_is_past_and_one_that_was_never_seen_is_not() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life.incarnation;
     let later = set_back(&net, "c");
-    let known = |net: &Net, life| net.node("b").life_of_origin(&id("c"), life);
-    assert_eq!(known(&net, later.incarnation), LifeOfOrigin::Unknown);
+    let known = |net: &Net, life| net.node("b").origin_incarnation(&id("c"), life);
+    assert_eq!(known(&net, later.incarnation), OriginIncarnation::Unknown);
     net.kill("c", true);
     net.start_as("c", later);
     net.run(DELAY * 2);
     net.ask("c", "b");
     net.wait("a mesh", Net::is_settled);
-    assert_eq!(known(&net, later.incarnation), LifeOfOrigin::Present);
-    assert_eq!(known(&net, present), LifeOfOrigin::Past);
+    assert_eq!(known(&net, later.incarnation), OriginIncarnation::Present);
+    assert_eq!(known(&net, present), OriginIncarnation::Past);
 }

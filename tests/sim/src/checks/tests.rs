@@ -249,6 +249,7 @@ fn leader_events_that_say_nothing_or_something_else_are_reported() {
 fn a_leader_that_said_farewell_is_reported() {
     let mut checker = checker();
     checker.born(1, &id("a"), None);
+    checker.linked(0, &id("a"), 1);
     let (gone, none) = (id("a"), Record::default());
     let left = Output::Event(Event::Left(Left::new(id("a"), LeftReason::Left)));
     let outputs = [joined("a"), left, shown("a")];
@@ -256,6 +257,21 @@ fn a_leader_that_said_farewell_is_reported() {
         property(checker.observe(0, &outputs, &seen(&none, Some(&gone)))),
         "P8"
     );
+}
+
+#[test]
+fn a_peer_that_returns_in_another_life_is_reported() {
+    let none = Record::default();
+    let now = seen(&none, None);
+    for (life, expected) in [(1, ""), (2, "P8")] {
+        let mut checker = checker();
+        checker.linked(0, &id("a"), 1);
+        let lost = [joined("a"), Output::Event(Event::Reconnecting(id("a")))];
+        assert_eq!(checker.observe(0, &lost, &now), Ok(()));
+        checker.linked(0, &id("a"), life);
+        let back = [Output::Event(Event::Returned(id("a")))];
+        assert_eq!(property(checker.observe(0, &back, &now)), expected);
+    }
 }
 
 #[test]

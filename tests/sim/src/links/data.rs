@@ -7,7 +7,7 @@ use room_core::wire::Opaque;
 
 use room_core::election::record::Record;
 use room_core::id::{Incarnation, PeerId};
-use room_core::node::{Input, LifeOfOrigin, Node};
+use room_core::node::{Input, Node, OriginIncarnation};
 use room_core::time::{Duration, Time};
 
 use super::Wire;
@@ -195,8 +195,10 @@ impl World {
                 let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &token);
                 let accepted = origin != self.slots[to].id && self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_found_by_relays += u64::from(self.has_changed(to, &before));
-                let known = self.node(to).map(|node| node.life_of_origin(&origin, life));
-                let heard = accepted && known != Some(LifeOfOrigin::Past);
+                let known = self
+                    .node(to)
+                    .map(|node| node.origin_incarnation(&origin, life));
+                let heard = accepted && known != Some(OriginIncarnation::Past);
                 self.sometimes.relays_heard += u64::from(heard);
                 self.sometimes.relays_not_heard += u64::from(!heard);
             }
