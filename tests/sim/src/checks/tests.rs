@@ -261,13 +261,15 @@ fn a_leader_that_said_farewell_is_reported() {
 
 #[test]
 fn a_peer_that_returns_in_another_life_is_reported() {
-    let none = Record::default();
-    let now = seen(&none, None);
+    let (none, peer) = (Record::default(), id("a"));
+    let away = seen(&none, None);
+    let mut now = seen(&none, None);
+    (now.members, now.members_count) = (Some(vec![&peer]), 1);
     for (life, expected) in [(1, ""), (2, "P8")] {
         let mut checker = checker();
         checker.linked(0, &id("a"), 1);
         let lost = [joined("a"), Output::Event(Event::Reconnecting(id("a")))];
-        assert_eq!(checker.observe(0, &lost, &now), Ok(()));
+        assert_eq!(checker.observe(0, &lost, &away), Ok(()));
         checker.linked(0, &id("a"), life);
         let back = [Output::Event(Event::Returned(id("a")))];
         assert_eq!(property(checker.observe(0, &back, &now)), expected);
