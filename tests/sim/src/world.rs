@@ -667,7 +667,7 @@ impl World {
         }
     }
 
-    /// Ends a process that said its unanswered_leaves: its links are closed.
+    /// Ends a process that said that it leaves: its links are closed.
     fn exit(&mut self, slot: usize) {
         self.trace
             .add(self.now, format_args!("{} exits", self.slots[slot].id));

@@ -173,6 +173,9 @@ impl World {
         };
         let beat = decoded::beat(&envelope.message)?;
         let memory = beat.memory?;
+        if process.leaving {
+            return None; // nothing counts for it any more
+        }
         let member = process.node.membership().get(from)?;
         let (Pulse::Leads { record, .. } | Pulse::Follows { record, .. }) = beat.pulse;
         let counts = member.incarnation == envelope.incarnation
