@@ -27,6 +27,7 @@ pub mod guards;
 pub mod raft;
 pub mod record;
 pub mod rules;
+pub mod seeded;
 mod start;
 
 pub use any::AnyElection;

@@ -1,6 +1,7 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod ballots;
 mod bounds;
 mod explorer;
 mod found;

@@ -1,0 +1,3 @@
+//! The seeded strategy.
+
+pub mod paxos;
