@@ -44,8 +44,6 @@ pub enum Vote {
     Accepted,
     /// The voter has promised this larger ballot.
     Refused(Ballot),
-    /// The voter knows a leader of this version or a later one, or of none before it.
-    Closed,
 }
 
 /// What a voter must not forget: see the module's text.
@@ -99,35 +97,35 @@ impl Acceptor {
         }
     }
 
-    /// Answers a pre-proposal.
-    pub fn prepare(&mut self, version: u64, ballot: &Ballot) -> Vote {
-        if version != self.open_version() {
-            return Vote::Closed;
-        }
-        match &self.promised {
-            // The same ballot again is the same message again.
-            Some(promised) if ballot < promised => Vote::Refused(promised.clone()),
-            _ => {
-                self.promised = Some(ballot.clone());
-                Vote::Promised(self.accepted.clone())
-            }
-        }
+    /// Answers a pre-proposal. There is no answer on a version that is not open.
+    pub fn prepare(&mut self, version: u64, ballot: &Ballot) -> Option<Vote> {
+        let promised = self.promise(version, ballot)?;
+        let accepted = self.accepted.clone();
+        Some(promised.map_or_else(Vote::Refused, |()| Vote::Promised(accepted)))
     }
 
-    /// Answers a formal proposal.
-    pub fn accept(&mut self, version: u64, ballot: &Ballot, candidate: &PeerId) -> Vote {
+    /// Answers a formal proposal. There is no answer on a version that is not open.
+    pub fn accept(&mut self, version: u64, ballot: &Ballot, candidate: &PeerId) -> Option<Vote> {
+        if let Err(larger) = self.promise(version, ballot)? {
+            return Some(Vote::Refused(larger));
+        }
+        self.accepted = Some(Accepted {
+            ballot: ballot.clone(),
+            candidate: candidate.clone(),
+        });
+        Some(Vote::Accepted)
+    }
+
+    /// The same ballot again is the same message again.
+    fn promise(&mut self, version: u64, ballot: &Ballot) -> Option<Result<(), Ballot>> {
         if version != self.open_version() {
-            return Vote::Closed;
+            return None;
         }
         match &self.promised {
-            Some(promised) if ballot < promised => Vote::Refused(promised.clone()),
+            Some(promised) if ballot < promised => Some(Err(promised.clone())),
             _ => {
                 self.promised = Some(ballot.clone());
-                self.accepted = Some(Accepted {
-                    ballot: ballot.clone(),
-                    candidate: candidate.clone(),
-                });
-                Vote::Accepted
+                Some(Ok(()))
             }
         }
     }
@@ -221,7 +219,7 @@ impl Proposer {
             (Vote::Accepted, Stage::Formal) => {
                 self.granted.insert(voter.clone(), None);
             }
-            (Vote::Refused(_) | Vote::Closed, _) => {
+            (Vote::Refused(_), _) => {
                 self.refused.insert(voter.clone());
             }
             (Vote::Promised(_), Stage::Formal) | (Vote::Accepted, Stage::Pre) => {}

@@ -326,7 +326,7 @@ impl<'a> Search<'a> {
         }
         node.ballots += 1;
         let mut proposer = Proposer::new(version, ballot.clone(), self.ids.clone().into());
-        let own = node.acceptor.prepare(version, &ballot);
+        let own = node.acceptor.prepare(version, &ballot)?;
         proposer.count(&self.ids[node.index], version, &ballot, &own);
         node.proposer = Some(proposer);
         says.push(Message::Prepare { version, ballot });
@@ -394,7 +394,9 @@ impl<'a> Search<'a> {
                 Tally::Propose(candidate) => {
                     let ballot = proposer.ballot().clone();
                     let own = node.acceptor.accept(version, &ballot, &candidate);
-                    proposer.count(&self.ids[node.index], version, &ballot, &own);
+                    if let Some(own) = own {
+                        proposer.count(&self.ids[node.index], version, &ballot, &own);
+                    }
                     says.push(Message::Accept {
                         version,
                         ballot,
@@ -460,10 +462,10 @@ impl Node {
         }
     }
 
-    fn vote(&self, version: u64, ballot: Ballot, vote: Vote) -> Option<Message> {
+    fn vote(&self, version: u64, ballot: Ballot, vote: Option<Vote>) -> Option<Message> {
         // Refusals change nothing but who refused: a proposer may give up at any moment anyway.
-        let granted = matches!(vote, Vote::Promised(_) | Vote::Accepted);
-        granted.then_some(Message::Vote {
+        let vote = vote.filter(|vote| matches!(vote, Vote::Promised(_) | Vote::Accepted))?;
+        Some(Message::Vote {
             voter: self.index,
             version,
             ballot,

@@ -75,7 +75,7 @@ fn rule_3_a_new_leader_clears_its_version_and_those_before_it_alone() {
     assert!(!acceptor.decide(1));
     assert!(!acceptor.decide(0));
     assert_eq!(acceptor, before);
-    assert_eq!(acceptor.prepare(1, &ballot(9, "c")), Vote::Closed);
+    assert_eq!(acceptor.prepare(1, &ballot(9, "c")), None);
 }
 
 /// There is no function that forgets by time: what an undecided version holds ends with its decision alone.
@@ -89,11 +89,11 @@ fn rule_4_the_state_of_an_undecided_version_outlives_time_and_restarts() {
     assert_eq!(restarted, acceptor);
     assert_eq!(
         restarted.prepare(5, &ballot(2, "b")),
-        Vote::Refused(ballot(3, "a"))
+        Some(Vote::Refused(ballot(3, "a")))
     );
     assert_eq!(
         restarted.prepare(5, &ballot(4, "b")),
-        Vote::Promised(Some(accepted(3, "a", "c")))
+        Some(Vote::Promised(Some(accepted(3, "a", "c"))))
     );
 }
 
@@ -101,15 +101,24 @@ fn rule_4_the_state_of_an_undecided_version_outlives_time_and_restarts() {
 fn a_voter_refuses_smaller_ballots_than_it_promised() {
     let mut acceptor = Acceptor::default();
     let promised = ballot(2, "b");
-    assert_eq!(acceptor.prepare(1, &promised), Vote::Promised(None));
-    assert_eq!(acceptor.prepare(1, &promised), Vote::Promised(None));
-    let refused = Vote::Refused(promised.clone());
+    assert_eq!(
+        acceptor.prepare(1, &promised),
+        Some(Vote::Promised(None))
+    );
+    assert_eq!(
+        acceptor.prepare(1, &promised),
+        Some(Vote::Promised(None))
+    );
+    let refused = Some(Vote::Refused(promised.clone()));
     assert_eq!(acceptor.prepare(1, &ballot(2, "a")), refused);
     assert_eq!(acceptor.accept(1, &ballot(2, "a"), &id("a")), refused);
-    assert_eq!(acceptor.accept(1, &promised, &id("b")), Vote::Accepted);
+    assert_eq!(
+        acceptor.accept(1, &promised, &id("b")),
+        Some(Vote::Accepted)
+    );
     assert_eq!(
         acceptor.accept(1, &ballot(3, "a"), &id("c")),
-        Vote::Accepted
+        Some(Vote::Accepted)
     );
     assert_eq!(acceptor.accepted(), Some(&accepted(3, "a", "c")));
 }
@@ -119,13 +128,16 @@ fn a_voter_votes_on_the_version_after_the_last_leader_alone() {
     let mut acceptor = Acceptor::default();
     acceptor.decide(3);
     for version in [0, 3, 5] {
-        assert_eq!(acceptor.prepare(version, &ballot(1, "a")), Vote::Closed);
+        assert_eq!(acceptor.prepare(version, &ballot(1, "a")), None);
         assert_eq!(
             acceptor.accept(version, &ballot(1, "a"), &id("a")),
-            Vote::Closed
+            None
         );
     }
-    assert_eq!(acceptor.prepare(4, &ballot(1, "a")), Vote::Promised(None));
+    assert_eq!(
+        acceptor.prepare(4, &ballot(1, "a")),
+        Some(Vote::Promised(None))
+    );
 }
 
 #[test]
@@ -190,6 +202,6 @@ fn a_ballot_is_lost_when_no_majority_is_left() {
         let tally = proposer.count(&id(voter), 1, &own, &refused);
         assert_eq!(tally, Tally::Pending);
     }
-    let tally = proposer.count(&id("d"), 1, &own, &Vote::Closed);
+    let tally = proposer.count(&id("d"), 1, &own, &refused);
     assert_eq!(tally, Tally::Lost);
 }
