@@ -17,8 +17,8 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, OpaqueInput, Start,
-    View, Voter,
+    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, NotItsState,
+    OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
@@ -90,18 +90,21 @@ impl Node {
     /// A node that starts now, alone. `seed` decides every random choice that it will make.
     ///
     /// A fixed host leads already: [`Node::poll_output`] has what follows from that.
+    ///
+    /// # Errors
+    /// [`NotItsState`] where `config.saved` is no state of the room's strategy.
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
         config: NodeConfig,
         seed: u64,
         now: Time,
-    ) -> Self {
+    ) -> Result<Self, NotItsState> {
         let mut config = config.with_effective_timeouts();
         config.policy.quorum = config.quorum.policy();
         config.eligible &= config.policy.host_mode != HostMode::Guest;
         let clock = WallClock::new(now, config.wall_clock);
-        let election = start_election(&me, incarnation, &config, clock, seed, now);
+        let election = start_election(&me, incarnation, &config, clock, seed, now)?;
         let mut node = Self {
             election,
             clock,
@@ -135,7 +138,7 @@ impl Node {
             config,
         };
         node.after(now);
-        node
+        Ok(node)
     }
 
     /// Takes one input.
@@ -152,6 +155,12 @@ impl Node {
     /// What to do next; call until `None` after every input.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
+    }
+
+    /// What a node keeps that has just started; it must be safe before its first output is carried out. `None` if the
+    /// room's strategy keeps nothing.
+    pub fn first_state(&self) -> Option<Opaque> {
+        self.election.first_state()
     }
 
     /// When to come back with [`Input::Tick`] at the latest.
@@ -415,8 +424,8 @@ impl Node {
                 ElectionOutput::Send { to, message } => {
                     self.transmit(&to, Message::Election(message));
                 }
-                ElectionOutput::Persist { number, saved } => {
-                    self.outputs.push_back(Output::Persist { number, saved });
+                ElectionOutput::Persist { number, state } => {
+                    self.outputs.push_back(Output::Persist { number, state });
                 }
                 ElectionOutput::StaleState { remembered, since } => {
                     let output = Output::StaleState { remembered, since };
@@ -734,7 +743,7 @@ fn start_election(
     clock: WallClock,
     seed: u64,
     now: Time,
-) -> Box<dyn AnyElection> {
+) -> Result<Box<dyn AnyElection>, NotItsState> {
     let start = Start {
         me: me.clone(),
         incarnation,

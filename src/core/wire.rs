@@ -96,6 +96,16 @@ pub enum Strategy {
     },
 }
 
+impl Strategy {
+    /// What hosts and state files call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Raft => "raft",
+            Self::Gossip { .. } => "gossip",
+        }
+    }
+}
+
 /// Which leader stays when two sides meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum MergePolicy {

@@ -116,6 +116,17 @@ pub enum ChangedMember {
         /// Voters of both whose fingerprints differ.
         rekeyed: Vec<PeerId>,
     },
+    /// Another election strategy, to which the file's votes mean nothing.
+    #[error(
+        "the election strategy is {given}, and the state file is one of {}; another strategy needs another session id, or the state files of all members removed while none of them runs",
+        Quoted(kept)
+    )]
+    Strategy {
+        /// That of this start.
+        given: &'static str,
+        /// That of the file.
+        kept: String,
+    },
     /// Another key than that of the file.
     #[error(
         "identity_key is not that of the state file: its fingerprint is {}, and this member's is {}; the other voters know this member by its key: give that one{}, or take another session id",

@@ -125,7 +125,7 @@ impl<'a> Run<'a> {
         let mut peers = vec![wild.me.clone()];
         peers.extend(wild.others[..2].iter().cloned());
         Self {
-            node: Node::new(me, incarnation, config, 1, Time::ZERO),
+            node: Node::new(me, incarnation, config, 1, Time::ZERO).expect("a first start"),
             wild,
             now: Time::ZERO,
             peers,

@@ -7,10 +7,11 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::chance::Chance;
 use crate::core::election::gossip::{Claimed, Leads};
+use crate::core::election::raft::saved::{KnownVoter, Saved};
 use crate::core::election::raft::wire::{
     Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side, Stamped,
 };
-use crate::core::election::record::{Epoch, KnownVoter, Record, Saved, Stamp};
+use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
@@ -721,7 +722,6 @@ impl Wild<'_> {
     /// What a static quorum keeps on disk.
     pub(crate) fn saved(&mut self) -> Saved {
         Saved {
-            incarnation: self.incarnation(),
             writes: self.number(3),
             record: self.record(),
             voted_for: self.maybe_id(),

@@ -19,7 +19,6 @@ use super::state_file::StateWriter;
 use super::timers::{Timer, TimerTable};
 use super::view::{log, snapshot};
 use crate::core::election::gossip::Windows;
-use crate::core::election::record::Saved;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
@@ -199,7 +198,7 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
-                Output::Persist { number, saved } => self.persist(number, saved),
+                Output::Persist { number, state } => self.persist(number, state),
                 Output::StaleState { remembered, since } => {
                     tracing::error!(
                         remembered,
@@ -225,9 +224,9 @@ impl Driver {
         }
     }
 
-    fn persist(&self, number: u64, saved: Saved) {
+    fn persist(&self, number: u64, state: Opaque) {
         match &self.state {
-            Some(state) => state.write(number, saved),
+            Some(writer) => writer.write(number, state),
             // The core asks for it where the quorum is static, and such a room has a state directory.
             None => tracing::error!("there is no state directory: this member cannot vote"),
         }

@@ -17,17 +17,16 @@ use super::live_node::{LiveNode, since_1970};
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
-use super::state_file::{StateWriter, new_incarnation, take_member};
+use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
-use crate::core::election::record::Saved;
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
-use crate::core::wire::RoomPolicy;
+use crate::core::wire::{Opaque, RoomPolicy};
 use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
@@ -90,7 +89,9 @@ fn open(
     socket: &mut Option<ClosedInChildren>,
 ) -> Result<(Driver, Bound), StartError> {
     let config = &shared.config;
-    let (identity, state_file, mut saved) = take_member(&shared)?;
+    let now = new_incarnation(draw()?);
+    let (identity, state_file, saved) = take_member(&shared, now)?;
+    let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);
     let transport = Arc::new(transport_config());
     let server = server_config(&identity, Arc::clone(&transport)).map_err(StartError::internal)?;
     let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
@@ -117,13 +118,6 @@ fn open(
     )
     .map_err(|source| StartError::Socket { source })?;
 
-    let mut incarnation = new_incarnation(draw()?);
-    if let Some(file) = &state_file {
-        let state = Saved::of_next_incarnation(saved.take(), incarnation);
-        incarnation = state.incarnation;
-        file.keep(&state)?;
-        saved = Some(state);
-    }
     let wall_clock = since_1970();
     let core = Node::new(
         shared.peer_id.clone(),
@@ -132,6 +126,14 @@ fn open(
         draw()?,
         Time::ZERO,
     );
+    let core = match &state_file {
+        Some(file) => {
+            let core = core.map_err(|_| file.not_understood())?;
+            file.keep(&core.first_state().unwrap_or_default())?;
+            core
+        }
+        None => core.map_err(StartError::internal)?,
+    };
     let origin = Instant::now();
     let trace = match &config.trace_path {
         Some(path) => {
@@ -224,7 +226,7 @@ fn node_config(
     identity: &Identity,
     bound: Bound,
     wall_clock: Duration,
-    saved: Option<Saved>,
+    saved: Option<Opaque>,
 ) -> NodeConfig {
     let config = &shared.config;
     NodeConfig {

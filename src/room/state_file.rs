@@ -21,9 +21,9 @@ use zeroize::Zeroizing;
 
 use super::shared::Shared;
 use crate::config::Secret;
-use crate::core::election::record::Saved;
 use crate::core::id::{Incarnation, PeerId, SessionId};
 use crate::core::quorum::Roster;
+use crate::core::wire::{Opaque, Strategy};
 use crate::error::{ChangedMember, StartError, StateError};
 use crate::fork::{self, ClosedInChildren};
 use crate::net::identity::{Identity, PrivateKey, generate_private};
@@ -41,6 +41,7 @@ pub(super) struct StateFile {
     path: PathBuf,
     beside: PathBuf,
     owner: Owner,
+    incarnation: Incarnation,
     _lock: Lock,
 }
 
@@ -88,8 +89,8 @@ impl Lock {
 }
 
 impl StateFile {
-    /// Takes the member's file in `directory`. Gives its key, and what an earlier incarnation kept there; `None` is a first
-    /// start. Nothing is written.
+    /// Takes the member's file in `directory`, for an incarnation that starts `now`. Gives its key, and what an earlier
+    /// incarnation kept there; `None` is a first start. Nothing is written.
     ///
     /// # Errors
     /// [`StartError`]; nothing is kept locked then.
@@ -97,8 +98,10 @@ impl StateFile {
         directory: &Path,
         (session, peer): (&SessionId, &PeerId),
         roster: &Roster,
+        strategy: Strategy,
         given: Option<Identity>,
-    ) -> Result<(Self, Identity, Option<Saved>), StartError> {
+        now: Incarnation,
+    ) -> Result<(Self, Identity, Option<Opaque>), StartError> {
         let name = file_name(session, peer);
         let path = directory.join(format!("{name}.state"));
         let lock = Lock::take(directory, &name)?;
@@ -109,10 +112,14 @@ impl StateFile {
         };
         if let Some(content) = &content {
             same_voters(&content.owner.roster, roster).map_err(changed)?;
+            same_strategy(&content.owner.strategy, strategy.name()).map_err(changed)?;
         }
-        let (kept, saved) = match content {
-            Some(content) => (Some(content.owner.key), Some(content.saved)),
-            None => (None, None),
+        let (kept, incarnation, saved) = match content {
+            Some(content) => {
+                let incarnation = now.after(content.incarnation);
+                (Some(content.owner.key), incarnation, Some(content.state))
+            }
+            None => (None, now, None),
         };
         let (key, identity) = take_key(kept, given, changed)?;
         let file = Self {
@@ -123,11 +130,18 @@ impl StateFile {
                 peer: peer.to_string(),
                 roster: roster.to_text(),
                 key,
+                strategy: strategy.name().to_owned(),
             },
+            incarnation,
             path,
             _lock: lock,
         };
         Ok((file, identity, saved))
+    }
+
+    /// The incarnation that has it, which is newer than all that had it before.
+    pub(super) fn incarnation(&self) -> Incarnation {
+        self.incarnation
     }
 
     /// Where it is.
@@ -135,21 +149,29 @@ impl StateFile {
         &self.path
     }
 
+    /// The room's strategy understands nothing of what an earlier incarnation kept, though all of it is there.
+    pub(super) fn not_understood(&self) -> StateError {
+        StateError::Damaged {
+            path: self.path.clone(),
+            what: "its state cannot be understood",
+        }
+    }
+
     /// As [`StateFile::write`], before the room is open: the next incarnation must be newer than this one, even if this one never
     /// votes. And the host learns of a disk that takes nothing before it has a room.
     ///
     /// # Errors
     /// [`StateError`]; the file is as it was.
-    pub(super) fn keep(&self, saved: &Saved) -> Result<(), StateError> {
-        self.write(saved).map_err(|source| StateError::Unwritable {
+    pub(super) fn keep(&self, state: &Opaque) -> Result<(), StateError> {
+        self.write(state).map_err(|source| StateError::Unwritable {
             path: self.path.clone(),
             source,
         })
     }
 
     /// Replaces what is kept. When this returns, it survives a loss of power.
-    pub(super) fn write(&self, saved: &Saved) -> io::Result<()> {
-        let bytes = encode(&self.owner, saved)?;
+    pub(super) fn write(&self, state: &Opaque) -> io::Result<()> {
+        let bytes = encode(&self.owner, self.incarnation, state)?;
         let mut file = create_private(&self.beside)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
@@ -184,10 +206,12 @@ fn replace(from: &Path, to: &Path, _directory: &Path) -> io::Result<()> {
     atomicwrites::replace_atomic(from, to)
 }
 
-/// The key of this process; and where the quorum is static, the file in which it keeps its state, and what is in it.
+/// The key of this process, an incarnation that starts `now`; and where the quorum is static, the file in which it keeps
+/// its state, and what is in it.
 pub(super) fn take_member(
     shared: &Shared,
-) -> Result<(Identity, Option<StateFile>, Option<Saved>), StartError> {
+    now: Incarnation,
+) -> Result<(Identity, Option<StateFile>, Option<Opaque>), StartError> {
     let config = &shared.config;
     let given = config.identity_key.as_ref().map(given_identity);
     let given = given.transpose()?;
@@ -196,7 +220,8 @@ pub(super) fn take_member(
         return Ok((identity.map_err(StartError::internal)?, None, None));
     };
     let member = (&shared.session_id, &shared.peer_id);
-    let (file, identity, saved) = StateFile::open(directory, member, roster, given)?;
+    let (file, identity, saved) =
+        StateFile::open(directory, member, roster, config.strategy, given, now)?;
     match roster.key_of(&shared.peer_id) {
         Some(fixed) if fixed != identity.fingerprint() => Err(StartError::RosterKey {
             peer: shared.peer_id.clone(),
@@ -276,6 +301,14 @@ fn same_voters(kept: &str, given: &Roster) -> Result<(), ChangedMember> {
     })
 }
 
+fn same_strategy(kept: &str, given: &'static str) -> Result<(), ChangedMember> {
+    if kept == given {
+        return Ok(());
+    }
+    let kept = kept.to_owned();
+    Err(ChangedMember::Strategy { given, kept })
+}
+
 /// The key of a start with the identity `given`, where an earlier one kept `kept`, and what is kept of it now.
 fn take_key(
     kept: Option<KeptKey>,
@@ -339,7 +372,7 @@ fn file_name(session: &SessionId, peer: &PeerId) -> String {
 }
 
 /// What is to be kept, with the number under which the core asked for it.
-type Task = (u64, Saved);
+type Task = (u64, Opaque);
 
 /// Brings states to the disk, one after the other, off the network thread.
 #[derive(Debug)]
@@ -357,10 +390,10 @@ impl StateWriter {
         (Self { newest }, safe)
     }
 
-    /// Keeps `saved`, unless something newer comes before its turn.
-    pub(super) fn write(&self, number: u64, saved: Saved) {
+    /// Keeps `state`, unless something newer comes before its turn.
+    pub(super) fn write(&self, number: u64, state: Opaque) {
         // The task lives as long as the sender.
-        let _ = self.newest.send(Some((number, saved)));
+        let _ = self.newest.send(Some((number, state)));
     }
 }
 
@@ -373,11 +406,11 @@ async fn write_all(
     let mut retry = FIRST_RETRY;
     while tasks.changed().await.is_ok() {
         loop {
-            let Some((number, saved)) = tasks.borrow_and_update().clone() else {
+            let Some((number, state)) = tasks.borrow_and_update().clone() else {
                 break;
             };
             let at = Arc::clone(&file);
-            let written = tokio::task::spawn_blocking(move || at.write(&saved)).await;
+            let written = tokio::task::spawn_blocking(move || at.write(&state)).await;
             match written.unwrap_or_else(|failed| Err(io::Error::other(failed))) {
                 Ok(()) => {
                     if retry > FIRST_RETRY {

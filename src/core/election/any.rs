@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
-    OpaqueInput, Role, View,
+    OpaqueInput, OpaqueOutput, Role, View,
 };
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::time::Time;
@@ -21,9 +21,11 @@ pub trait AnyElection: Any + fmt::Debug {
     /// The strategy's, and [`ElectionError::Violation`] for a part that cannot be decoded.
     fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError>;
     /// As [`Election::poll_output`].
-    fn poll_output(&mut self) -> Option<ElectionOutput<Opaque>>;
+    fn poll_output(&mut self) -> Option<OpaqueOutput>;
     /// As [`Election::next_deadline`].
     fn next_deadline(&self) -> Option<Time>;
+    /// As [`Election::first_state`].
+    fn first_state(&self) -> Option<Opaque>;
     /// As [`Election::leadership`].
     fn leadership(&self) -> Leadership<'_>;
     /// As [`Election::role`].
@@ -84,13 +86,16 @@ impl<E: Election + 'static> AnyElection for E {
         Election::handle(self, now, view, input)
     }
 
-    fn poll_output(&mut self) -> Option<ElectionOutput<Opaque>> {
+    fn poll_output(&mut self) -> Option<OpaqueOutput> {
         Some(match Election::poll_output(self)? {
             ElectionOutput::Send { to, message } => ElectionOutput::Send {
                 to,
                 message: Opaque::of(&message),
             },
-            ElectionOutput::Persist { number, saved } => ElectionOutput::Persist { number, saved },
+            ElectionOutput::Persist { number, state } => ElectionOutput::Persist {
+                number,
+                state: Opaque::of(&state),
+            },
             ElectionOutput::StaleState { remembered, since } => {
                 ElectionOutput::StaleState { remembered, since }
             }
@@ -103,6 +108,10 @@ impl<E: Election + 'static> AnyElection for E {
 
     fn next_deadline(&self) -> Option<Time> {
         Election::next_deadline(self)
+    }
+
+    fn first_state(&self) -> Option<Opaque> {
+        Election::first_state(self).as_ref().map(Opaque::of)
     }
 
     fn leadership(&self) -> Leadership<'_> {

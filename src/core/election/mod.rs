@@ -18,7 +18,7 @@ use super::time::{Duration, Time};
 use super::wire::Opaque;
 use bound::WallClock;
 use gossip::Windows;
-use record::{Record, Saved};
+use record::Record;
 
 mod any;
 pub mod bound;
@@ -180,9 +180,9 @@ pub enum ElectionInput<M, P, S> {
     },
 }
 
-/// What a strategy wants done. `M` is its part of messages.
+/// What a strategy wants done. `M` is its part of messages, `S` its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElectionOutput<M> {
+pub enum ElectionOutput<M, S> {
     /// Send to one connected peer.
     Send {
         /// The peer.
@@ -196,7 +196,7 @@ pub enum ElectionOutput<M> {
         /// Counts these outputs.
         number: u64,
         /// What to keep.
-        saved: Saved,
+        state: S,
     },
     /// Where the quorum is static: this node's state file was lost, or is an older copy. It neither votes nor leads until
     /// it has heard all other voters.
@@ -298,6 +298,11 @@ pub enum ElectionError {
     },
 }
 
+/// Bytes that were kept ([`ElectionOutput::Persist`]) are no state of the strategy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("what was kept is no state of this election strategy")]
+pub struct NotItsState;
+
 /// Who leads, as a strategy sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leadership<'a> {
@@ -344,7 +349,10 @@ pub type InputOf<E> =
     ElectionInput<<E as Election>::Message, <E as Election>::Pulse, <E as Election>::Hello>;
 
 /// What a strategy does, with its own types.
-pub type OutputOf<E> = ElectionOutput<<E as Election>::Message>;
+pub type OutputOf<E> = ElectionOutput<<E as Election>::Message, <E as Election>::State>;
+
+/// What any strategy tells a node.
+pub type OpaqueOutput = ElectionOutput<Opaque, Opaque>;
 
 /// One way to agree on a leader.
 pub trait Election: fmt::Debug {
@@ -356,6 +364,8 @@ pub trait Election: fmt::Debug {
     type Hello: Serialize + DeserializeOwned;
     /// What shows under which leadership a message is sent: a fencing token.
     type Token: Serialize + DeserializeOwned;
+    /// What it keeps where it survives the process.
+    type State: Serialize + DeserializeOwned;
 
     /// Takes one input.
     ///
@@ -367,6 +377,10 @@ pub trait Election: fmt::Debug {
     fn poll_output(&mut self) -> Option<OutputOf<Self>>;
     /// When to send the next [`ElectionInput::Tick`].
     fn next_deadline(&self) -> Option<Time>;
+    /// What must survive the process before anybody hears of this incarnation; `None` if the strategy keeps nothing.
+    fn first_state(&self) -> Option<Self::State> {
+        None
+    }
     /// Who leads.
     fn leadership(&self) -> Leadership<'_>;
     /// What it is now, for traces.

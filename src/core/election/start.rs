@@ -1,15 +1,14 @@
 //! Which strategies there are.
 
-use super::AnyElection;
 use super::bound::WallClock;
 use super::gossip::{Gossip, Windows};
 use super::guards::Guards;
 use super::raft::{Raft, Recovery};
-use super::record::Saved;
+use super::{AnyElection, NotItsState};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::quorum::Quorum;
 use crate::core::time::{Duration, Time};
-use crate::core::wire::{RoomPolicy, Strategy};
+use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 
 /// What a strategy starts with; each takes what it needs.
 #[derive(Debug, Clone)]
@@ -38,8 +37,8 @@ pub struct Start {
     pub recovery: Recovery,
     /// The gossip strategy's windows, checked already.
     pub windows: Windows,
-    /// What earlier incarnations kept.
-    pub saved: Option<Saved>,
+    /// What the incarnation before this one kept last ([`ElectionOutput::Persist`](super::ElectionOutput::Persist)).
+    pub saved: Option<Opaque>,
     /// The wall clock.
     pub clock: WallClock,
     /// The guards.
@@ -49,9 +48,12 @@ pub struct Start {
 }
 
 /// Starts the strategy that the room's rules name, alone.
-pub fn start(now: Time, start: Start) -> Box<dyn AnyElection> {
-    match start.policy.strategy {
-        Strategy::Raft => Box::new(Raft::start(now, start)),
+///
+/// # Errors
+/// [`NotItsState`] where the strategy keeps one, and `start.saved` is none.
+pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsState> {
+    Ok(match start.policy.strategy {
+        Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
-    }
+    })
 }

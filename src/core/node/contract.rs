@@ -8,7 +8,6 @@ use crate::core::election::ElectionError;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
-use crate::core::election::record::Saved;
 use crate::core::event::{Event, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
@@ -56,9 +55,10 @@ pub struct NodeConfig {
     pub wall_clock: Duration,
     /// Who counts for a majority.
     pub quorum: Quorum,
-    /// Where the quorum is static: what is on disk ([`Output::Persist`]) under the name of this incarnation already
-    /// ([`Saved::of_next_incarnation`]). `None` is a first start.
-    pub saved: Option<Saved>,
+    /// Where the quorum is static: what the incarnation before this one kept last ([`Output::Persist`]). `None` is a
+    /// first start. What this one keeps of it ([`Node::first_state`](super::Node::first_state)) must be safe before
+    /// its first output is carried out.
+    pub saved: Option<Opaque>,
     /// Which guards hold: all of them, outside the laboratory.
     pub guards: Guards,
     /// The rules that all members share. Its quorum is taken from `quorum`.
@@ -287,7 +287,7 @@ pub enum Output {
         /// Counts these outputs.
         number: u64,
         /// What to keep.
-        saved: Saved,
+        state: Opaque,
     },
     /// Say in the log that the state file was lost, or is an older copy: another voter of the static quorum remembers
     /// more writes. This node neither votes nor leads until it has heard all other voters.

@@ -457,6 +457,7 @@ pub(crate) mod tests {
             1,
             Time::ZERO,
         )
+        .expect("it starts for the first time")
     }
 
     fn envelope(message: Message) -> Envelope {

@@ -1,7 +1,7 @@
 //! What stands in a state file.
 //!
-//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: whose it is ([`Owner`]) and [`Saved`]),
-//! and the SHA-256 of all before it.
+//! A file is `MMNSTATE`, a version, the length of what follows, that (postcard: [`Content`]), and the SHA-256 of all
+//! before it. Version 2 named no strategy, since raft alone kept anything; its state stood there without its length.
 
 use std::io;
 
@@ -9,13 +9,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::core::election::record::Saved;
-use crate::core::id::Fingerprint;
+use crate::core::id::{Fingerprint, Incarnation};
 use crate::core::quorum::Roster;
+use crate::core::wire::{Opaque, Strategy};
 use crate::net::identity::PrivateKey;
 
 pub(super) const MAGIC: &[u8; 8] = b"MMNSTATE";
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
+/// The oldest that is read.
+const OLDEST_VERSION: u32 = 2;
 const HEADER_BYTES: usize = MAGIC.len() + 4 + 4;
 const DIGEST_BYTES: usize = 32;
 /// Far more than a roster, and what is known of its voters, need; no other file is read whole.
@@ -25,7 +27,10 @@ pub(super) const MAX_FILE_BYTES: usize = 32 * 1024;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Content {
     pub(super) owner: Owner,
-    pub(super) saved: Saved,
+    /// The incarnation that wrote it; the next one is newer, whatever the clock says.
+    pub(super) incarnation: Incarnation,
+    /// What its election strategy keeps, which only that reads.
+    pub(super) state: Opaque,
 }
 
 /// Whose file it is: what no start of the member may change within the session.
@@ -36,6 +41,8 @@ pub(super) struct Owner {
     /// As [`Roster::parse`] reads it.
     pub(super) roster: String,
     pub(super) key: KeptKey,
+    /// The name of the election strategy.
+    pub(super) strategy: String,
 }
 
 /// The key of the member. The other voters know it by that.
@@ -47,11 +54,15 @@ pub(super) enum KeptKey {
     Given(Fingerprint),
 }
 
-pub(super) fn encode(owner: &Owner, saved: &Saved) -> io::Result<Zeroizing<Vec<u8>>> {
+pub(super) fn encode(
+    owner: &Owner,
+    incarnation: Incarnation,
+    state: &Opaque,
+) -> io::Result<Zeroizing<Vec<u8>>> {
     // Of its full length at once: what it grew out of would not be wiped.
     let mut bytes = Zeroizing::new(vec![0; MAX_FILE_BYTES]);
     let room = &mut bytes[HEADER_BYTES..MAX_FILE_BYTES - DIGEST_BYTES];
-    let body = postcard::to_slice(&(owner, saved), room).map_err(io::Error::other)?;
+    let body = postcard::to_slice(&(owner, incarnation, state), room).map_err(io::Error::other)?;
     let len = body.len();
     sign(&mut bytes, len)?;
     Ok(bytes)
@@ -99,8 +110,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
         ];
         u32::from_le_bytes(bytes)
     };
-    if number(0) != VERSION {
-        return Err(Version(number(0)));
+    let version = number(0);
+    if !(OLDEST_VERSION..=VERSION).contains(&version) {
+        return Err(Version(version));
     }
     if u64::from(number(4)) + DIGEST_BYTES as u64 != rest.len() as u64 {
         return Err(Damaged("its length is not what it says"));
@@ -109,22 +121,45 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Content, Undecodable> {
     if Sha256::digest(signed).as_slice() != digest {
         return Err(Damaged("its checksum does not fit"));
     }
-    let content: Content = postcard::from_bytes(&signed[HEADER_BYTES..])
-        .map_err(|_| Damaged("its content cannot be understood"))?;
+    let body = &signed[HEADER_BYTES..];
+    let content = match version {
+        2 => decode_version_2(body),
+        _ => postcard::from_bytes(body),
+    };
+    let content = content.map_err(|_| Damaged("its content cannot be understood"))?;
     match Roster::parse(&content.owner.roster) {
         Ok(_) => Ok(content),
         Err(_) => Err(Damaged("its roster cannot be understood")),
     }
 }
 
+fn decode_version_2(body: &[u8]) -> postcard::Result<Content> {
+    let ((session, peer, roster, key, incarnation), state) = postcard::take_from_bytes(body)?;
+    let owner = Owner {
+        session,
+        peer,
+        roster,
+        key,
+        strategy: Strategy::Raft.name().to_owned(),
+    };
+    Ok(Content {
+        owner,
+        incarnation,
+        state: state.into(),
+    })
+}
+
 /// A fuzz target: any file is refused or understood, and what is understood is written as the same.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(bytes: &[u8]) {
     fn understood(bytes: &[u8]) {
+        let written = |content: &Content| {
+            encode(&content.owner, content.incarnation, &content.state).expect("short")
+        };
         if let Ok(content) = decode(bytes) {
-            let again = encode(&content.owner, &content.saved).expect("short");
+            let again = written(&content);
             let second = decode(&again).expect("just written");
-            assert_eq!(encode(&second.owner, &second.saved).expect("short"), again);
+            assert_eq!(written(&second), again);
         }
     }
     if bytes.len() > MAX_FILE_BYTES - HEADER_BYTES - DIGEST_BYTES {
@@ -133,14 +168,16 @@ pub(crate) fn check(bytes: &[u8]) {
     understood(bytes);
     // Nobody hits a checksum by chance: as the body of a file that is otherwise right.
     let len = u32::try_from(bytes.len()).expect("short");
-    let mut file = [
-        &MAGIC[..],
-        &VERSION.to_le_bytes(),
-        &len.to_le_bytes(),
-        bytes,
-    ]
-    .concat();
-    let digest = Sha256::digest(&file);
-    file.extend_from_slice(&digest);
-    understood(&file);
+    for version in OLDEST_VERSION..=VERSION {
+        let mut file = [
+            &MAGIC[..],
+            &version.to_le_bytes(),
+            &len.to_le_bytes(),
+            bytes,
+        ]
+        .concat();
+        let digest = Sha256::digest(&file);
+        file.extend_from_slice(&digest);
+        understood(&file);
+    }
 }

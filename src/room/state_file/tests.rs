@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::format::MAGIC;
 use super::*;
-use crate::core::election::record::{Epoch, KnownVoter, Record, Stamp};
+use crate::core::election::raft::saved::{KnownVoter, Saved};
+use crate::core::election::record::{Epoch, Record, Stamp};
 use crate::core::id::Fingerprint;
 use crate::error::{Code, Coded};
 
@@ -19,19 +20,28 @@ impl Directory {
         Self(path)
     }
 
-    fn open(&self, session: &str, peer: &str) -> Result<(StateFile, Option<Saved>), StartError> {
+    fn open(&self, session: &str, peer: &str) -> Result<(StateFile, Option<Opaque>), StartError> {
         let member = (&session_id(session), &peer_id(peer));
-        let (file, _, saved) = StateFile::open(&self.0, member, &roster("a\nb\nc"), None)?;
+        let (file, _, saved) = self.take(member, &roster("a\nb\nc"), None)?;
         Ok((file, saved))
     }
 
     /// Opens the file of "a" in "s" with this roster and key, and writes it; gives the key.
     fn start(&self, voters: &str, given: Option<&Identity>) -> Result<Fingerprint, StartError> {
         let member = (&session_id("s"), &peer_id("a"));
-        let given = given.cloned();
-        let (file, identity, _) = StateFile::open(&self.0, member, &roster(voters), given)?;
+        let (file, identity, _) = self.take(member, &roster(voters), given.cloned())?;
         file.keep(&saved(1))?;
         Ok(identity.fingerprint())
+    }
+
+    fn take(
+        &self,
+        member: (&SessionId, &PeerId),
+        roster: &Roster,
+        given: Option<Identity>,
+    ) -> Result<(StateFile, Identity, Option<Opaque>), StartError> {
+        let now = new_incarnation(1);
+        StateFile::open(&self.0, member, roster, Strategy::Raft, given, now)
     }
 
     /// The only state file.
@@ -61,7 +71,11 @@ fn roster(text: &str) -> Roster {
     Roster::parse(text).expect("a roster")
 }
 
-fn saved(term: u64) -> Saved {
+fn saved(term: u64) -> Opaque {
+    Opaque::of(&votes(term))
+}
+
+fn votes(term: u64) -> Saved {
     let known = KnownVoter {
         key: Fingerprint([9; 32]),
         incarnation: Incarnation {
@@ -75,10 +89,6 @@ fn saved(term: u64) -> Saved {
         assigner: Some(peer_id("琪露诺")),
     };
     Saved {
-        incarnation: Incarnation {
-            started_us: 7,
-            random: u64::MAX,
-        },
         writes: term,
         forgotten: Some(3),
         record: Record {
@@ -116,22 +126,15 @@ fn each_life_is_newer_than_the_one_before_it_whatever_the_clock_says() {
         started_us: u64::MAX / 2,
         random: 9,
     };
-    let (file, _) = directory.open("s", "a").expect("opened");
-    let before = Saved {
-        incarnation: future,
-        ..saved(4)
-    };
-    file.keep(&before).expect("written");
+    let (mut file, _) = directory.open("s", "a").expect("opened");
+    file.incarnation = future;
+    file.keep(&saved(4)).expect("written");
     drop(file);
-    let (_, found) = directory.open("s", "a").expect("a restart");
-    assert_eq!(
-        found.as_ref(),
-        Some(&before),
-        "term and vote are as they were"
-    );
+    let (file, found) = directory.open("s", "a").expect("a restart");
+    assert_eq!(found, Some(saved(4)), "term and vote are as they were");
     let first = new_incarnation(3);
     assert!(first.started_us > 1_600_000_000_000_000, "{first:?}");
-    let next = Saved::of_next_incarnation(found, first).incarnation;
+    let next = file.incarnation();
     assert!(next > future, "{next:?}");
 }
 
@@ -155,12 +158,13 @@ fn the_largest_state_fits() {
         others: (1..64)
             .map(|number| (peer_id(&id(number)), known))
             .collect(),
-        ..saved(u64::MAX)
+        ..votes(u64::MAX)
     };
+    let whole = Opaque::of(&whole);
     let directory = Directory::new("largest");
     let member = (&session_id(&"s".repeat(128)), &peer_id(&id(0)));
     let roster = roster(&lines.join("\n"));
-    let open = || StateFile::open(&directory.0, member, &roster, None);
+    let open = || directory.take(member, &roster, None);
     let (file, _, _) = open().expect("a first start");
     file.keep(&whole).expect("it fits");
     drop(file);
@@ -277,15 +281,61 @@ fn a_file_of_another_version_is_refused_as_such() {
     directory.start("a", None).expect("a first start");
     let path = directory.state();
     let mut bytes = fs::read(&path).expect("there");
-    for (version, says) in [(1, "an older one wrote it, without a roster"), (3, "newer")] {
+    for (version, says) in [(1, "an older one wrote it, without a roster"), (4, "newer")] {
         bytes[MAGIC.len()] = version;
         fs::write(&path, &bytes).expect("written");
         let error = directory.start("a", None).expect_err("another version");
         assert_eq!(error.code(), Code::InvalidArgument);
         let error = error.to_string();
-        let version = format!("is of version {version}, and this library reads version 2");
+        let version = format!("is of version {version}, and this library reads version 3");
         assert!(error.contains(&version) && error.contains(says), "{error}");
     }
+}
+
+/// The file of "a" in "tea", the only voter, which voted for itself in term 1; as the library wrote it before it named
+/// strategies.
+const VERSION_2: [&str; 3] = [
+    "4d4d4e5354415445020000004800000003746561016102610a012dada1413d17b296cde737da5e1f",
+    "2f8289ac610ac5706358cc2fecd6be947d09a3bccd97919c9803d29aa0e9a5e185e3760200000101",
+    "016100010161000069de15c4a5e0b0d6335aa2e1a43f7cb7abc73e0c71014a4930127309337e191e",
+];
+
+#[test]
+fn a_file_of_version_2_is_read_as_one_of_raft() {
+    let hex = VERSION_2.concat();
+    let bytes: Vec<_> = (0..hex.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).expect("two digits"))
+        .collect();
+    let content = decode(&bytes).expect("it is read");
+    let owner = &content.owner;
+    assert_eq!(
+        (owner.peer.as_str(), owner.strategy.as_str()),
+        ("a", "raft")
+    );
+    let votes: Saved = content.state.decode().expect("raft's");
+    assert_eq!((votes.writes, votes.record.term()), (2, 1));
+    assert_eq!(votes.voted_for, Some(peer_id("a")));
+    let again = encode(owner, content.incarnation, &content.state).expect("short");
+    let again = decode(&again).expect("of this version");
+    assert_eq!(again.incarnation, content.incarnation);
+    assert_eq!(again.state, content.state);
+}
+
+#[test]
+fn the_file_of_another_strategy_is_refused() {
+    let directory = Directory::new("strategy");
+    directory.start("a", None).expect("a first start");
+    let member = (&session_id("s"), &peer_id("a"));
+    let gossip = Strategy::Gossip {
+        strict_lowest: false,
+    };
+    let now = new_incarnation(1);
+    let opened = StateFile::open(&directory.0, member, &roster("a"), gossip, None, now);
+    let error = opened.map(drop).expect_err("raft wrote it");
+    assert_eq!(error.code(), Code::InvalidArgument);
+    let says = "the election strategy is gossip, and the state file is one of \"raft\"";
+    assert!(error.to_string().contains(says), "{error}");
 }
 
 #[test]
@@ -371,7 +421,9 @@ fn a_directory_that_cannot_be_used_is_named() {
     fs::write(&plain, b"").expect("written");
     for path in [directory.0.join("missing"), plain] {
         let member = (&session_id("s"), &peer_id("a"));
-        let opened = StateFile::open(&path, member, &roster("a"), None);
+        let roster = roster("a");
+        let now = new_incarnation(1);
+        let opened = StateFile::open(&path, member, &roster, Strategy::Raft, None, now);
         let error = opened.map(drop).expect_err("no directory");
         assert_eq!(error.code(), Code::InvalidArgument);
         let shown = format!("{:?} cannot be used", path.display().to_string());

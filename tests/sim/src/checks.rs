@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use room_core::election::raft::Recovery;
+use room_core::election::raft::saved::Saved;
 use room_core::election::raft::wire::{ElectionMessage, Stamped};
-use room_core::election::record::{Epoch, Record, Saved, Stamp};
+use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
 use room_core::node::{Event, LeaderChange, Left, LeftReason, Output};

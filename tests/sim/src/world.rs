@@ -19,7 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
 use room_core::election::raft::Recovery;
-use room_core::election::record::{Record, Saved};
+use room_core::election::record::Record;
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::introductions::Reconnect;
 use room_core::node::{
@@ -40,6 +40,7 @@ use crate::plan::Hosts;
 use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::{Moment, Sometimes};
 use crate::trace::{Brief, Trace};
+pub use disk::File;
 use roster::{Tenure, Told};
 
 pub use roster::Strike;
@@ -116,9 +117,9 @@ pub struct Slot {
     /// The election priority with which its processes start.
     pub priority: i32,
     /// What is on its disk.
-    pub saved: Option<Saved>,
+    pub saved: Option<File>,
     /// What was there after each write of late, the last one last.
-    pub copies: Vec<Saved>,
+    pub copies: Vec<File>,
     /// Its writes fail until then.
     pub disk_fails_until: Time,
     /// By how much its wall clock is ahead of the true one.
@@ -139,7 +140,7 @@ pub enum Happening {
         slot: usize,
         life: u64,
         number: u64,
-        saved: Box<Saved>,
+        file: File,
     },
     /// A host answers whether somebody may enter.
     HostAnswers {
@@ -415,8 +416,8 @@ impl World {
                     slot,
                     life,
                     number,
-                    saved,
-                } => self.saved(slot, life, number, saved),
+                    file,
+                } => self.saved(slot, life, number, file),
                 Happening::HostAnswers {
                     slot,
                     life,
@@ -466,14 +467,23 @@ impl World {
             started_us: self.wall_clock(slot).as_micros() as u64,
             random: self.rng.random(),
         };
-        let incarnation = self.keep_incarnation(slot, incarnation);
+        let place = &self.slots[slot];
+        let before = place.saved.as_ref().map(|file| file.incarnation);
+        let incarnation = before.map_or(incarnation, |before| incarnation.after(before));
         let config = self.config(slot, key);
-        let place = &mut self.slots[slot];
-        place.life = life;
         let clock = Clock::new(self.now, place.clock_rate);
         let local = clock.local(self.now);
+        let node = Node::new(place.id.clone(), incarnation, config, seed, local)
+            .expect("its file is one of the room's strategy");
+        self.keep_first_state(slot, &node);
+        let votes = self.slots[slot].saved.as_ref().map(File::votes);
+        let forgets = votes
+            .as_ref()
+            .is_some_and(|votes| votes.forgotten.is_some());
+        let place = &mut self.slots[slot];
+        place.life = life;
         place.process = Some(Process {
-            node: Node::new(place.id.clone(), incarnation, config, seed, local),
+            node,
             key,
             clock,
             eligible: place.eligible,
@@ -494,11 +504,8 @@ impl World {
             inputs: 0,
             strike: None,
             last_write: 0,
-            writes_at_start: place.saved.as_ref().map_or(0, |saved| saved.writes),
-            noticed_after: place
-                .saved
-                .as_ref()
-                .and_then(|saved| saved.forgotten.map(|_| 0)),
+            writes_at_start: votes.as_ref().map_or(0, |votes| votes.writes),
+            noticed_after: forgets.then_some(0),
             tenure: Tenure::default(),
         });
         self.places.insert(self.slots[slot].id.clone(), slot);
@@ -512,15 +519,11 @@ impl World {
         self.checker.quorum = self.quorum();
         let place = &self.slots[slot];
         self.checker
-            .born(slot, &place.id, kept.then_some(place.saved.as_ref()));
-        if place
-            .saved
-            .as_ref()
-            .is_some_and(|saved| saved.forgotten.is_some())
-        {
+            .born(slot, &place.id, kept.then_some(votes.as_ref()));
+        if forgets {
             self.checker.noticed(slot);
         }
-        let restarts = place.saved.as_ref().is_some_and(|saved| saved.writes > 1);
+        let restarts = votes.is_some_and(|votes| votes.writes > 1);
         self.sometimes.restarts_from_disk += u64::from(restarts);
         if let (Some(recorder), Some(process)) = (&mut self.recorder, &place.process) {
             recorder.start(slot, self.now, &process.node);
@@ -572,7 +575,10 @@ impl World {
             priority: self.slots[slot].priority,
             wall_clock: self.wall_clock(slot),
             quorum: self.quorum(),
-            saved: self.slots[slot].saved.clone(),
+            saved: self.slots[slot]
+                .saved
+                .as_ref()
+                .map(|file| file.state.clone()),
             guards: self.settings.guards,
             policy: self.policy(slot),
             key,
@@ -942,7 +948,7 @@ impl World {
             Output::StaleState { .. } => {} // counted where it is checked
             // Answered when all else is carried out.
             Output::JoinAnswer { .. } => {}
-            Output::Persist { number, saved } => self.write(slot, number, saved),
+            Output::Persist { number, state } => self.write(slot, number, state),
             Output::Dropped { from, value, bound } => {
                 let id = &self.slots[slot].id;
                 self.trace.add(

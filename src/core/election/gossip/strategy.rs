@@ -250,6 +250,8 @@ impl Election for Gossip {
     type Hello = ();
     /// Whom it names. There are no terms.
     type Token = Option<PeerId>;
+    /// A node that starts again knows nothing of before.
+    type State = ();
 
     fn handle(
         &mut self,

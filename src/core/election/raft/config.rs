@@ -1,10 +1,10 @@
 //! Settings of the raft strategy.
 
 use super::Raft;
-use crate::core::election::Start;
+use super::saved::Saved;
 use crate::core::election::bound::WallClock;
 use crate::core::election::guards::Guards;
-use crate::core::election::record::Saved;
+use crate::core::election::{NotItsState, Start};
 use crate::core::quorum::Quorum;
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, HostMode, MergePolicy};
@@ -54,14 +54,19 @@ pub struct RaftConfig {
 
 impl Raft {
     /// A node that starts now, by the options of its room.
-    pub(in crate::core::election) fn start(now: Time, start: Start) -> Self {
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(in crate::core::election) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+        let previous = start.saved.map(|saved| saved.decode()).transpose();
+        let previous = previous.map_err(|_| NotItsState)?;
         let config = RaftConfig {
             heartbeat_timeout: start.heartbeat_timeout,
             election_timeout_min: start.election_timeout_min,
             election_timeout_max: start.election_timeout_max,
             eligible: start.eligible && start.quorum.admits(&start.me),
             quorum: start.quorum,
-            saved: start.saved,
+            saved: Some(Saved::of_next_incarnation(previous)),
             guards: start.guards,
             merge: start.policy.merge,
             authority: start.policy.authority,
@@ -71,6 +76,7 @@ impl Raft {
             priority: start.priority,
             clock: start.clock,
         };
-        Self::new(start.me, start.incarnation, config, start.seed, now)
+        let raft = Self::new(start.me, start.incarnation, config, start.seed, now);
+        Ok(raft)
     }
 }

@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{ElectionOutput, OutputOf, Raft, View};
+use crate::core::election::raft::saved::{KnownVoter, Saved};
 use crate::core::election::raft::wire::ElectionMessage;
-use crate::core::election::record::{KnownVoter, Record, Saved};
-use crate::core::id::{Incarnation, PeerId};
+use crate::core::election::record::Record;
+use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
 
 /// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
@@ -43,7 +44,6 @@ struct Written {
 /// What is on disk, and what waits for it.
 #[derive(Debug)]
 pub(super) struct Disk {
-    incarnation: Incarnation,
     safe: Written,
     /// What is being written; one state at a time, so that a slow disk gets the newest and not all.
     writing: Option<(u64, Written)>,
@@ -67,7 +67,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// With what is on disk under the name of this incarnation.
+    /// With what is on disk when this incarnation starts.
     pub(super) fn new(saved: Saved) -> Self {
         let vote = Vote {
             record: saved.record,
@@ -76,7 +76,6 @@ impl Disk {
             recoveries: 0,
         };
         Self {
-            incarnation: saved.incarnation,
             safe: Written {
                 state: State { vote, known: 0 },
                 writes: saved.writes,
@@ -144,19 +143,24 @@ impl Disk {
         }
         self.written += 1;
         self.began = now;
-        let saved = Saved {
-            incarnation: self.incarnation,
-            writes,
-            record: state.vote.record.clone(),
-            voted_for: state.vote.voted_for.clone(),
-            forgotten: state.vote.forgotten,
-            others: self.others.clone(),
-        };
-        self.writing = Some((self.written, Written { state, writes }));
+        let written = Written { state, writes };
+        let state = self.saved(&written);
+        self.writing = Some((self.written, written));
         Some(ElectionOutput::Persist {
             number: self.written,
-            saved,
+            state,
         })
+    }
+
+    fn saved(&self, written: &Written) -> Saved {
+        let vote = written.state.vote.clone();
+        Saved {
+            writes: written.writes,
+            record: vote.record,
+            voted_for: vote.voted_for,
+            forgotten: vote.forgotten,
+            others: self.others.clone(),
+        }
     }
 
     fn hold(&mut self, state: &State, output: OutputOf<Raft>) -> Option<OutputOf<Raft>> {
@@ -258,6 +262,12 @@ impl Raft {
         }
     }
 
+    /// What is on disk when this incarnation starts.
+    pub(super) fn saved_at_start(&self) -> Option<Saved> {
+        let disk = self.disk.as_ref()?;
+        Some(disk.saved(&disk.safe))
+    }
+
     /// How long a vote takes to be safe, as far as known.
     pub(super) fn write_time(&self) -> Duration {
         self.disk.as_ref().map_or(Duration::ZERO, |disk| disk.took)
@@ -311,13 +321,9 @@ mod tests {
     use super::*;
 
     fn disk(writes: u64) -> Disk {
-        let incarnation = Incarnation {
-            started_us: 1,
-            random: 1,
-        };
         Disk::new(Saved {
             writes,
-            ..Saved::of_next_incarnation(None, incarnation)
+            ..Saved::of_next_incarnation(None)
         })
     }
 
@@ -337,11 +343,11 @@ mod tests {
     /// Writes it; gives the write counter.
     fn write(disk: &mut Disk, state: State) -> u64 {
         let write = disk.write(Time::ZERO, state);
-        let Some(ElectionOutput::Persist { number, saved }) = write else {
+        let Some(ElectionOutput::Persist { number, state }) = write else {
             panic!("there is something to write");
         };
         assert!(disk.written(Time::ZERO, number));
-        saved.writes
+        state.writes
     }
 
     #[test]

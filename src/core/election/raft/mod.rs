@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, VecDeque};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::record::{Record, Saved};
+use super::record::Record;
 use super::rules::Rules;
 use super::{
     AssignOutcome, Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone,
@@ -29,6 +29,7 @@ mod quorum;
 mod reason;
 mod role;
 mod round_trips;
+pub mod saved;
 mod standing;
 mod timers;
 mod transfer;
@@ -47,6 +48,7 @@ use hold::{Held, Sighting};
 use memory::Stale;
 use reason::Hints;
 use role::Role;
+use saved::Saved;
 use standing::{clamp_millis, millis};
 use transfer::Transfers;
 use wire::{Beat, Pulse, Side, Stamped};
@@ -146,7 +148,7 @@ impl Raft {
         }
         let stale = saved.as_ref().and_then(|saved| saved.forgotten);
         let stale = stale.map(|_| Stale::default());
-        let first = || Saved::of_next_incarnation(None, incarnation);
+        let first = || Saved::of_next_incarnation(None);
         let disk = keeps_votes.then(|| Disk::new(saved.unwrap_or_else(first)));
         // A voter that knows its votes, but not whom it heard before it was restarted, waits for as long as a lease lasts.
         let grace = if keeps_votes {
@@ -223,6 +225,7 @@ impl Election for Raft {
     type Pulse = Beat;
     type Hello = Side;
     type Token = Record;
+    type State = Saved;
 
     fn handle(
         &mut self,
@@ -264,6 +267,10 @@ impl Election for Raft {
         .into_iter()
         .flatten()
         .min()
+    }
+
+    fn first_state(&self) -> Option<Saved> {
+        self.saved_at_start()
     }
 
     fn leadership(&self) -> Leadership<'_> {

@@ -13,7 +13,7 @@ pub struct Stamped {
     /// The sender's epoch and term.
     pub stamp: Stamp,
     /// Where the quorum is static, the sender's write counter
-    /// ([`Saved::writes`](crate::core::election::record::Saved::writes)) as it is on disk; else 0.
+    /// ([`Saved::writes`](crate::core::election::raft::saved::Saved::writes)) as it is on disk; else 0.
     pub writes: u64,
     /// What it says.
     pub message: ElectionMessage,

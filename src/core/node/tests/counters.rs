@@ -181,7 +181,7 @@ fn a_term_on_disk_that_a_liar_made_up_keeps_no_voter_out_after_a_restart() {
         claims(&mut net, "m", "c", LEAP);
     }
     net.run(ms(10));
-    assert!(net.disks[&id("c")].record.term() > 3 * LEAP);
+    assert!(net.votes_on_disk("c").record.term() > 3 * LEAP);
     for name in ["a", "b", "c", "m"] {
         net.kill(name, false);
     }

@@ -19,8 +19,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::election::raft::Raft;
+use crate::core::election::raft::saved::Saved;
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
-use crate::core::election::record::Saved;
 use crate::core::introductions::Dial;
 use crate::core::quorum::Quorum;
 use crate::core::wire::{Candidate, Verdict};
@@ -101,7 +101,7 @@ enum Happening {
         by: PeerId,
         life: Life,
         number: u64,
-        saved: Box<Saved>,
+        state: Opaque,
     },
 }
 
@@ -124,7 +124,7 @@ struct Net {
     dials_work: bool,
     config: NodeConfig,
     /// What is on the disk of each name, and how long a write takes; `None` is for ever.
-    disks: BTreeMap<PeerId, Saved>,
+    disks: BTreeMap<PeerId, (Incarnation, Opaque)>,
     write_time: Option<Duration>,
     counted: u64,
 }
@@ -172,6 +172,12 @@ impl Net {
         }
     }
 
+    /// What the state file of `name` says of its votes.
+    fn votes_on_disk(&self, name: &str) -> Saved {
+        let (_, state) = &self.disks[&id(name)];
+        state.decode().expect("raft's")
+    }
+
     fn is_settled(&self) -> bool {
         let mut leaders = self.places.values().map(|place| place.node.leader());
         let first = leaders.next().flatten();
@@ -195,18 +201,20 @@ impl Net {
         let port = 7000 + u16::from(name.as_bytes()[0]);
         let address = SocketAddr::from(([10, 0, 0, 1], port));
         let mut life = life;
-        if config.quorum.is_static() {
-            // A process with the name of one that ran before takes up its state file.
-            let saved = Saved::of_next_incarnation(self.disks.remove(&id(name)), life.incarnation);
-            life.incarnation = saved.incarnation;
-            self.disks.insert(id(name), saved.clone());
-            config.saved = Some(saved);
+        // A process with the name of one that ran before takes up its state file.
+        if let Some((before, state)) = self.disks.remove(&id(name)) {
+            life.incarnation = life.incarnation.after(before);
+            config.saved = Some(state);
         }
         config.key = life.key;
         config.addresses = vec![address];
         let is_host = config.policy.host_mode == HostMode::Host;
         self.counted += 1;
-        let node = Node::new(id(name), life.incarnation, config, self.counted, self.now);
+        let node = Node::new(id(name), life.incarnation, config, self.counted, self.now)
+            .expect("its file is one of the room's strategy");
+        if let Some(state) = node.first_state() {
+            self.disks.insert(id(name), (life.incarnation, state));
+        }
         let place = Place {
             node,
             life,
@@ -592,7 +600,7 @@ impl Net {
             return;
         };
         match output {
-            Output::Persist { number, saved } => {
+            Output::Persist { number, state } => {
                 let life = place.life;
                 if let Some(write_time) = self.write_time {
                     self.counted += 1;
@@ -600,7 +608,7 @@ impl Net {
                         by: name.clone(),
                         life,
                         number,
-                        saved: Box::new(saved),
+                        state,
                     };
                     self.queue.insert((now + write_time, self.counted), written);
                 }
@@ -808,10 +816,10 @@ impl Net {
                 by,
                 life,
                 number,
-                saved,
+                state,
             } => {
                 if self.places.get(&by).is_some_and(|place| place.life == life) {
-                    self.disks.insert(by.clone(), *saved);
+                    self.disks.insert(by.clone(), (life.incarnation, state));
                     let _ = self.feed(&by, Input::Persisted { number });
                 }
             }

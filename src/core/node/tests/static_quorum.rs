@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::election::raft::wire::{Memory, Side};
 use crate::core::election::record::Epoch;
-use crate::core::election::{AssignOutcome, LeaderReason};
+use crate::core::election::{AssignOutcome, LeaderReason, NotItsState};
 use crate::core::quorum::Roster;
 use crate::core::wire::Authority;
 
@@ -435,7 +435,7 @@ fn a_restarted_voter_refuses_votes_for_the_shortest_timeout() {
     };
     for (round, after, expected) in [(101, 0, false), (102, 1300, false), (103, 200, true)] {
         net.run(ms(after));
-        let writes = net.disks[&id(candidate)].writes;
+        let writes = net.votes_on_disk(candidate).writes;
         net.forge_at(candidate, voter, stamp.clone(), writes, request(round));
         net.run(ms(20));
         let answers = net.heard_from(voter, candidate);
@@ -691,7 +691,7 @@ fn a_higher_term_ends_a_leadership_at_once() {
         record: higher.clone(),
         live: false,
     };
-    let writes = net.disks[&id(follower)].writes;
+    let writes = net.votes_on_disk(follower).writes;
     net.forge_at(follower, &first, higher.stamp.clone(), writes, heartbeat);
     assert!(!net.leads(&first));
     assert_eq!(*net.node(&first).record(), higher);
@@ -701,7 +701,7 @@ fn a_higher_term_ends_a_leadership_at_once() {
 }
 
 /// An older copy of `name`'s state file is in its place when it starts again.
-fn restore(net: &mut Net, name: &str, copy: &Saved) {
+fn restore(net: &mut Net, name: &str, copy: &(Incarnation, Opaque)) {
     net.kill(name, true);
     net.disks.insert(id(name), copy.clone());
     net.run(ms(100));
@@ -723,8 +723,9 @@ fn an_older_copy_of_a_state_file_is_noticed() {
         net.run(ms(1000));
     }
     let first = leader(&net);
-    let newest = net.disks[&id(voter)].writes;
-    assert!(newest > copy.writes + 1);
+    let newest = net.votes_on_disk(voter).writes;
+    let kept: Saved = copy.1.decode().expect("raft's");
+    assert!(newest > kept.writes + 1);
     let other = others(&names, &first)
         .into_iter()
         .find(|name| *name != voter)
@@ -759,7 +760,7 @@ fn an_older_copy_of_a_state_file_is_noticed() {
     net.link(third, witness);
     net.wait("a leader", Net::is_settled);
     net.run(ms(2000));
-    assert!(net.disks[&id(voter)].writes > newest);
+    assert!(net.votes_on_disk(voter).writes > newest);
     // It votes again: with one of the others gone, both of the rest are needed.
     let gone = others(&names, voter)[0];
     net.kill(gone, true);
@@ -876,12 +877,33 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
     net.run(ms(10_000));
     let settled = Net::is_settled(&net);
     assert!(settled);
-    assert!(net.disks[&id(&first)].writes > 1 << 30);
+    assert!(net.votes_on_disk(&first).writes > 1 << 30);
     // More than time allows is no counter (C4.8).
     let before = net.disks[&id(&first)].clone();
     net.forge(liar, &first, lie(u64::MAX));
     net.run(ms(1000));
     assert_eq!(net.disks[&id(&first)], before);
+}
+
+/// Who begins without the votes in its file could vote twice.
+#[test]
+fn a_node_refuses_a_state_that_is_not_its_strategys() {
+    let start = |saved| {
+        let config = NodeConfig {
+            quorum: Quorum::of(&["a", "b", "c"]),
+            saved,
+            ..NodeConfig::for_tests()
+        };
+        Node::new(id("a"), life(1, 1).incarnation, config, 1, Time::ZERO)
+    };
+    let first = start(None).expect("a first start").first_state();
+    let next = start(first.clone()).expect("a restart").first_state();
+    let writes =
+        |state: &Option<Opaque>| state.as_ref()?.decode().ok().map(|kept: Saved| kept.writes);
+    assert_eq!((writes(&first), writes(&next)), (Some(1), Some(2)));
+    for foreign in [Opaque::default(), Opaque::of(&0_u8)] {
+        assert_eq!(start(Some(foreign)).err(), Some(NotItsState));
+    }
 }
 
 #[test]

@@ -15,8 +15,9 @@
 use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
 
+use room_core::election::raft::saved::Saved;
 use room_core::election::raft::wire::{ElectionMessage, Pulse};
-use room_core::election::record::{Record, Saved, Stamp};
+use room_core::election::record::{Record, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
 use room_core::node::Output;

@@ -759,10 +759,6 @@ fn votes_of_others_than_the_roster_are_reported() {
 
 fn file(term: u64, voted_for: Option<&str>) -> Saved {
     Saved {
-        incarnation: Incarnation {
-            started_us: 1,
-            random: 1,
-        },
         writes: 1,
         record: Record::undecided(stamp(term)),
         voted_for: voted_for.map(id),

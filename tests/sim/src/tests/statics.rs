@@ -2,18 +2,20 @@
 
 use std::time::Instant;
 
-use room_core::election::record::{Record, Saved, Stamp};
+use room_core::election::raft::saved::Saved;
+use room_core::election::record::{Record, Stamp};
 use room_core::election::{AssignOutcome, ElectionError};
 use room_core::id::{Fingerprint, Incarnation};
 use room_core::node::{Command, CommandError};
 use room_core::time::Duration;
+use room_core::wire::Opaque;
 
 use super::rooms::*;
 use super::runner::{Order, run_all};
 use crate::plan::Plan;
 use crate::sometimes::Sometimes;
 use crate::statics;
-use crate::world::{Settings, World};
+use crate::world::{File, Settings, World};
 
 /// Of each of these kinds, so many rooms in one `make test`.
 const ROOMS: u64 = 1_500;
@@ -334,7 +336,7 @@ fn a_newcomer_enters_a_room_of_high_terms() {
         };
         world.checker.begin_at(&stamp);
         for slot in 0..2 {
-            world.slots[slot].saved = Some(saved(Record::undecided(stamp.clone())));
+            world.slots[slot].saved = Some(file(Record::undecided(stamp.clone())));
         }
         for slot in 0..2 {
             world.start(slot);
@@ -367,14 +369,17 @@ fn a_newcomer_enters_a_room_of_high_terms() {
     }
 }
 
-fn saved(record: Record) -> Saved {
-    let started = Incarnation {
-        started_us: 1,
-        random: 1,
-    };
-    Saved {
+fn file(record: Record) -> File {
+    let votes = Saved {
         record,
-        ..Saved::of_next_incarnation(None, started)
+        ..Saved::of_next_incarnation(None)
+    };
+    File {
+        incarnation: Incarnation {
+            started_us: 1,
+            random: 1,
+        },
+        state: Opaque::of(&votes),
     }
 }
 

@@ -1,12 +1,12 @@
 //! What a process keeps, and what it says of its timers.
 
 use crate::decoded;
+use room_core::election::raft::saved::Saved;
 use room_core::election::raft::wire::Pulse;
-use room_core::election::record::Saved;
 use room_core::id::Incarnation;
-use room_core::node::Input;
+use room_core::node::{Input, Node};
 use room_core::time::Duration;
-use room_core::wire::Message;
+use room_core::wire::{Message, Opaque};
 
 use super::{Happening, Strike, World};
 
@@ -14,6 +14,23 @@ use super::{Happening, Strike, World};
 const TRIED_AGAIN: Duration = Duration::from_millis(100);
 /// A process that is stopped hears of a write when it goes on: it is looked at so often.
 const TOLD_AGAIN: Duration = Duration::from_millis(20);
+
+/// A state file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Who wrote it.
+    pub incarnation: Incarnation,
+    /// What its strategy keeps.
+    pub state: Opaque,
+}
+
+impl File {
+    /// Raft's votes; none where a node keeps none.
+    pub fn votes(&self) -> Saved {
+        let votes = self.state.decode();
+        votes.unwrap_or_else(|_| Saved::of_next_incarnation(None))
+    }
+}
 
 impl World {
     pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
@@ -28,25 +45,21 @@ impl World {
         }
     }
 
-    /// A process of a static quorum writes the name of its incarnation before it says anything.
-    pub(super) fn keep_incarnation(
-        &mut self,
-        slot: usize,
-        incarnation: Incarnation,
-    ) -> Incarnation {
+    /// A process of a static quorum writes its first state, and the name of its incarnation, before it says anything.
+    pub(super) fn keep_first_state(&mut self, slot: usize, node: &Node) {
         if self.settings.roster.is_none() {
-            return incarnation;
+            return;
         }
-        let place = &mut self.slots[slot];
-        let saved = Saved::of_next_incarnation(place.saved.take(), incarnation);
-        let incarnation = saved.incarnation;
-        place.saved = Some(saved.clone());
-        self.keep_copy(slot, &saved);
-        incarnation
+        let file = File {
+            incarnation: node.incarnation(),
+            state: node.first_state().unwrap_or_default(),
+        };
+        self.keep_copy(slot, &file);
+        self.slots[slot].saved = Some(file);
     }
 
     /// Writes are done in their order.
-    pub(super) fn write(&mut self, slot: usize, number: u64, saved: Saved) {
+    pub(super) fn write(&mut self, slot: usize, number: u64, state: Opaque) {
         let (least, most) = self.settings.disk;
         let takes = self.between(least, most);
         let life = self.slots[slot].life;
@@ -56,21 +69,24 @@ impl World {
         let done_at = process.disk_done_at.max(self.now + takes);
         process.disk_done_at = done_at;
         process.last_write = number;
-        self.draw_strike(slot, number, &saved, done_at);
-        let saved = Box::new(saved);
+        let file = File {
+            incarnation: process.node.incarnation(),
+            state,
+        };
+        self.draw_strike(slot, number, &file, done_at);
         self.at(
             done_at,
             Happening::Saved {
                 slot,
                 life,
                 number,
-                saved,
+                file,
             },
         );
     }
 
     /// A write is done, unless its process ended before: then it is lost.
-    pub(super) fn saved(&mut self, slot: usize, life: u64, number: u64, saved: Box<Saved>) {
+    pub(super) fn saved(&mut self, slot: usize, life: u64, number: u64, file: File) {
         let place = &mut self.slots[slot];
         let fails = self.now < place.disk_fails_until;
         let Some(process) = place.process.as_ref().filter(|_| place.life == life) else {
@@ -83,8 +99,8 @@ impl World {
         if fails {
             self.sometimes.writes_failed += 1;
         } else {
-            place.saved = Some(*saved.clone());
-            self.keep_copy(slot, &saved);
+            place.saved = Some(file.clone());
+            self.keep_copy(slot, &file);
             if noticed_after.is_some_and(|before| number > before) {
                 self.checker.noticed_for_good(slot);
             }
@@ -97,7 +113,7 @@ impl World {
                     slot,
                     life,
                     number,
-                    saved,
+                    file,
                 },
             );
             return;

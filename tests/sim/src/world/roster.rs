@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use rand::Rng;
 
 use room_core::election::raft::Raft;
-use room_core::election::record::{Saved, Stamp};
+use room_core::election::record::Stamp;
 use room_core::id::PeerId;
 use room_core::node::{Input, Output};
 use room_core::time::{Duration, Time};
 
+use super::disk::File;
 use super::{Happening, Process, World};
 use crate::clock::slowest_clock;
 use crate::decoded;
@@ -96,29 +97,33 @@ impl World {
         if copy == place.saved {
             return;
         }
+        let votes = copy.as_ref().map(File::votes);
         self.trace.add(
             self.now,
-            format_args!("the state file of {} becomes {copy:?}", place.id),
+            format_args!("the state file of {} becomes {votes:?}", place.id),
         );
         self.sometimes.old_disks += 1;
-        self.checker.disk_replaced(slot, copy.as_ref());
+        self.checker.disk_replaced(slot, votes.as_ref());
         place.copies.clear();
         place.saved = copy;
     }
 
-    pub(super) fn keep_copy(&mut self, slot: usize, saved: &Saved) {
+    pub(super) fn keep_copy(&mut self, slot: usize, file: &File) {
         let copies = &mut self.slots[slot].copies;
         // What is known of others alone forgets no votes.
-        copies.pop_if(|last| last.writes == saved.writes);
+        copies.pop_if(|last| last.votes().writes == file.votes().writes);
         if copies.len() >= MAX_COPIES {
             copies.remove(0);
         }
-        copies.push(saved.clone());
+        copies.push(file.clone());
     }
 
     /// Whether a write of a vote ends with its process, and how. Some end before the write is done.
-    pub(super) fn draw_strike(&mut self, slot: usize, number: u64, saved: &Saved, done_at: Time) {
-        if self.strikes <= 0.0 || saved.voted_for.is_none() || !self.rng.random_bool(self.strikes) {
+    pub(super) fn draw_strike(&mut self, slot: usize, number: u64, file: &File, done_at: Time) {
+        if self.strikes <= 0.0
+            || file.votes().voted_for.is_none()
+            || !self.rng.random_bool(self.strikes)
+        {
             return;
         }
         let life = self.slots[slot].life;

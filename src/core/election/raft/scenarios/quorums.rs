@@ -25,7 +25,6 @@ fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
 #[test]
 fn o14_a_restarted_leader_does_not_lead_on() {
     let saved = Saved {
-        incarnation: life(0),
         writes: 7,
         record: led_by("m", 5),
         voted_for: Some(id("m")),

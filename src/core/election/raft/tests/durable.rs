@@ -38,8 +38,8 @@ impl Voting {
 
 fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
     let writes = outputs.iter().filter_map(|output| match output {
-        ElectionOutput::Persist { number, saved } => {
-            Some((*number, saved.record.term(), saved.voted_for.clone()))
+        ElectionOutput::Persist { number, state } => {
+            Some((*number, state.record.term(), state.voted_for.clone()))
         }
         _ => None,
     });
@@ -139,7 +139,6 @@ fn a_disk_that_never_answers_fills_no_memory() {
 #[test]
 fn o14_a_restarted_voter_gives_no_second_vote() {
     let saved = Saved {
-        incarnation: life(1),
         writes: 7,
         record: Record::undecided(stamp(2)),
         voted_for: Some(id("leader")),
@@ -160,7 +159,7 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
 /// The write counter of each write, and who is known.
 fn counters(outputs: &[OutputOf<Raft>]) -> Vec<(u64, usize)> {
     let writes = outputs.iter().filter_map(|output| match output {
-        ElectionOutput::Persist { saved, .. } => Some((saved.writes, saved.others.len())),
+        ElectionOutput::Persist { state, .. } => Some((state.writes, state.others.len())),
         _ => None,
     });
     writes.collect()
