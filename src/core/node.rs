@@ -432,6 +432,18 @@ impl Node {
                     self.outputs.push_back(output);
                 }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::DialSeeds(seeds) => {
+                    self.outputs.push_back(Output::DialSeeds(seeds));
+                }
+                ElectionOutput::MemberState {
+                    peer,
+                    state,
+                    version,
+                } => self.event(Event::MemberState {
+                    peer,
+                    state,
+                    version,
+                }),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }
@@ -757,6 +769,7 @@ fn start_election(
         priority: config.priority,
         recovery: config.recovery,
         windows: config.windows,
+        seeding: config.seeding.clone(),
         saved: config.saved.clone(),
         clock,
         guards: config.guards,

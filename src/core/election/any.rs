@@ -100,6 +100,16 @@ impl<E: Election + 'static> AnyElection for E {
                 ElectionOutput::StaleState { remembered, since }
             }
             ElectionOutput::HeartbeatNow => ElectionOutput::HeartbeatNow,
+            ElectionOutput::DialSeeds(seeds) => ElectionOutput::DialSeeds(seeds),
+            ElectionOutput::MemberState {
+                peer,
+                state,
+                version,
+            } => ElectionOutput::MemberState {
+                peer,
+                state,
+                version,
+            },
             ElectionOutput::SetLeaderResult { target, outcome } => {
                 ElectionOutput::SetLeaderResult { target, outcome }
             }

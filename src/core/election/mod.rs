@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ use super::wire::Opaque;
 use bound::WallClock;
 use gossip::Windows;
 use record::Record;
+use seeded::MemberState;
 
 mod any;
 pub mod bound;
@@ -208,6 +210,20 @@ pub enum ElectionOutput<M, S> {
     },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
+    /// Dial those of these addresses that are not linked and are not being dialled.
+    DialSeeds(
+        /// As the host gave them.
+        Vec<Arc<str>>,
+    ),
+    /// The state of a member has changed, where the strategy has such states.
+    MemberState {
+        /// Whose.
+        peer: PeerId,
+        /// Its state now.
+        state: MemberState,
+        /// Under which version of the cluster.
+        version: u64,
+    },
     /// How a `SetLeader` of this host ended.
     SetLeaderResult {
         /// Who should have led.

@@ -4,6 +4,7 @@ use super::bound::WallClock;
 use super::gossip::{Gossip, Windows};
 use super::guards::Guards;
 use super::raft::{Raft, Recovery};
+use super::seeded::{Seeded, Seeding};
 use super::{AnyElection, NotItsState};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::quorum::Quorum;
@@ -37,6 +38,8 @@ pub struct Start {
     pub recovery: Recovery,
     /// The gossip strategy's windows, checked already.
     pub windows: Windows,
+    /// What the seeded strategy needs of this node.
+    pub seeding: Seeding,
     /// What the incarnation before this one kept last ([`ElectionOutput::Persist`](super::ElectionOutput::Persist)).
     pub saved: Option<Opaque>,
     /// The wall clock.
@@ -55,5 +58,6 @@ pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsStat
     Ok(match start.policy.strategy {
         Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
+        Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
     })
 }

@@ -1,6 +1,7 @@
 //! What goes into a node and what comes out of it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -8,6 +9,7 @@ use crate::core::election::ElectionError;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::raft::Recovery;
+use crate::core::election::seeded::Seeding;
 use crate::core::event::{Event, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
@@ -45,6 +47,8 @@ pub struct NodeConfig {
     pub auto_election: bool,
     /// The windows of the gossip strategy, checked already.
     pub windows: Windows,
+    /// What the seeded strategy needs of this node.
+    pub seeding: Seeding,
     /// What happens when an assigned leader is lost.
     pub recovery: Recovery,
     /// Whether this node may vote and lead.
@@ -265,6 +269,9 @@ pub enum Output {
     },
     /// Dial a peer; answer with a link or [`Input::DialFailed`].
     Dial(Dial),
+    /// Dial those of these addresses that are not linked and are not being dialled, and say whether such dials run
+    /// ([`Input::HostDialing`]).
+    DialSeeds(Vec<Arc<str>>),
     /// Close a peer's link.
     Close {
         /// The peer.
@@ -399,6 +406,7 @@ impl NodeConfig {
             ask_host: false,
             auto_election: true,
             windows: Windows::default(),
+            seeding: Seeding::default(),
             recovery: Recovery::Hold,
             eligible: true,
             priority: 0,

@@ -535,12 +535,13 @@ impl Node {
             return Ok(());
         }
         let successor = self.election.successor(&self.view);
-        self.config.eligible = eligible;
         if self.ended {
+            self.config.eligible = eligible;
             return Ok(()); // nobody leads what is over
         }
         let counts = eligible && self.config.quorum.admits(&self.me);
         self.try_elect(now, ElectionInput::SetEligible(counts))?;
+        self.config.eligible = eligible;
         self.tell_standing(successor);
         Ok(())
     }

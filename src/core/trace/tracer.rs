@@ -216,7 +216,10 @@ impl Tracer {
                 None => return,
             },
             Output::Persist { number, .. } => What::Persist { number: *number },
-            Output::Departed | Output::Dropped { .. } | Output::StaleState { .. } => return,
+            Output::Departed
+            | Output::DialSeeds(_)
+            | Output::Dropped { .. }
+            | Output::StaleState { .. } => return,
         };
         self.add(now, what);
     }
@@ -340,6 +343,7 @@ fn told(event: &Event) -> Option<What> {
         },
         Event::LeadershipGained(_)
         | Event::LeadershipLost(_)
+        | Event::MemberState { .. }
         | Event::Message(_)
         | Event::ConnectionResult(_)
         | Event::Discovered { .. } => return None,

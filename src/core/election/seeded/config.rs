@@ -161,15 +161,20 @@ pub struct SeededConfig {
 }
 
 impl SeededConfig {
-    /// Those of a node that starts by the options of its room; `None` where these name no voters.
-    pub(super) fn of(start: &Start, rules: SeededRules) -> Option<Self> {
-        Some(Self {
+    /// Those of a node that starts by the options of its room.
+    ///
+    /// # Panics
+    /// If these name no voters: the options of a seeded room do.
+    pub(super) fn of(start: &Start, rules: SeededRules) -> Self {
+        let roster = start.quorum.roster();
+        let roster = roster.expect("a seeded room has a roster").clone();
+        Self {
             rules,
             seeding: start.seeding.clone(),
-            roster: start.quorum.roster()?.clone(),
+            roster,
             eligible: start.eligible,
             clock: start.clock,
-        })
+        }
     }
 }
 

@@ -69,12 +69,16 @@ pub(super) struct Members {
 impl Members {
     /// The state of `id`.
     pub(super) fn state(&self, id: &PeerId) -> MemberState {
-        self.table.get(id).map_or(MemberState::Init, |(_, state)| *state)
+        self.table
+            .get(id)
+            .map_or(MemberState::Init, |(_, state)| *state)
     }
 
     /// Whether exactly this incarnation is listed.
     pub(super) fn lists(&self, id: &PeerId, incarnation: Incarnation) -> bool {
-        self.table.get(id).is_some_and(|(listed, _)| *listed == incarnation)
+        self.table
+            .get(id)
+            .is_some_and(|(listed, _)| *listed == incarnation)
     }
 
     pub(super) fn incarnation(&self, id: &PeerId) -> Option<Incarnation> {
@@ -97,7 +101,12 @@ impl Members {
 
     /// Brings a member into a state, through all states between. Another incarnation of it is removed first. A state to which
     /// no transition leads changes nothing. Tells whether something changed.
-    pub(super) fn set(&mut self, id: &PeerId, incarnation: Incarnation, target: MemberState) -> bool {
+    pub(super) fn set(
+        &mut self,
+        id: &PeerId,
+        incarnation: Incarnation,
+        target: MemberState,
+    ) -> bool {
         let reported = self.changes.len();
         if !self.lists(id, incarnation) {
             self.remove(id);
@@ -223,7 +232,10 @@ mod tests {
     fn a_member_goes_through_all_states_between() {
         let mut members = Members::default();
         assert!(members.set(&id("a"), life(1), S::Unreachable));
-        assert_eq!(changes(&mut members), [S::Joining, S::Active, S::Unreachable]);
+        assert_eq!(
+            changes(&mut members),
+            [S::Joining, S::Active, S::Unreachable]
+        );
         assert!(members.set(&id("a"), life(1), S::Active));
         assert!(members.remove(&id("a")));
         assert_eq!(

@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-use room_core::election::seeded::paxos::{Acceptor, Ballot, Proposer, Tally, Vote};
+use room_core::election::seeded::paxos::{Acceptor, Ballot, Proposer, Stage, Tally, Vote};
 use room_core::id::PeerId;
 
 use super::sets::Sets;
-use super::{Broken, Fast, Mix};
+use super::{Broken, Fast};
 
 const VOTERS: usize = 3;
 /// The first of the voters.
@@ -257,16 +257,16 @@ impl<'a> Search<'a> {
         let mut says = Vec::new();
         match act {
             Act::Restart if total(self, |node| node.restarts) < self.scope.restarts => {
+                node.lose_volatile(self.scope.bug == Some(Bug::RestartForgets))?;
                 node.restarts += 1;
-                node.lose_volatile(self.scope.bug == Some(Bug::RestartForgets));
             }
             Act::Expire if total(self, |node| node.expiries) < self.scope.expiries => {
+                node.lose_volatile(self.scope.bug == Some(Bug::ExpiryForgets))?;
                 node.expiries += 1;
-                node.lose_volatile(self.scope.bug == Some(Bug::ExpiryForgets));
             }
             Act::Reset if total(self, |node| node.resets) < self.scope.resets => {
+                node.lose_volatile(self.scope.bug == Some(Bug::ResetForgets))?;
                 node.resets += 1;
-                node.lose_volatile(self.scope.bug == Some(Bug::ResetForgets));
             }
             Act::Propose => {
                 let ballot = node.acceptor.next_ballot(&self.ids[index]);
@@ -299,8 +299,54 @@ impl<'a> Search<'a> {
         }
         let mut nodes = state.nodes;
         nodes[index] = self.node_number(node);
+        if self.scope.bug.is_none() {
+            said = self.without_the_past(&nodes, said);
+        }
         let next = State { nodes, said };
         (next != state || broken.is_some()).then_some((next, broken))
+    }
+
+    /// Drops what can change nothing any more: histories that differ in nothing else are one.
+    fn without_the_past(&mut self, nodes: &[u32; VOTERS], said: u32) -> u32 {
+        let list = self.sets.list(said);
+        let rest: Box<[u16]> = list
+            .iter()
+            .copied()
+            .filter(|message| self.may_matter(nodes, *message))
+            .collect();
+        if rest.len() == list.len() {
+            return said;
+        }
+        self.sets.number(rest)
+    }
+
+    fn may_matter(&self, nodes: &[u32; VOTERS], message: u16) -> bool {
+        let nodes = nodes.iter().map(|node| &self.nodes[*node as usize]);
+        let waits = |version: u64, ballot: &Ballot| {
+            nodes.clone().any(|node| {
+                let acceptor = &node.acceptor;
+                let later = acceptor.open_version() < version;
+                let open = acceptor.open_version() == version;
+                let promised = acceptor
+                    .promised()
+                    .is_some_and(|promised| promised > ballot);
+                ballot.proposer != self.ids[node.index] && (later || open && !promised)
+            })
+        };
+        match &self.messages[usize::from(message)] {
+            Message::Prepare { version, ballot }
+            | Message::Accept {
+                version, ballot, ..
+            } => waits(*version, ballot),
+            // A proposer that gave its ballot up never uses it again.
+            Message::Vote { ballot, vote, .. } => nodes.clone().any(|node| {
+                node.proposer.as_ref().is_some_and(|proposer| {
+                    let pre = matches!(vote, Vote::Promised(_));
+                    proposer.ballot() == ballot && pre == (proposer.stage() == Stage::Pre)
+                })
+            }),
+            Message::Elected { .. } => true,
+        }
     }
 
     fn other_leader(&self, said: u32, version: u64, leader: &PeerId) -> Option<String> {
@@ -445,20 +491,21 @@ impl Message {
 }
 
 impl Node {
-    /// A round is open in memory alone; votes are on disk.
-    fn lose_volatile(&mut self, votes_too: bool) {
-        self.proposer = None;
+    /// A round is open in memory alone; votes are on disk. `None` if nothing is lost.
+    fn lose_volatile(&mut self, votes_too: bool) -> Option<()> {
+        let open = self.proposer.take().is_some();
         if votes_too {
             let decided = self.acceptor.decided();
             self.acceptor = Acceptor::default();
             self.acceptor.decide(decided);
         }
+        (open || votes_too).then_some(())
     }
 
     fn decide(&mut self, version: u64, bug: Option<Bug>) {
         let news = self.acceptor.decide(version);
         if bug == Some(Bug::LeaderClearsLater) && !news && version > 0 {
-            self.lose_volatile(true);
+            let _ = self.lose_volatile(true);
         }
     }
 

@@ -101,14 +101,8 @@ fn rule_4_the_state_of_an_undecided_version_outlives_time_and_restarts() {
 fn a_voter_refuses_smaller_ballots_than_it_promised() {
     let mut acceptor = Acceptor::default();
     let promised = ballot(2, "b");
-    assert_eq!(
-        acceptor.prepare(1, &promised),
-        Some(Vote::Promised(None))
-    );
-    assert_eq!(
-        acceptor.prepare(1, &promised),
-        Some(Vote::Promised(None))
-    );
+    assert_eq!(acceptor.prepare(1, &promised), Some(Vote::Promised(None)));
+    assert_eq!(acceptor.prepare(1, &promised), Some(Vote::Promised(None)));
     let refused = Some(Vote::Refused(promised.clone()));
     assert_eq!(acceptor.prepare(1, &ballot(2, "a")), refused);
     assert_eq!(acceptor.accept(1, &ballot(2, "a"), &id("a")), refused);
@@ -129,10 +123,7 @@ fn a_voter_votes_on_the_version_after_the_last_leader_alone() {
     acceptor.decide(3);
     for version in [0, 3, 5] {
         assert_eq!(acceptor.prepare(version, &ballot(1, "a")), None);
-        assert_eq!(
-            acceptor.accept(version, &ballot(1, "a"), &id("a")),
-            None
-        );
+        assert_eq!(acceptor.accept(version, &ballot(1, "a"), &id("a")), None);
     }
     assert_eq!(
         acceptor.prepare(4, &ballot(1, "a")),
