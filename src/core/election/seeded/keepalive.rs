@@ -286,10 +286,15 @@ impl Seeded {
         self.set_state(view, member, incarnation, MemberState::Removed);
     }
 
-    /// A member has left the room.
-    pub(super) fn member_left(&mut self, view: &View, member: &PeerId, incarnation: Incarnation) {
-        if self.leading().is_some() && self.members.lists(member, incarnation) {
-            self.take_out(view, member);
+    /// Members that said farewell are not waited for.
+    pub(super) fn take_out_departed(&mut self, view: &View) {
+        if self.leading().is_none() {
+            return;
+        }
+        for (member, incarnation) in std::mem::take(&mut self.left) {
+            if self.members.lists(&member, incarnation) {
+                self.take_out(view, &member);
+            }
         }
     }
 

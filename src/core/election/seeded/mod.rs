@@ -59,6 +59,8 @@ pub struct Seeded {
     kept: Kept,
     disk: Disk,
     peers: BTreeMap<PeerId, Linked>,
+    /// Members that said farewell, and that the leader has not taken out yet.
+    left: BTreeMap<PeerId, Incarnation>,
     /// The leader whose cluster this node enters, if it has none.
     target: Option<Target>,
     campaign: Option<Campaign>,
@@ -104,6 +106,7 @@ impl Seeded {
             disk: Disk::new(kept.clone()),
             kept,
             peers: BTreeMap::new(),
+            left: BTreeMap::new(),
             target: None,
             campaign: None,
             campaign_at: now,
@@ -431,7 +434,10 @@ impl Seeded {
         }) {
             self.lose_leader(now, LeaderReason::Left);
         }
-        self.member_left(view, peer, incarnation);
+        if self.members.lists(peer, incarnation) {
+            self.left.insert(peer.clone(), incarnation);
+            self.take_out_departed(view);
+        }
     }
 
     /// A heartbeat's part, or a Hello's.
@@ -561,6 +567,9 @@ impl Seeded {
             leader,
             assigned: false,
         };
+        let members = &self.members;
+        self.left
+            .retain(|id, incarnation| members.lists(id, *incarnation));
         while let Some((peer, state)) = self.members.poll_change() {
             self.outputs.push(ElectionOutput::MemberState {
                 peer,

@@ -179,6 +179,7 @@ impl Seeded {
         };
         self.enter(Role::Leader(Box::new(leader)), LeaderReason::Elected);
         self.outputs.push(ElectionOutput::HeartbeatNow);
+        self.take_out_departed(view);
         self.probe_leader(now, view);
     }
 

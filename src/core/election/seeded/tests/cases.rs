@@ -30,7 +30,7 @@ fn case_1_an_election_is_on_the_version_after_that_of_its_query() {
 #[test]
 fn case_2_messages_that_overtake_each_other_do_not_undo_a_state() {
     for seed in 0..50 {
-        let mut world = World::new(seed, &["a", "b", "c", "d", "e"], 2, &["x", "y"]);
+        let mut world = World::new(seed, &["a", "b", "c", "d", "e"], 1, &["x", "y"]);
         world.strays = 20;
         world.start_all();
         world.run(secs(20));
@@ -140,7 +140,7 @@ fn a_leader_that_hears_nobody_resigns() {
         world.cut.insert((name.to_owned(), "a".to_owned()));
     }
     world.run(ms(2500));
-    assert_eq!(world.leaders(), [""; 0]);
+    assert!(!world.leaders().contains(&"a"));
 }
 
 /// The leader hears its members, and none of them hears it: their keep-alives show old answers.

@@ -70,7 +70,18 @@ fn run(seed: u64) -> Result<(), String> {
     // The grace of restarted voters, a TTL, elections that were in each other's way, and rejoining.
     let retry = world.rules.intervals.retry();
     world.run(ttl * 3 + retry * 10);
-    world.agreed().map(|_| ())
+    let state = |name: &String| {
+        let seeded = world.member(name);
+        let (role, target, at) = (&seeded.role, &seeded.target, seeded.campaign_at);
+        format!(
+            "{name}: {role:?} {target:?} {at:?} {:?}",
+            seeded.kept().acceptor
+        )
+    };
+    let states = || names.iter().map(state).collect::<Vec<_>>().join("\n");
+    let rules = world.rules;
+    let all = |why| format!("{why} at {:?} under {rules:?}\n{}", world.now, states());
+    world.agreed().map(|_| ()).map_err(all)
 }
 
 #[test]

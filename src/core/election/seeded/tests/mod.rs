@@ -488,12 +488,12 @@ impl World {
         };
         match happening {
             Happening::Wake { to, life } => {
+                if let Some(until) = paused(self, &to) {
+                    return self.at(until, Happening::Wake { to, life });
+                }
                 let station = self.station(&to);
                 let due = station.seeded.as_ref().and_then(Election::next_deadline);
-                if station.life == life
-                    && due.is_some_and(|due| due <= self.now)
-                    && paused(self, &to).is_none()
-                {
+                if station.life == life && due.is_some_and(|due| due <= self.now) {
                     self.input(&to, ElectionInput::Tick);
                 }
             }

@@ -206,12 +206,13 @@ fn t21_a_member_that_restarts_at_once_is_taken_in_at_once() {
 fn t2_members_recover_from_unreachable() {
     let names = ["a", "b", "c", "d", "e", "f", "g"];
     let mut world = World::new(1, &names, 1, &["x", "y"]);
+    world.rules.intervals.ttl_timeout_ms = 10_000;
     world.start_all();
     world.run(secs(15));
     for name in ["x", "y"] {
         world.cut.insert((name.to_owned(), "a".to_owned()));
     }
-    world.run(ms(2800));
+    world.run(ms(3600));
     assert_eq!(world.member("b").member_state(&id("x")), S::Unreachable);
     world.cut.clear();
     world.run(secs(3));
