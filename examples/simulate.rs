@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use room_simulator::plan::Plan;
+use room_simulator::profile::StrategyPlan;
 use room_simulator::record::{Section, from_lines, peers, to_lines};
 use room_simulator::{chaos, gossip, page};
 
@@ -170,7 +171,7 @@ fn plan_of(seed: u64, nodes: usize, wishes: &Wishes) -> Plan {
         return Plan::draw_for(seed, Some(nodes));
     }
     let mut plan = gossip::draw_for(seed, Some(nodes));
-    if let Some(rules) = &mut plan.gossip {
+    if let StrategyPlan::Gossip(rules) = &mut plan.strategy {
         rules.strict_lowest |= wishes.strict_lowest;
     }
     plan

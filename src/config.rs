@@ -352,7 +352,7 @@ pub enum ConfigError {
     },
     /// Discovery without a port to do it on.
     #[error(
-        "mdns_port is 0, which is no discovery, while discovery_mode is {discovery_mode}; give a port (5353 and 15353 are usual), or discovery_mode 0"
+        "mdns_port is 0, but discovery_mode is {discovery_mode}, which needs a port; give one (5353 and 15353 are common), or discovery_mode 0"
     )]
     DiscoveryWithoutPort {
         /// The mode given.
@@ -365,16 +365,14 @@ pub enum ConfigError {
         strategy: u32,
     },
     /// Flags of a strategy that has none.
-    #[error(
-        "strategy_flags is {flags} while strategy is 0 (raft), which has none; give 0, or strategy 1"
-    )]
+    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or strategy 1")]
     FlagsWithoutGossip {
         /// The flags given.
         flags: u32,
     },
     /// A preference that gossip would not look at.
     #[error(
-        "priority is {priority} while strategy is 1 (gossip), which knows none; give 0, or strategy 0"
+        "priority is {priority}, but strategy 1 (gossip) has no priorities; give 0, or strategy 0"
     )]
     PriorityWithGossip {
         /// The number given.
@@ -382,7 +380,7 @@ pub enum ConfigError {
     },
     /// Votes of a fixed number of voters, where nobody votes.
     #[error(
-        "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0"
+        "quorum_policy is 1 (static), but strategy 1 (gossip) counts no votes; give quorum_policy 0, or strategy 0"
     )]
     StaticQuorumWithGossip,
     /// A window of gossip is too short or too long.
@@ -390,7 +388,7 @@ pub enum ConfigError {
     Window(#[from] WindowError),
     /// A static quorum of nobody.
     #[error(
-        "quorum_roster is NULL while quorum_policy is 1 (static); give the ids of all voters of the room, one a line, 1 to {MAX_ROSTER_VOTERS}"
+        "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"
     )]
     StaticWithoutRoster,
     /// The list of voters is none.
@@ -403,7 +401,7 @@ pub enum ConfigError {
     },
     /// A number of voters that is not that of the list.
     #[error(
-        "quorum_voters is {voters} while quorum_roster names {named}; give 0, which is the number of its voters, or {named}"
+        "quorum_voters is {voters}, but quorum_roster names {named} voters; give {named}, or 0 to count the roster"
     )]
     QuorumVoters {
         /// The number given.
@@ -413,12 +411,12 @@ pub enum ConfigError {
     },
     /// A list of voters that nobody would look at.
     #[error(
-        "quorum_roster is set while quorum_policy is 0 (dynamic), which counts the members that are connected; give NULL, or quorum_policy 1"
+        "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1"
     )]
     RosterWithoutStatic,
     /// A number of voters that nobody would look at.
     #[error(
-        "quorum_voters is {voters} while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1"
+        "quorum_voters is {voters}, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1"
     )]
     VotersWithoutStatic {
         /// The number given.
@@ -426,12 +424,12 @@ pub enum ConfigError {
     },
     /// A fixed host that may not lead.
     #[error(
-        "eligible is 0 while host_mode is 1 (host), and nobody else leads such a room; give eligible 1, or another host_mode"
+        "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode"
     )]
     HostNotEligible,
     /// A static quorum and a fixed host exclude each other.
     #[error(
-        "quorum_policy is 1 (static) while host_mode is {}; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
+        "quorum_policy is 1 (static), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",
         *host_mode as u8
     )]
     StaticQuorumWithHost {
@@ -440,12 +438,12 @@ pub enum ConfigError {
     },
     /// A static quorum without a place for its state.
     #[error(
-        "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process"
+        "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart"
     )]
     StaticWithoutStateDirectory,
     /// A place for a state that there is not.
     #[error(
-        "state_directory is set while quorum_policy is 0 (dynamic), which keeps nothing; give NULL, or quorum_policy 1"
+        "state_directory is set, but quorum_policy 0 (dynamic) stores nothing; give NULL, or quorum_policy 1"
     )]
     StateDirectoryWithoutStatic,
     /// A field that must be above zero is zero.

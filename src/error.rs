@@ -127,7 +127,7 @@ pub enum StartError {
     },
     /// The list of voters fixes another key for this member.
     #[error(
-        "quorum_roster fixes the key of {} with the fingerprint {}, and this member's is {}; give the identity_key of that fingerprint, or leave the fingerprint out at all members",
+        "quorum_roster fixes the key of {} with the fingerprint {}, and this member's is {}; give the identity_key of that fingerprint, or remove the fingerprint from the roster of every member",
         Quoted(peer.as_str()),
         state::Whole(fixed),
         state::Whole(own)
@@ -210,7 +210,7 @@ pub enum ShutdownError {
     NotInitialized,
     /// The caller is inside a callback, which the shutdown would wait for.
     #[error(
-        "ShutdownNetwork was called inside a callback, for which it would wait; call it from another thread or after the callback"
+        "ShutdownNetwork was called inside a callback and would wait for that callback to end; call it from another thread, or after the callback"
     )]
     WouldDeadlock,
 }
@@ -229,7 +229,7 @@ impl Coded for ShutdownError {
 pub enum PollError {
     /// The room's callbacks run on a thread of the library.
     #[error(
-        "this room runs its callbacks on a thread of its own; open it with the dispatch mode Poll to use PollEvents"
+        "this room runs its callbacks on its own thread; open it with dispatch_mode MMN_DISPATCH_POLL to use PollEvents"
     )]
     NotPollMode,
     /// The caller is inside a callback.
@@ -421,7 +421,7 @@ pub enum SendError {
     },
     /// The message is longer than this node, or the receiver, allows.
     #[error(
-        "length {len} is above the max_message_size of {}, {max} bytes; send less at a time or raise it in the configuration",
+        "length {len} is above the max_message_size of {}, {max} bytes; send less at a time, or raise the limit in the configuration",
         limit_of.as_ref().map_or_else(|| "this node".to_owned(), |peer| format!("the peer {}", Quoted(peer.as_str())))
     )]
     TooLarge {
@@ -465,7 +465,7 @@ pub enum SendError {
     },
     /// The queue to this node's own callbacks is full.
     #[error(
-        "the queue of messages to this host itself is full and nothing was queued; its callback has to take what waits there: register one if there is none, let it return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
+        "the queue of messages to this host is full and nothing was queued; register a receive callback if there is none, let it return sooner, or raise incoming_queue_capacity or queue_bytes in the configuration"
     )]
     OwnQueueFull,
     /// The room is shutting down.

@@ -479,23 +479,19 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         refused(-16, "strategy is 2; this build has 0 (raft)", &|o| {
             o.strategy = 2
         });
-        refused(-3, "strategy_flags is 1 while strategy is 0", &|o| {
+        refused(-3, "strategy_flags is 1, but strategy 0", &|o| {
             o.strategy_flags = MMN_GOSSIP_STRICT_LOWEST;
         });
         refused(-3, "strategy_flags is 3; allowed", &|o| {
             (o.strategy, o.strategy_flags) = (MMN_STRATEGY_GOSSIP, 3);
         });
-        refused(-3, "priority is 1 while strategy is 1", &|o| {
+        refused(-3, "priority is 1, but strategy 1", &|o| {
             (o.strategy, o.priority) = (MMN_STRATEGY_GOSSIP, 1);
         });
-        refused(
-            -3,
-            "quorum_policy is 1 (static) while strategy is 1",
-            &|o| {
-                (o.strategy, o.quorum_policy) = (MMN_STRATEGY_GOSSIP, MMN_QUORUM_STATIC);
-                o.quorum_roster = c"a".as_ptr();
-            },
-        );
+        refused(-3, "quorum_policy is 1 (static), but strategy 1", &|o| {
+            (o.strategy, o.quorum_policy) = (MMN_STRATEGY_GOSSIP, MMN_QUORUM_STATIC);
+            o.quorum_roster = c"a".as_ptr();
+        });
         refused(-3, "reserved is 1; allowed", &|o| o.reserved = 1);
         refused(-3, "discovery_mode is 3; allowed", &|o| {
             o.discovery_mode = 3
@@ -512,9 +508,9 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         refused(-3, "quorum_policy is 4294967295; allowed", &|o| {
             o.quorum_policy = u32::MAX
         });
-        refused(-3, "quorum_voters is 3 while", &|o| o.quorum_voters = 3);
-        refused(-3, "quorum_roster is NULL while", &|o| o.quorum_policy = 1);
-        refused(-3, "quorum_roster is set while", &|o| {
+        refused(-3, "quorum_voters is 3, but", &|o| o.quorum_voters = 3);
+        refused(-3, "quorum_roster is NULL, but", &|o| o.quorum_policy = 1);
+        refused(-3, "quorum_roster is set, but", &|o| {
             o.quorum_roster = c"a".as_ptr();
         });
         for (roster, says) in [
@@ -522,12 +518,12 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
             (c"a\nb\na", "it names \"a\" twice"),
             (
                 c" b\n\n\x07",
-                "line 3 is no peer id: it contains the control character U+0007; remove it (the line is \"\\u{7}\")",
+                "line 3 is not a peer id: it contains the control character U+0007; remove it (the line is \"\\u{7}\")",
             ),
             (c"\xff", "quorum_roster is not UTF-8 from byte 0 on"),
             (
                 c"a\nb\nc\nd",
-                "quorum_voters is 3 while quorum_roster names 4;",
+                "quorum_voters is 3, but quorum_roster names 4 voters;",
             ),
         ] {
             refused(-3, says, &|o| {

@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, NotItsState,
+    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, Local, NotItsState,
     OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
@@ -96,22 +96,33 @@ impl Node {
     pub fn new(
         me: PeerId,
         incarnation: Incarnation,
-        config: NodeConfig,
+        mut config: NodeConfig,
         seed: u64,
         now: Time,
     ) -> Result<Self, NotItsState> {
-        let mut config = config.with_effective_timeouts();
-        config.policy.quorum = config.quorum.policy();
-        config.eligible &= config.policy.host_mode != HostMode::Guest;
+        config.election = config.election.with_effective_timeouts();
+        config.election.policy.quorum = config.election.quorum.policy();
+        config.election.eligible &= config.election.policy.host_mode != HostMode::Guest;
         let clock = WallClock::new(now, config.wall_clock);
-        let election = start_election(&me, incarnation, &config, clock, seed, now)?;
+        let start = Start {
+            me: me.clone(),
+            incarnation,
+            config: config.election.clone(),
+            saved: config.saved.take(),
+            clock,
+            seed,
+        };
+        let election = election::start(now, start)?;
         let mut node = Self {
             election,
             clock,
             drop_told_at: None,
             me,
             incarnation,
-            membership: Membership::new(config.heartbeat_interval, config.heartbeat_timeout),
+            membership: Membership::new(
+                config.heartbeat_interval,
+                config.election.heartbeat_timeout,
+            ),
             absent: BTreeMap::new(),
             view: View::default(),
             #[cfg(feature = "laboratory")]
@@ -216,12 +227,12 @@ impl Node {
 
     /// The rules that all members of the room share.
     pub fn policy(&self) -> RoomPolicy {
-        self.config.policy
+        self.config.election.policy
     }
 
     /// Whether this node may lead, and its election priority.
     pub fn standing_of_myself(&self) -> (bool, i32) {
-        (self.config.eligible, self.config.priority)
+        (self.config.election.eligible, self.config.election.priority)
     }
 
     /// Whether the room is over for this node: it was kicked, or the fixed host has left.
@@ -284,7 +295,7 @@ impl Node {
         if self.ended {
             return Err(AdmissionRefusal::Ended);
         }
-        if let Some((field, ours, theirs)) = self.config.policy.difference(&hello.policy) {
+        if let Some((field, ours, theirs)) = self.config.election.policy.difference(&hello.policy) {
             return Err(AdmissionRefusal::Policy {
                 field,
                 ours,
@@ -381,12 +392,12 @@ impl Node {
             Input::DialFailed { peer, permanent } => {
                 self.dial_failed(now, &peer, permanent);
             }
-            Input::Persisted { number } => self.elect(now, ElectionInput::Persisted { number }),
+            Input::Persisted { number } => self.elect(now, Local::Persisted { number }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
             Input::WallClock(since_1970) => {
                 self.clock = WallClock::new(now, since_1970);
-                self.elect(now, ElectionInput::SetClock(self.clock));
+                self.elect(now, Local::SetClock(self.clock));
             }
         }
         Ok(())
@@ -420,7 +431,8 @@ impl Node {
             match output {
                 // Without G11 it may write to one who is gone.
                 ElectionOutput::Send { to, .. }
-                    if !self.config.guards.fresh_view() && self.membership.get(&to).is_none() => {}
+                    if !self.config.election.guards.fresh_view()
+                        && self.membership.get(&to).is_none() => {}
                 ElectionOutput::Send { to, message } => {
                     self.transmit(&to, Message::Election(message));
                 }
@@ -469,7 +481,7 @@ impl Node {
         if now >= self.heartbeat_at {
             self.heartbeat_at = now + self.config.heartbeat_interval;
             self.heartbeat_all(now, false);
-            self.elect(now, ElectionInput::HeartbeatSent);
+            self.elect(now, Local::HeartbeatSent);
             // Those to whom it says something now may be gone at the end of this tick.
             self.take_election_outputs(now);
         }
@@ -480,7 +492,7 @@ impl Node {
         self.bars_due(now);
         self.decrees_due(now);
         self.joins_due(now);
-        self.elect(now, ElectionInput::Tick);
+        self.elect(now, Local::Tick);
     }
 
     fn ping(&mut self, peer: &PeerId) {
@@ -509,7 +521,8 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        if envelope.incarnation != member.incarnation && self.config.guards.restart_grace() {
+        if envelope.incarnation != member.incarnation && self.config.election.guards.restart_grace()
+        {
             return; // G9: of another life
         }
         member.heard(now);
@@ -593,10 +606,10 @@ impl Node {
     fn command(&mut self, now: Time, command: Command) -> Result<(), CommandError> {
         match command {
             Command::SetLeader(target) => {
-                self.try_elect(now, ElectionInput::SetLeader { target })?;
+                self.try_elect(now, Local::SetLeader { target })?;
             }
             Command::EnableAutoElection(enabled) => {
-                self.try_elect(now, ElectionInput::EnableAuto(enabled))?;
+                self.try_elect(now, Local::EnableAuto(enabled))?;
             }
             Command::Disconnect(peer) if peer == self.me => {
                 return Err(CommandError::Oneself(peer));
@@ -612,16 +625,16 @@ impl Node {
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
             Command::TransferLeadership(peer) => {
                 let target = Some(peer);
-                self.try_elect(now, ElectionInput::Transfer { target })?;
+                self.try_elect(now, Local::Transfer { target })?;
             }
             // Nobody else could take over, and the room ends with its host.
             Command::YieldLeadership if self.is_fixed() => return Err(CommandError::FixedHost),
             Command::YieldLeadership => {
-                self.try_elect(now, ElectionInput::Transfer { target: None })?;
+                self.try_elect(now, Local::Transfer { target: None })?;
             }
             Command::SetPriority(priority) => self.set_priority(now, priority)?,
             Command::SetWindows(windows) => {
-                self.try_elect(now, ElectionInput::SetWindows(windows))?;
+                self.try_elect(now, Local::SetWindows(windows))?;
             }
             Command::AskHost(ask) => self.config.ask_host = ask,
             Command::AnswerJoin { request, verdict } => {
@@ -639,7 +652,7 @@ impl Node {
             return Ok(());
         }
         let successor = self.election.successor(&self.view);
-        self.try_elect(now, ElectionInput::Leave)?;
+        self.try_elect(now, Local::Leave)?;
         let peers = self.membership.ids();
         for peer in &peers {
             let successor = successor.clone();
@@ -669,7 +682,7 @@ impl Node {
     }
 
     /// Asks the election about something that no peer said; it cannot refuse that.
-    fn elect(&mut self, now: Time, input: OpaqueInput) {
+    fn elect(&mut self, now: Time, input: impl Into<OpaqueInput>) {
         let result = self.try_elect(now, input);
         debug_assert_eq!(result, Ok(()));
     }
@@ -682,9 +695,10 @@ impl Node {
         }
     }
 
-    fn try_elect(&mut self, now: Time, input: OpaqueInput) -> Result<(), ElectionError> {
+    fn try_elect(&mut self, now: Time, input: impl Into<OpaqueInput>) -> Result<(), ElectionError> {
+        let input = input.into();
         #[cfg(feature = "laboratory")]
-        if !self.config.guards.fresh_view() {
+        if !self.config.election.guards.fresh_view() {
             let [last, before] = &mut self.lagging;
             if !last.voters.keys().eq(self.view.voters.keys()) {
                 *before = std::mem::replace(last, self.view.clone());
@@ -746,36 +760,6 @@ impl Node {
     fn event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
-}
-
-fn start_election(
-    me: &PeerId,
-    incarnation: Incarnation,
-    config: &NodeConfig,
-    clock: WallClock,
-    seed: u64,
-    now: Time,
-) -> Result<Box<dyn AnyElection>, NotItsState> {
-    let start = Start {
-        me: me.clone(),
-        incarnation,
-        policy: config.policy,
-        quorum: config.quorum.clone(),
-        heartbeat_timeout: config.heartbeat_timeout,
-        election_timeout_min: config.election_timeout_min,
-        election_timeout_max: config.election_timeout_max,
-        auto_election: config.auto_election,
-        eligible: config.eligible,
-        priority: config.priority,
-        recovery: config.recovery,
-        windows: config.windows,
-        seeding: config.seeding.clone(),
-        saved: config.saved.clone(),
-        clock,
-        guards: config.guards,
-        seed,
-    };
-    election::start(now, start)
 }
 
 fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {

@@ -228,7 +228,7 @@ impl fmt::Debug for RosterDigest {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RosterError {
     /// There is no voter on it.
-    #[error("it names no voter; give 1 to {MAX_ROSTER_VOTERS}, one a line")]
+    #[error("it names no voter; give 1 to {MAX_ROSTER_VOTERS}, one per line")]
     Empty,
     /// There are too many voters on it.
     #[error("it names {voters} voters; at most {MAX_ROSTER_VOTERS} are allowed")]
@@ -243,7 +243,7 @@ pub enum RosterError {
         voter: PeerId,
     },
     /// A line does not begin with a peer id.
-    #[error("line {line} is no peer id: {source}")]
+    #[error("line {line} is not a peer id: {source}")]
     Id {
         /// The line, counted from 1.
         line: usize,

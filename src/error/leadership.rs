@@ -24,7 +24,7 @@ pub enum TransferError {
     },
     /// Nobody could take over.
     #[error(
-        "no connected peer may lead, so that nobody could take over; wait for one to join, or call SetLeaderEligible there"
+        "no connected peer may lead, so nobody could take over; wait for one to join, or call SetLeaderEligible there"
     )]
     NoSuccessor,
     /// The peer may not lead.
@@ -42,7 +42,7 @@ pub enum TransferError {
     FixedHost,
     /// The room's election strategy has no such thing.
     #[error(
-        "the election strategy {strategy} lets no leader choose who follows it; the strategy raft does"
+        "the election strategy {strategy} does not let a leader choose its successor; raft does"
     )]
     NotSupported {
         /// The room's strategy.
@@ -76,7 +76,7 @@ impl Coded for TransferError {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PriorityError {
     /// The room's election strategy has no such thing.
-    #[error("the election strategy {strategy} knows no priorities; the strategy raft does")]
+    #[error("the election strategy {strategy} has no priorities; raft has")]
     NotSupported {
         /// The room's strategy.
         strategy: &'static str,

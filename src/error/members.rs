@@ -16,9 +16,7 @@ pub enum KickError {
         id: PeerId,
     },
     /// What is to be told is too long.
-    #[error(
-        "length is {len}; at most {max} bytes can be told to a peer that is removed or rejected"
-    )]
+    #[error("length is {len}; a peer that is removed or rejected can be sent at most {max} bytes")]
     ReasonTooLong {
         /// The length given, in bytes.
         len: usize,
@@ -89,9 +87,7 @@ pub enum JoinError {
         max: usize,
     },
     /// What is to be told is too long.
-    #[error(
-        "length is {len}; at most {max} bytes can be told to a peer that is removed or rejected"
-    )]
+    #[error("length is {len}; a peer that is removed or rejected can be sent at most {max} bytes")]
     ReasonTooLong {
         /// The length given, in bytes.
         len: usize,
@@ -100,7 +96,7 @@ pub enum JoinError {
     },
     /// Nobody waits for that answer.
     #[error(
-        "the join request {request} is not open: it was answered, its time is over, or another member leads now"
+        "the join request {request} is not open: it was answered, it timed out, or another member leads now"
     )]
     UnknownRequest {
         /// The number given.
@@ -133,7 +129,7 @@ pub enum EligibilityError {
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
     /// A bug in the library.
-    #[error("it could not be changed who may lead: {what}")]
+    #[error("whether this node may lead could not be changed: {what}")]
     Internal {
         /// What happened.
         what: String,

@@ -25,14 +25,14 @@ pub enum StateError {
     },
     /// Another process, or another room of this one, is the same member.
     #[error(
-        "the state file {path:?} is locked: another process is this member of this session; end it, or take another peer id"
+        "the state file {path:?} is locked: another process runs as this member of this session; end that process, or use another peer id"
     )]
     InUse {
         /// The lock.
         path: PathBuf,
     },
     /// The file cannot be read.
-    #[error("the state file {path:?} cannot be read ({source}); give this program the right to")]
+    #[error("the state file {path:?} cannot be read ({source}); let this program read it")]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum StateError {
     },
     /// The file cannot be written.
     #[error(
-        "the state file {path:?} cannot be written ({source}); free the disk, or give this program the right to"
+        "the state file {path:?} cannot be written ({source}); free disk space, or let this program write it"
     )]
     Unwritable {
         /// The file.
@@ -51,7 +51,7 @@ pub enum StateError {
     },
     /// The file is not as it was written.
     #[error(
-        "the state file {path:?} is damaged: {what}; take another session id, or end all members of the session and remove the state files of all before they start again: an older copy, or none, has forgotten votes"
+        "the state file {path:?} is damaged: {what}; use another session id, or stop all members of the session and remove all their state files before they start again. Do not restore an older copy: it has forgotten votes"
     )]
     Damaged {
         /// The file.
@@ -61,9 +61,9 @@ pub enum StateError {
     },
     /// Another version of the library wrote the file.
     #[error(
-        "the state file {path:?} is of version {version}, and this library reads version {readable}; {}",
+        "the state file {path:?} has version {version}, and this library reads version {readable}; {}",
         if version < readable {
-            "an older one wrote it, without a roster: take another session id, or end all members of the session and remove the state files of all before they start again"
+            "an older library wrote it, without a roster: use another session id, or stop all members of the session and remove all their state files before they start again"
         } else {
             "start this member with the newer library"
         }
@@ -86,7 +86,7 @@ pub enum StateError {
     },
     /// The file was written by another member.
     #[error(
-        "the state file {path:?} is that of {} in {}; put back this member's own, or end all members of the session and remove it before they start again",
+        "the state file {path:?} belongs to {} in {}; restore this member's own, or stop all members of the session and remove it before they start again",
         Quoted(peer),
         Quoted(session)
     )]
@@ -105,7 +105,7 @@ pub enum StateError {
 pub enum ChangedMember {
     /// Other voters.
     #[error(
-        "quorum_roster is not that of the state file: {}; other voters need another session id, or the state files of all members removed while none of them runs",
+        "quorum_roster differs from the state file: {}; to change the voters, use another session id, or remove the state files of all members while none of them runs",
         changes(added, removed, rekeyed)
     )]
     Roster {
@@ -118,7 +118,7 @@ pub enum ChangedMember {
     },
     /// Another election strategy, to which the file's votes mean nothing.
     #[error(
-        "the election strategy is {given}, and the state file is one of {}; another strategy needs another session id, or the state files of all members removed while none of them runs",
+        "strategy is {given}, but the state file belongs to the strategy {}; to change the strategy, use another session id, or remove the state files of all members while none of them runs",
         Quoted(kept)
     )]
     Strategy {
@@ -129,7 +129,7 @@ pub enum ChangedMember {
     },
     /// Another key than that of the file.
     #[error(
-        "identity_key is not that of the state file: its fingerprint is {}, and this member's is {}; the other voters know this member by its key: give that one{}, or take another session id",
+        "identity_key is not the one in the state file: its fingerprint is {}, and this member's is {}. The other voters know this member by its key: give that one{}, or use another session id",
         Whole(given),
         Whole(kept),
         if *made_here { " (NULL: the file holds it)" } else { "" }
@@ -144,7 +144,7 @@ pub enum ChangedMember {
     },
     /// No key where the file holds none, since the host gave it at an earlier start.
     #[error(
-        "identity_key is NULL, and the state file holds only the fingerprint of the key that was given at the first start: {}; give that key again, or take another session id",
+        "identity_key is NULL, and the state file holds only the fingerprint of the key that was given at the first start: {}; give that key again, or use another session id",
         Whole(kept)
     )]
     KeyMissing {

@@ -8,7 +8,7 @@ use super::decoders::someone;
 use super::wild::{Known, Wild, messages, probes};
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
-use crate::core::election::raft::Recovery;
+use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
@@ -94,9 +94,19 @@ impl<'a> Run<'a> {
         let ms = Duration::from_millis;
         let config = NodeConfig {
             heartbeat_interval: ms(500),
-            heartbeat_timeout: ms(1500),
-            election_timeout_min: ms(1500),
-            election_timeout_max: ms(3000),
+            election: ElectionConfig {
+                policy,
+                quorum,
+                heartbeat_timeout: ms(1500),
+                election_timeout_min: ms(1500),
+                election_timeout_max: ms(3000),
+                auto_election: true,
+                eligible,
+                priority: 0,
+                recovery: Recovery::Hold,
+                windows: Windows::default(),
+                guards: Guards::ALL,
+            },
             max_connections: 8,
             max_peers: 0,
             auto_reconnect,
@@ -104,16 +114,8 @@ impl<'a> Run<'a> {
             member_hold: ms(60_000),
             handshake_timeout: ms(5000),
             ask_host,
-            auto_election: true,
-            windows: Windows::default(),
-            recovery: Recovery::Hold,
-            eligible,
-            priority: 0,
-            quorum,
             saved: None,
             wall_clock: Duration::from_secs(1_800_000_000),
-            guards: Guards::ALL,
-            policy,
             key: Fingerprint([0; 32]),
             addresses: Vec::new(),
         };

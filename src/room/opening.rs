@@ -20,9 +20,9 @@ use super::shared::{HostCommand, Shared};
 use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::timers::TimerTable;
 use super::trace::Trace;
-use crate::config::{DiscoveryMode, ManualOverrideRecovery};
+use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
-use crate::core::election::raft::Recovery;
+use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
@@ -231,9 +231,7 @@ fn node_config(
     let config = &shared.config;
     NodeConfig {
         heartbeat_interval: config.heartbeat_interval,
-        heartbeat_timeout: config.heartbeat_timeout(),
-        election_timeout_min: config.election_timeout_min,
-        election_timeout_max: config.election_timeout_max,
+        election: election_config(config),
         max_connections: config.max_connections,
         max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
@@ -245,18 +243,15 @@ fn node_config(
         member_hold: config.member_hold,
         handshake_timeout: config.handshake_timeout,
         ask_host: false,
-        auto_election: config.auto_election_enabled,
-        windows: config.windows,
-        recovery: match config.manual_override_recovery {
-            ManualOverrideRecovery::Hold => Recovery::Hold,
-            ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
-        },
-        eligible: config.eligible,
-        priority: config.priority,
         wall_clock,
-        quorum: config.quorum.clone(),
         saved,
-        guards: Guards::ALL,
+        key: identity.fingerprint(),
+        addresses: bound.addresses(),
+    }
+}
+
+fn election_config(config: &Config) -> ElectionConfig {
+    ElectionConfig {
         policy: RoomPolicy {
             strategy: config.strategy,
             quorum: config.quorum.policy(),
@@ -264,8 +259,19 @@ fn node_config(
             authority: config.authority,
             host_mode: config.host_mode,
         },
-        key: identity.fingerprint(),
-        addresses: bound.addresses(),
+        quorum: config.quorum.clone(),
+        heartbeat_timeout: config.heartbeat_timeout(),
+        election_timeout_min: config.election_timeout_min,
+        election_timeout_max: config.election_timeout_max,
+        auto_election: config.auto_election_enabled,
+        eligible: config.eligible,
+        priority: config.priority,
+        recovery: match config.manual_override_recovery {
+            ManualOverrideRecovery::Hold => Recovery::Hold,
+            ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
+        },
+        windows: config.windows,
+        guards: Guards::ALL,
     }
 }
 

@@ -423,7 +423,7 @@ async fn write_all(
                 }
                 Err(error) => {
                     let path = file.path().display();
-                    tracing::error!(%path, %error, "the state could not be written: until it is, this member neither votes nor stands for election; free the disk or give the right to write there");
+                    tracing::error!(%path, %error, "the state could not be written; until it is, this member neither votes nor stands for election: free disk space, or let this program write there");
                     tokio::time::sleep(retry).await;
                     retry = (retry * 2).min(LAST_RETRY);
                 }

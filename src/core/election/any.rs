@@ -222,35 +222,6 @@ fn decoded<E: Election>(input: OpaqueInput) -> Result<InputOf<E>, ElectionError>
             from,
             pulse: part(&pulse, "a heartbeat's part is malformed")?,
         },
-        I::Tick => I::Tick,
-        I::PeerDown {
-            peer,
-            incarnation,
-            why,
-        } => I::PeerDown {
-            peer,
-            incarnation,
-            why,
-        },
-        I::SetLeader { target } => I::SetLeader { target },
-        I::EnableAuto(enabled) => I::EnableAuto(enabled),
-        I::Transfer { target } => I::Transfer { target },
-        I::Persisted { number } => I::Persisted { number },
-        I::Leave => I::Leave,
-        I::SetEligible(eligible) => I::SetEligible(eligible),
-        I::SetPriority(priority) => I::SetPriority(priority),
-        I::SetWindows(windows) => I::SetWindows(windows),
-        I::SetClock(clock) => I::SetClock(clock),
-        I::HeartbeatSent => I::HeartbeatSent,
-        I::PeerEligible { peer } => I::PeerEligible { peer },
-        I::PeerIneligible {
-            peer,
-            incarnation,
-            successor,
-        } => I::PeerIneligible {
-            peer,
-            incarnation,
-            successor,
-        },
+        I::Local(input) => I::Local(input),
     })
 }

@@ -24,6 +24,7 @@ use seeded::MemberState;
 
 mod any;
 pub mod bound;
+mod config;
 pub mod gossip;
 pub mod guards;
 pub mod raft;
@@ -33,6 +34,7 @@ pub mod seeded;
 mod start;
 
 pub use any::AnyElection;
+pub use config::{ElectionConfig, Recovery};
 pub use start::{Start, start};
 
 /// A linked peer, as elections see it.
@@ -91,8 +93,6 @@ pub enum Gone {
 /// What a strategy receives. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ElectionInput<M, P, S> {
-    /// Time has passed.
-    Tick,
     /// A peer is linked; it is in the view already.
     PeerUp {
         /// The peer.
@@ -103,15 +103,6 @@ pub enum ElectionInput<M, P, S> {
         ours: S,
         /// The peer's.
         theirs: S,
-    },
-    /// A peer is gone; it is out of the view already.
-    PeerDown {
-        /// The peer.
-        peer: PeerId,
-        /// Which life of it.
-        incarnation: Incarnation,
-        /// Why.
-        why: Gone,
     },
     /// An authenticated peer says something.
     Message {
@@ -126,6 +117,30 @@ pub enum ElectionInput<M, P, S> {
         from: PeerId,
         /// What it says.
         pulse: P,
+    },
+    /// Anything in which no other member says anything to the strategy.
+    Local(Local),
+}
+
+impl<M, P, S> From<Local> for ElectionInput<M, P, S> {
+    fn from(input: Local) -> Self {
+        Self::Local(input)
+    }
+}
+
+/// An input in which no other member says anything to the strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Local {
+    /// Time has passed.
+    Tick,
+    /// A peer is gone; it is out of the view already.
+    PeerDown {
+        /// The peer.
+        peer: PeerId,
+        /// Which life of it.
+        incarnation: Incarnation,
+        /// Why.
+        why: Gone,
     },
     /// The host calls `SetLeader`.
     SetLeader {
@@ -192,7 +207,7 @@ pub enum ElectionOutput<M, S> {
         /// What to say.
         message: M,
     },
-    /// Keep this where it survives the process; answered by [`ElectionInput::Persisted`]. Only where the
+    /// Keep this where it survives the process; answered by [`Local::Persisted`]. Only where the
     /// quorum is static.
     Persist {
         /// Counts these outputs.
@@ -286,14 +301,14 @@ pub enum ElectionError {
     NotLeader,
     /// With a static quorum `SetLeader` asks the leader that this node hears, and it hears none.
     #[error(
-        "the quorum is static, so that SetLeader asks the leader to hand over, and no leader is heard here"
+        "with a static quorum SetLeader asks the leader to hand over, and this node hears no leader"
     )]
     NoLeader,
     /// The leader yields, but nobody else is connected who may lead.
     #[error("nobody else is connected who may lead")]
     NoSuccessor,
     /// The strategy has no such thing.
-    #[error("the election strategy {strategy} has no such thing")]
+    #[error("the election strategy {strategy} does not support this")]
     NotSupported {
         /// Its name.
         strategy: &'static str,
@@ -304,7 +319,7 @@ pub enum ElectionError {
     /// A peer told a counter that is larger than time allows. It may have it from somebody else, so that this is no
     /// violation: what it said was dropped, of a new link only what its Hello said about leadership.
     #[error(
-        "{value} is above {bound}, the most that the clock allows a term or override number now"
+        "{value} is above {bound}, the largest term or override number that the clock allows now"
     )]
     TooLarge {
         /// The counter.

@@ -5,30 +5,22 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::core::election::ElectionError;
 use crate::core::election::gossip::Windows;
-use crate::core::election::guards::Guards;
-use crate::core::election::raft::Recovery;
-use crate::core::election::seeded::Seeding;
+use crate::core::election::{ElectionConfig, ElectionError};
 use crate::core::event::{Event, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
-use crate::core::quorum::Quorum;
 use crate::core::time::Duration;
-use crate::core::wire::{Candidate, Envelope, Opaque, Probe, RoomPolicy, Verdict};
+use crate::core::wire::{Candidate, Envelope, Opaque, Probe, Verdict};
 
 /// Settings of a node.
 #[derive(Debug, Clone)]
 pub struct NodeConfig {
     /// Time between two heartbeats to a peer.
     pub heartbeat_interval: Duration,
-    /// Silence after which a peer is lost.
-    pub heartbeat_timeout: Duration,
-    /// Shortest election timeout; raised to `heartbeat_timeout` if it is less.
-    pub election_timeout_min: Duration,
-    /// Longest election timeout; moved by as much as the shortest.
-    pub election_timeout_max: Duration,
+    /// The settings of elections.
+    pub election: ElectionConfig,
     /// Other members, at most.
     pub max_connections: usize,
     /// The room's limit where this node decides who enters and nobody has set one ([`Command::SetMaxPeers`]); 0 is none.
@@ -43,47 +35,16 @@ pub struct NodeConfig {
     pub handshake_timeout: Duration,
     /// Whether this host decides, when it leads, who may enter.
     pub ask_host: bool,
-    /// Whether this node campaigns by itself.
-    pub auto_election: bool,
-    /// The windows of the gossip strategy, checked already.
-    pub windows: Windows,
-    /// What the seeded strategy needs of this node.
-    pub seeding: Seeding,
-    /// What happens when an assigned leader is lost.
-    pub recovery: Recovery,
-    /// Whether this node may vote and lead.
-    pub eligible: bool,
-    /// Its election priority; higher is preferred.
-    pub priority: i32,
     /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
     pub wall_clock: Duration,
-    /// Who counts for a majority.
-    pub quorum: Quorum,
     /// Where the quorum is static: what the incarnation before this one kept last ([`Output::Persist`]). `None` is a
     /// first start. What this one keeps of it ([`Node::first_state`](super::Node::first_state)) must be safe before
     /// its first output is carried out.
     pub saved: Option<Opaque>,
-    /// Which guards hold: all of them, outside the laboratory.
-    pub guards: Guards,
-    /// The rules that all members share. Its quorum is taken from `quorum`.
-    pub policy: RoomPolicy,
     /// The key of this node.
     pub key: Fingerprint,
     /// Where others may reach this node; at most four.
     pub addresses: Vec<SocketAddr>,
-}
-
-impl NodeConfig {
-    /// The same with election timeouts that are not shorter than the loss of a heartbeat takes to be noticed:
-    /// those would depose living leaders (C6 G1).
-    pub(super) fn with_effective_timeouts(mut self) -> Self {
-        let raise = self
-            .heartbeat_timeout
-            .saturating_sub(self.election_timeout_min);
-        self.election_timeout_min = self.election_timeout_min.saturating_add(raise);
-        self.election_timeout_max = self.election_timeout_max.saturating_add(raise);
-        self
-    }
 }
 
 /// A link whose both ends said Hello.
@@ -394,9 +355,7 @@ impl NodeConfig {
         let ms = Duration::from_millis;
         Self {
             heartbeat_interval: ms(500),
-            heartbeat_timeout: ms(1500),
-            election_timeout_min: ms(1500),
-            election_timeout_max: ms(3000),
+            election: ElectionConfig::for_tests(),
             max_connections: 64,
             max_peers: 0,
             auto_reconnect: true,
@@ -404,43 +363,10 @@ impl NodeConfig {
             member_hold: ms(60_000),
             handshake_timeout: ms(5000),
             ask_host: false,
-            auto_election: true,
-            windows: Windows::default(),
-            seeding: Seeding::default(),
-            recovery: Recovery::Hold,
-            eligible: true,
-            priority: 0,
             wall_clock: Duration::ZERO,
-            quorum: Quorum::Dynamic,
             saved: None,
-            guards: Guards::ALL,
-            policy: RoomPolicy::default(),
             key: Fingerprint([0; 32]),
             addresses: Vec::new(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_shortest_election_timeout_is_never_below_the_heartbeat_timeout() {
-        let ms = Duration::from_millis;
-        let effective = |heartbeat_timeout, min, max| {
-            let config = NodeConfig {
-                heartbeat_timeout: ms(heartbeat_timeout),
-                election_timeout_min: ms(min),
-                election_timeout_max: ms(max),
-                ..NodeConfig::for_tests()
-            };
-            let config = config.with_effective_timeouts();
-            (config.election_timeout_min, config.election_timeout_max)
-        };
-        assert_eq!(effective(1500, 1500, 3000), (ms(1500), ms(3000)));
-        assert_eq!(effective(1500, 600, 700), (ms(1500), ms(1600)));
-        assert_eq!(effective(1500, 1499, 1499), (ms(1500), ms(1500)));
-        assert_eq!(effective(300, 1500, 3000), (ms(1500), ms(3000)));
     }
 }

@@ -368,7 +368,7 @@ impl Node {
 
     /// What a member that does not lead says, where such words count.
     fn hear_decrees(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
-        if self.config.policy.authority != Authority::Anyone || self.is_fixed() {
+        if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
             return;
         }
         let says = decrees.max_peers;
@@ -509,8 +509,8 @@ impl Node {
             return;
         }
         // It stops leading before it stops altogether.
-        self.elect(now, ElectionInput::SetEligible(false));
-        self.elect(now, ElectionInput::Leave);
+        self.elect(now, Local::SetEligible(false));
+        self.elect(now, Local::Leave);
         let (end, reason) = match why {
             EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
             EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
@@ -531,24 +531,24 @@ impl Node {
         if self.is_fixed() {
             return Err(CommandError::FixedHost);
         }
-        if self.config.eligible == eligible {
+        if self.config.election.eligible == eligible {
             return Ok(());
         }
         let successor = self.election.successor(&self.view);
         if self.ended {
-            self.config.eligible = eligible;
+            self.config.election.eligible = eligible;
             return Ok(()); // nobody leads what is over
         }
-        let counts = eligible && self.config.quorum.admits(&self.me);
-        self.try_elect(now, ElectionInput::SetEligible(counts))?;
-        self.config.eligible = eligible;
+        let counts = eligible && self.config.election.quorum.admits(&self.me);
+        self.try_elect(now, Local::SetEligible(counts))?;
+        self.config.election.eligible = eligible;
         self.tell_standing(successor);
         Ok(())
     }
 
     pub(super) fn set_priority(&mut self, now: Time, priority: i32) -> Result<(), CommandError> {
-        self.try_elect(now, ElectionInput::SetPriority(priority))?;
-        self.config.priority = priority;
+        self.try_elect(now, Local::SetPriority(priority))?;
+        self.config.election.priority = priority;
         self.tell_standing(None);
         Ok(())
     }
@@ -561,8 +561,8 @@ impl Node {
 
     pub(super) fn tell_standing_to(&mut self, peer: &PeerId, successor: Option<PeerId>) {
         let standing = Message::Standing {
-            eligible: self.config.eligible,
-            priority: self.config.priority,
+            eligible: self.config.election.eligible,
+            priority: self.config.election.priority,
             successor,
         };
         self.transmit(peer, standing);
@@ -578,12 +578,12 @@ impl Node {
         successor: Option<PeerId>,
     ) {
         // A static quorum counts its roster and nobody else, whatever they say.
-        let eligible = eligible && self.config.quorum.admits(from);
+        let eligible = eligible && self.config.election.quorum.admits(from);
         let Some(voter) = self.view.voters.get_mut(from) else {
             return;
         };
         voter.priority = priority;
-        if self.config.policy.host_mode != HostMode::Off {
+        if self.config.election.policy.host_mode != HostMode::Off {
             return; // that is fixed
         }
         let before = std::mem::replace(&mut voter.eligible, eligible);
@@ -592,13 +592,13 @@ impl Node {
         match (before, eligible) {
             (true, false) => self.elect(
                 now,
-                ElectionInput::PeerIneligible {
+                Local::PeerIneligible {
                     peer,
                     incarnation,
                     successor,
                 },
             ),
-            (false, true) => self.elect(now, ElectionInput::PeerEligible { peer }),
+            (false, true) => self.elect(now, Local::PeerEligible { peer }),
             _ => {}
         }
     }

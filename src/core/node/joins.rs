@@ -209,7 +209,8 @@ impl Node {
     /// Whether the limits of the room leave no place for one more member. Within the leader's limit lost members
     /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
     /// members that come and go could keep everybody out. The leader's limit counts nobody out who leads: the one that is
-    /// known here may be old, and the leader lifts it as soon as it is linked.
+    /// known here may be old, and the leader lifts it as soon as it is linked. Nor does it count a voter of a static quorum
+    /// out where nobody leads: votes alone make a leader there, and only a leader can lift the limit.
     fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
         self.joins.granted.retain(|_, until| now < *until);
         let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
@@ -217,8 +218,10 @@ impl Node {
         let linked = self.membership.len();
         let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
         let leads = self.leader() == Some(peer);
+        let roster = self.config.election.quorum.roster();
+        let elects = self.leader().is_none() && roster.is_some_and(|roster| roster.contains(peer));
         linked >= self.config.max_connections
-            || (!leads && max_peers > 0 && linked + granted + lost >= max_peers)
+            || (!leads && !elects && max_peers > 0 && linked + granted + lost >= max_peers)
     }
 
     /// It is linked: its place is no promise any more.

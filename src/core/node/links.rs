@@ -68,7 +68,7 @@ impl Node {
                 incarnation: link.incarnation,
                 eligible: link.eligible
                     && (link.is_host || !self.is_fixed())
-                    && self.config.quorum.admits(&peer),
+                    && self.config.election.quorum.admits(&peer),
                 priority: link.priority,
                 rtt: None,
             },
@@ -245,7 +245,7 @@ impl Node {
     fn elect_without(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: Gone) {
         self.elect(
             now,
-            ElectionInput::PeerDown {
+            Local::PeerDown {
                 peer: peer.clone(),
                 incarnation,
                 why,
@@ -333,6 +333,6 @@ impl Node {
 
     /// Whether the room has a fixed host, this node or another.
     pub(super) fn is_fixed(&self) -> bool {
-        self.config.policy.host_mode != HostMode::Off
+        self.config.election.policy.host_mode != HostMode::Off
     }
 }

@@ -147,7 +147,7 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
                 options.host_mode = MMN_HOST_MODE_HOST;
                 options.eligible = 0;
             }),
-            "eligible is 0 while host_mode is 1 (host), and nobody else leads such a room; give eligible 1, or another host_mode",
+            "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode",
         ),
         (
             broken(|options| options.reserved2 = 1),
@@ -163,23 +163,23 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         ),
         (
             broken(|options| options.quorum_voters = 3),
-            "quorum_voters is 3 while quorum_policy is 0 (dynamic), which counts the members that are connected; give 0, or quorum_policy 1",
+            "quorum_voters is 3, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1",
         ),
         (
             config(&NetworkOptions::default(), roster("a")).expect_err("a list for nobody"),
-            "quorum_roster is set while quorum_policy is 0 (dynamic), which counts the members that are connected; give NULL, or quorum_policy 1",
+            "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1",
         ),
         (
             broken(|options| options.quorum_policy = MMN_QUORUM_STATIC),
-            "quorum_roster is NULL while quorum_policy is 1 (static); give the ids of all voters of the room, one a line, 1 to 64",
+            "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to 64",
         ),
         (
             static_broken("a\nb\nc", |options| options.quorum_voters = 2),
-            "quorum_voters is 2 while quorum_roster names 3; give 0, which is the number of its voters, or 3",
+            "quorum_voters is 2, but quorum_roster names 3 voters; give 3, or 0 to count the roster",
         ),
         (
             static_broken("\n", |_| {}),
-            "quorum_roster cannot be used: it names no voter; give 1 to 64, one a line",
+            "quorum_roster cannot be used: it names no voter; give 1 to 64, one per line",
         ),
         (
             static_broken("a\nb\na", |_| {}),
@@ -187,19 +187,19 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         ),
         (
             static_broken("a\n\nb\u{7}", |_| {}),
-            "quorum_roster cannot be used: line 3 is no peer id: it contains the control character U+0007; remove it (the line is \"b\\u{7}\")",
+            "quorum_roster cannot be used: line 3 is not a peer id: it contains the control character U+0007; remove it (the line is \"b\\u{7}\")",
         ),
         (
             static_broken("a\nb\nc", |options| options.quorum_voters = 3),
-            "state_directory is NULL while quorum_policy is 1 (static); give an existing directory of this member, in which term and vote survive the process",
+            "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart",
         ),
         (
             static_broken("a", |options| options.host_mode = MMN_HOST_MODE_GUEST),
-            "quorum_policy is 1 (static) while host_mode is 2; a room with a fixed host elects nobody: give host_mode 0, or quorum_policy 0",
+            "quorum_policy is 1 (static), but host_mode is 2, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",
         ),
         (
             broken(|options| options.strategy_flags = MMN_GOSSIP_STRICT_LOWEST),
-            "strategy_flags is 1 while strategy is 0 (raft), which has none; give 0, or strategy 1",
+            "strategy_flags is 1, but strategy 0 (raft) has no flags; give 0, or strategy 1",
         ),
         (
             broken(|options| options.reserved = 7),
@@ -215,11 +215,11 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         ),
         (
             gossip_broken(|options| options.priority = -5),
-            "priority is -5 while strategy is 1 (gossip), which knows none; give 0, or strategy 0",
+            "priority is -5, but strategy 1 (gossip) has no priorities; give 0, or strategy 0",
         ),
         (
             static_broken("a", |options| options.strategy = MMN_STRATEGY_GOSSIP),
-            "quorum_policy is 1 (static) while strategy is 1 (gossip), which counts no votes; give quorum_policy 0, or strategy 0",
+            "quorum_policy is 1 (static), but strategy 1 (gossip) counts no votes; give quorum_policy 0, or strategy 0",
         ),
     ];
     for (error, sentence) in sentences {
@@ -241,7 +241,7 @@ fn discovery_needs_a_port_only_where_it_is_on() {
     assert!(config(&options, nothing()).is_ok());
     options.discovery_mode = MMN_DISCOVERY_REPORT;
     let error = config(&options, nothing()).expect_err("no port");
-    assert!(error.to_string().contains("while discovery_mode is 1"));
+    assert!(error.to_string().contains("but discovery_mode is 1"));
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn a_state_directory_goes_with_a_static_quorum_alone() {
     assert_eq!(error.code(), Code::InvalidArgument);
     assert_eq!(
         error.to_string(),
-        "state_directory is set while quorum_policy is 0 (dynamic), which keeps nothing; give NULL, or quorum_policy 1"
+        "state_directory is set, but quorum_policy 0 (dynamic) stores nothing; give NULL, or quorum_policy 1"
     );
 }
 

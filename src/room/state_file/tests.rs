@@ -334,7 +334,7 @@ fn the_file_of_another_strategy_is_refused() {
     let opened = StateFile::open(&directory.0, member, &roster("a"), gossip, None, now);
     let error = opened.map(drop).expect_err("raft wrote it");
     assert_eq!(error.code(), Code::InvalidArgument);
-    let says = "the election strategy is gossip, and the state file is one of \"raft\"";
+    let says = "strategy is gossip, but the state file belongs to the strategy \"raft\"";
     assert!(error.to_string().contains(says), "{error}");
 }
 

@@ -85,7 +85,12 @@ class Soak:
                 member.connect(self.contact(but=member))
 
     def contact(self, but=None):
+        """Whom a joiner dials: a member of the keeper's room. A process that has entered no room yet would be a contact that
+        founds another one, and nothing ever joins two rooms whose members all have a peer."""
         known = [m for m in self.room.members if m is not but and m.address and not m.paused]
+        if but is not self.keeper:
+            leader = self.keeper.leader
+            known = [m for m in known if m is self.keeper or (m.peers > 0 and m.leader == leader)]
         return self.chance.choice(known) if known else self.keeper
 
     def act(self, now):

@@ -64,7 +64,8 @@ impl Run<'_> {
         }
     }
 
-    /// C2: a voter of a static quorum that was just restarted votes for nobody. No bound is about those.
+    /// C2: a voter of a static quorum that was just restarted votes for nobody, and nobody votes for one that has just
+    /// learned its votes. No bound is about those.
     fn end_graces(&mut self) {
         let grace = slowest_clock(self.world.settings.election_timeout_min);
         let youngest = self.world.running().into_iter();
@@ -73,6 +74,12 @@ impl Run<'_> {
             && let Some(rest) = youngest.map(|age| grace.saturating_sub(age))
         {
             self.run_until(self.world.now + rest);
+        }
+        if self.world.sometimes.stale_recovered > 0 {
+            // Until a voter that knows its votes again has written that, and said so, the others let it neither vote nor lead.
+            let written = self.world.settings.disk.1;
+            let said = slowest_clock(self.world.settings.heartbeat_interval);
+            self.run_until(self.world.now + written + said + self.rtt());
         }
     }
 

@@ -3,10 +3,11 @@
 use crate::decoded::led_under;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use rand::seq::IndexedRandom;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::id::Fingerprint;
 use room_core::node::{Command, LinkEnd, Node};
 use room_core::time::{Duration, Time};
@@ -29,7 +30,7 @@ const UPKEEP: Duration = Duration::from_secs(1);
 /// How often the leaders are looked at (P14).
 const SAMPLE: Duration = Duration::from_millis(50);
 /// For redials, and for silence to be noticed, in the bound of convergence.
-const VIEW_BOUND: Duration = Duration::from_secs(13);
+pub(crate) const VIEW_BOUND: Duration = Duration::from_secs(13);
 /// Agreement for so long is no accident of messages that are still under way.
 const SETTLED: Duration = Duration::from_secs(1);
 /// No run lasts so long with its faults.
@@ -172,7 +173,7 @@ impl<'a> Run<'a> {
         Self {
             plan,
             watch,
-            stability: Stability::new(&world.settings, plan.rules.silence_is_told),
+            stability: Stability::new(&world, plan.rules.silence_is_told),
             undo: Vec::new(),
             upkeep_at: world.now + UPKEEP,
             sample_at: world.now + SAMPLE,
@@ -183,13 +184,8 @@ impl<'a> Run<'a> {
 
     fn play(&mut self) {
         self.play_faults();
-        if let Some(gossip) = &self.plan.gossip {
-            return self.gossip_ends(gossip);
-        }
-        self.settle();
-        self.phase();
-        self.settle();
-        self.quiet();
+        let profile = Rc::clone(&self.world.profile);
+        profile.ends(self);
     }
 
     /// The faults of the plan, and the healing.
@@ -721,7 +717,7 @@ impl<'a> Run<'a> {
         if self.world.violation.is_some() {
             return;
         }
-        let bound = slowest_clock(self.world.settings.election_timeout_max * 2) + VIEW_BOUND;
+        let bound = self.world.profile.agrees_within(&self.world);
         let from = self.world.calm_since.unwrap_or(self.world.now);
         let mut deadline = from.max(self.world.now) + bound;
         // Messages from before the agreement may still be under way when it is first seen.
@@ -763,7 +759,7 @@ impl<'a> Run<'a> {
     }
 
     /// The agreed leader stays, and nobody says anything about elections (P14).
-    fn quiet(&mut self) {
+    pub(crate) fn quiet(&mut self) {
         if !self.can_elect() {
             return; // those who are there ask for votes again and again
         }

@@ -7,7 +7,7 @@ use crate::decoded;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::election::raft::saved::Saved;
 use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};

@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::node::{Command, Node};
 use room_core::time::Duration;
 
@@ -50,7 +50,7 @@ impl Run<'_> {
     pub(crate) fn hosts_wait(&self) -> bool {
         self.plan.hosts_wait
             && self.plan.liars.is_empty()
-            && self.plan.gossip.is_none()
+            && self.world.profile.has_terms()
             && self.world.settings.roster.is_none()
     }
 

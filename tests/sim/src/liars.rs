@@ -60,7 +60,8 @@ pub enum Words {
     Hello,
 }
 
-const WORDS: [Words; 10] = [
+/// Of rooms that elect by votes.
+pub(crate) const WORDS: [Words; 10] = [
     Words::Leads,
     Words::Leads,
     Words::Assigned,
@@ -104,6 +105,7 @@ pub fn among(mut plan: Plan) -> Plan {
 
 /// The same, with draws from a given generator.
 pub(crate) fn add(plan: &mut Plan, rng: &mut ChaCha8Rng) {
+    let lies = plan.strategy.profile().lies();
     let count = *[1, 1, 1, 2, 3].choose(rng).expect("not empty");
     // With a static quorum they are not on the roster, whatever they say.
     plan.liars = (0..count).map(|_| rng.random_bool(0.7)).collect();
@@ -130,12 +132,9 @@ pub(crate) fn add(plan: &mut Plan, rng: &mut ChaCha8Rng) {
                 plan.steps.push((at, step));
                 continue;
             }
-            let words = match (plan.gossip.is_some(), rng.random_bool(0.15)) {
-                (_, true) => Words::Hello,
-                (true, false) => *[Words::Claims, Words::Limit]
-                    .choose(rng)
-                    .expect("not empty"),
-                (false, false) => *WORDS.choose(rng).expect("not empty"),
+            let words = match rng.random_bool(0.15) {
+                true => Words::Hello,
+                false => *lies.choose(rng).expect("not empty"),
             };
             let victim = if rng.random_bool(0.4) {
                 Who::Leader

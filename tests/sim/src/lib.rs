@@ -18,6 +18,7 @@ pub mod liars;
 pub mod links;
 pub mod page;
 pub mod plan;
+pub mod profile;
 pub mod record;
 pub mod regressions;
 pub mod shrink;

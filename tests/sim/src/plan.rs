@@ -7,17 +7,17 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use room_core::election::Recovery;
 use room_core::election::guards::Guards;
-use room_core::election::raft::Recovery;
 use room_core::quorum::MAX_ROSTER_VOTERS;
 use room_core::time::Duration;
 use room_core::wire::{Authority, MergePolicy};
 
 use crate::clock::{Clock, MAX_DEVIATION_PPM};
-use crate::gossip::GossipRules;
 use crate::harm::Slander;
 use crate::held;
 use crate::liars::{Far, Words};
+use crate::profile::StrategyPlan;
 use crate::statics;
 use crate::wider::widen;
 use crate::world::Settings;
@@ -233,9 +233,9 @@ pub struct Plan {
     /// When all faults end.
     pub heal_at_ms: u64,
     pub phase: Phase,
-    /// Where the room elects by gossip: how, and its trial, which takes the place of `phase`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gossip: Option<GossipRules>,
+    /// How the room elects. A trial that this names takes the place of `phase`.
+    #[serde(default, skip_serializing_if = "StrategyPlan::is_default")]
+    pub strategy: StrategyPlan,
     /// Members that lie, in places behind the others, until all faults end: whether each may lead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub liars: Vec<bool>,
@@ -390,9 +390,7 @@ impl Plan {
             settings.election_timeout_min = ms(600);
             settings.election_timeout_max = ms(1200);
         }
-        if let Some(gossip) = &self.gossip {
-            gossip.apply(&mut settings);
-        }
+        self.strategy.apply(&mut settings);
         settings
     }
 
@@ -490,7 +488,7 @@ impl Draw {
             steps: std::mem::take(&mut self.steps),
             heal_at_ms,
             phase: self.pick(&PHASES),
-            gossip: None,
+            strategy: StrategyPlan::Raft,
             liars: Vec::new(),
             wall_clocks: Vec::new(),
             other_recovery: Vec::new(),

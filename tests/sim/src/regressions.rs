@@ -50,6 +50,14 @@ pub const PLANS: &[(&str, &str)] = &[
         "the winner of two linked leaders gave way to what a follower reported of the other from before (P10)",
         r#"{"seed":9200020458,"size":5,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":941,"delay_ms":[116,150],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[1219,{"Strays":{"copies":10,"leftovers":0,"passed":0,"most_ms":400}}],[1321,{"Start":{"slot":2,"contact":4}}],[1576,{"Start":{"slot":4,"contact":4}}],[1706,{"Start":{"slot":3,"contact":2}}],[2342,{"Strays":{"copies":10,"leftovers":100,"passed":0,"most_ms":50}}],[2406,{"Start":{"slot":1,"contact":4}}],[5496,{"Strays":{"copies":0,"leftovers":0,"passed":0,"most_ms":50}}],[6020,{"Pause":{"who":"Leader","for_ms":1031}}]],"heal_at_ms":8055,"phase":"Heal"}"#,
     ),
+    (
+        "a limit kept voters apart that had no leader to lift it (P9)",
+        r#"{"seed":9400024899,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":2468,"delay_ms":[10,10],"silence_is_told":false,"keeps_keys":true},"observers":[1],"clocks":[977845,998977,984847,1019738,1002472,969788],"priorities":[],"apart":null,"absent":[],"roster":[0,2,3,4,5],"steps":[[0,{"Start":{"slot":1,"contact":0}}],[0,{"Start":{"slot":3,"contact":5}}],[0,{"Start":{"slot":4,"contact":4}}],[0,{"Start":{"slot":5,"contact":0}}],[3110,{"Limit":{"max_peers":2}}],[7237,{"Leave":{"who":"Leader","back_ms":2715}}]],"heal_at_ms":14849,"phase":"Join","hosts":{"asked":true,"decide":true,"talk":false},"first_term":1073741824}"#,
+    ),
+    (
+        "a voter that knew its votes again was asked to lead before it had said so (P12)",
+        r#"{"seed":5868,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":true,"member_hold_ms":3499,"lateness_us":1534,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[100,{"Start":{"slot":1,"contact":0}}],[200,{"Start":{"slot":2,"contact":0}}],[3500,{"Delay":{"least_ms":100,"most_ms":150}}],[5699,{"Crash":{"who":{"Slot":0},"back_ms":2151}}],[5804,{"OldDisk":{"who":{"Slot":2},"writes_ago":2,"back_ms":730}}]],"heal_at_ms":6869,"phase":"OneCall","hosts":{"asked":true,"decide":true,"talk":false}}"#,
+    ),
 ];
 
 /// Seeds.
@@ -139,4 +147,12 @@ pub const SEEDS: &[u64] = &[
     9_300_013_897, 9_300_029_174,
     // A request for votes waited for the disk, and was sent by a voter that had noticed meanwhile that it forgot votes (P4).
     9_300_035_988,
+    // A candidate counted a vote of another term that had the number of its round (P5).
+    9_300_078_576,
+    // A disk was slow, and answers to many rounds of votes waited for it (contract).
+    9_300_057_729, 9_300_067_017,
+    // A bad disk held a transfer back that its host had given up long before (P14).
+    9_300_056_875,
+    // A limit kept the voters of a static quorum apart that had no leader to lift it (P9).
+    9_300_059_032, 9_400_024_899,
 ];

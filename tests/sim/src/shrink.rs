@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use crate::checks::Violation;
-use crate::gossip::Trial;
 use crate::plan::{Phase, Plan, Step};
+use crate::profile::StrategyPlan;
 
 /// Runs of one reduction, at most.
 const MAX_RUNS: u32 = 3_000;
@@ -47,11 +47,7 @@ impl Search<'_> {
             found |= self.without_place(slot);
         }
         found |= self.simpler(|plan| plan.phase = Phase::Quiet);
-        found |= self.simpler(|plan| {
-            if let Some(gossip) = &mut plan.gossip {
-                gossip.trial = Trial::Quiet;
-            }
-        });
+        found |= self.simpler(|plan| plan.strategy.without_trial());
         found |= self.simpler(|plan| plan.clocks.clear());
         found |= self.simpler(|plan| plan.priorities.clear());
         found |= self.simpler(|plan| plan.observers.clear());
@@ -135,9 +131,9 @@ pub fn describe(plan: &Plan) -> String {
         let _ = write!(text, "\n  {at:6} ms {step:?}");
     }
     let healed = plan.heal_at_ms;
-    let _ = match &plan.gossip {
-        Some(gossip) => write!(text, "\n  {healed:6} ms healing, then {gossip:?}"),
-        None => write!(text, "\n  {healed:6} ms healing, then {:?}", plan.phase),
+    let _ = match &plan.strategy {
+        StrategyPlan::Raft => write!(text, "\n  {healed:6} ms healing, then {:?}", plan.phase),
+        other => write!(text, "\n  {healed:6} ms healing, then {other:?}"),
     };
     text
 }

@@ -188,26 +188,41 @@ enum What {
 }
 
 impl Moment {
-    /// Looks at a node before it takes `input`.
-    pub fn before(node: &Node, input: &Input) -> Self {
-        let what = match input {
+    /// Looks at a node before it takes an input, or is asked about somebody's data.
+    pub fn before(node: &Node, input: Option<&Input>) -> Self {
+        let rules = node.election().of::<Raft>().map(Raft::rules);
+        Self {
+            role: rules.map_or(RoleKind::Follower, Rules::role),
+            alone: rules
+                .and_then(Rules::campaign)
+                .is_some_and(|open| open.needed == 1),
+            tick: input == Some(&Input::Tick),
+            what: input.map_or(What::Other, What::of),
+            leader: node.leader().cloned(),
+        }
+    }
+}
+
+impl What {
+    fn of(input: &Input) -> Self {
+        match input {
             Input::LinkUp(link) => {
                 match decoded::side(&link.ours).zip(decoded::side(&link.theirs)) {
                     Some(sides) if sides.0.live.is_some() && sides.1.live.is_some() => {
-                        What::Meeting(Box::new(sides))
+                        Self::Meeting(Box::new(sides))
                     }
-                    _ => What::Other,
+                    _ => Self::Other,
                 }
             }
             Input::Message { envelope, .. } => match decoded::election(&envelope.message) {
-                Some(ElectionMessage::PreVoteResponse { live: Some(_), .. }) => What::Veto,
+                Some(ElectionMessage::PreVoteResponse { live: Some(_), .. }) => Self::Veto,
                 Some(ElectionMessage::ForeignSide { ours, theirs, .. })
                     if ours.live.is_some() && theirs.live.is_some() =>
                 {
-                    What::Meeting(Box::new((ours, theirs)))
+                    Self::Meeting(Box::new((ours, theirs)))
                 }
-                Some(_) => What::Other,
-                None => decoded::stamp(&envelope.message).map_or(What::Other, What::Claim),
+                Some(_) => Self::Other,
+                None => decoded::stamp(&envelope.message).map_or(Self::Other, Self::Claim),
             },
             Input::Command(
                 Command::Leave
@@ -215,27 +230,8 @@ impl Moment {
                 | Command::SetLeader(_)
                 | Command::TransferLeadership(_)
                 | Command::YieldLeadership,
-            ) => What::Order,
-            _ => What::Other,
-        };
-        Self::with(node, what, *input == Input::Tick)
-    }
-
-    /// The same before a question about somebody's data.
-    pub fn before_a_question(node: &Node) -> Self {
-        Self::with(node, What::Other, false)
-    }
-
-    fn with(node: &Node, what: What, tick: bool) -> Self {
-        let rules = node.election().of::<Raft>().map(Raft::rules);
-        Self {
-            role: rules.map_or(RoleKind::Follower, Rules::role),
-            alone: rules
-                .and_then(Rules::campaign)
-                .is_some_and(|open| open.needed == 1),
-            tick,
-            what,
-            leader: node.leader().cloned(),
+            ) => Self::Order,
+            _ => Self::Other,
         }
     }
 }

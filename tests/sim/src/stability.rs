@@ -11,12 +11,12 @@ use room_core::id::PeerId;
 use room_core::node::Node;
 use room_core::quorum::majority_threshold;
 use room_core::time::{Duration, Time};
-use room_core::wire::{MergePolicy, Strategy};
+use room_core::wire::MergePolicy;
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
 use crate::plan::Step;
-use crate::world::{Settings, World};
+use crate::world::World;
 
 /// A leadership and who has followed it without a break, by place, and since when.
 #[derive(Debug, Clone)]
@@ -57,15 +57,16 @@ pub struct Stability {
 }
 
 impl Stability {
-    /// For a room of these settings.
-    pub fn new(settings: &Settings, silence_is_told: bool) -> Self {
+    /// For a room.
+    pub fn new(world: &World, silence_is_told: bool) -> Self {
+        let settings = &world.settings;
         Self {
             // By HighestTerm any lone peer of a higher term wins: the property is that of LargestSide. Who is
             // told that a leader's process ended, although it lives, goes by that (G3). A leader of gossip makes
             // way for a lower one.
             applies: settings.merge == MergePolicy::LargestSide
                 && silence_is_told
-                && settings.strategy == Strategy::Raft,
+                && world.profile.keeps_leaders(),
             fixed: settings.roster.as_ref().map_or(0, BTreeSet::len),
             window: slowest_clock(settings.election_timeout_max * 2),
             fresh: settings.heartbeat_timeout * 4 / 5,

@@ -5,7 +5,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse, Side};
+use room_core::election::raft::wire::{Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side};
 use room_core::election::record::{Record, Stamp};
 use room_core::id::PeerId;
 use room_core::time::Time;
@@ -130,37 +130,48 @@ impl fmt::Display for Brief<'_, Envelope> {
                 let names: Vec<_> = entries.iter().map(|entry| entry.id.as_str()).collect();
                 write!(f, "PeerList {}", names.join(" "))
             }
-            message @ Message::Heartbeat(heartbeat) => match decoded::pulse(message) {
-                None => {
-                    let leads = decoded::leads(message);
-                    write!(f, "beat {} leads {leads:?}", heartbeat.seq)
+            message @ Message::Heartbeat(heartbeat) => {
+                write!(f, "beat {} ", heartbeat.seq)?;
+                match decoded::beat(message) {
+                    None => write!(f, "leads {:?}", decoded::leads(message)),
+                    Some(beat) => write!(f, "{}", Brief(&beat)),
                 }
-                Some(Pulse::Follows { record, live }) => {
-                    write!(
-                        f,
-                        "beat {} follows {} live {live}",
-                        heartbeat.seq,
-                        Brief(&record)
-                    )
-                }
-                Some(Pulse::Leads {
-                    record,
-                    weight,
-                    led_ms,
-                    ..
-                }) => write!(
-                    f,
-                    "beat {} LEADS {} weight {weight} led {led_ms}",
-                    heartbeat.seq,
-                    Brief(&record)
-                ),
-            },
+            }
             message @ Message::Election(_) => match decoded::election(message) {
                 Some(message) => write!(f, "{}", Brief(&message)),
                 None => write!(f, "{:?}", decoded::claimed(message)),
             },
             other => write!(f, "{other:?}"),
         }
+    }
+}
+
+impl fmt::Display for Brief<'_, Beat> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0.pulse {
+            Pulse::Follows { record, live } => {
+                write!(f, "follows {} live {live}", Brief(record))?;
+            }
+            Pulse::Leads {
+                record,
+                weight,
+                led_ms,
+                ..
+            } => write!(f, "LEADS {} weight {weight} led {led_ms}", Brief(record))?,
+        }
+        let Some(memory) = &self.0.memory else {
+            return Ok(());
+        };
+        let Memory {
+            since,
+            remembered,
+            sure,
+        } = memory;
+        let writes = self.0.writes;
+        write!(
+            f,
+            " writes {writes} since {since} sure {sure} remembers {remembered}"
+        )
     }
 }
 

@@ -22,8 +22,8 @@ pub fn widen(plan: &mut Plan) {
     draw.strays();
     draw.hosts();
     draw.kick_of_a_lost_member();
-    let votes = draw.plan.gossip.is_none();
-    if draw.chance(0.06) && votes {
+    let terms = draw.plan.strategy.profile().has_terms();
+    if draw.chance(0.06) && terms {
         draw.plan.first_term = draw.pick(&[1 << 21, 1 << 30, (1 << 30) + 77, 1 << 39]);
     }
     if draw.chance(0.06) {

@@ -5,21 +5,23 @@
 mod disk;
 mod first;
 mod gossip;
+mod raft;
 mod roster;
 mod shown;
 
-use room_core::election::raft::Raft;
+use std::any::Any;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
-use room_core::election::raft::Recovery;
 use room_core::election::record::Record;
+use room_core::election::{ElectionConfig, Recovery};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::introductions::Reconnect;
 use room_core::node::{
@@ -30,15 +32,16 @@ use room_core::time::{Duration, Time};
 use room_core::trace::What;
 use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy};
 
-use crate::checks::{Checker, Seen, Violation};
-use crate::clock::{Clock, slowest_clock};
+use crate::checks::{Checker, Violation};
+use crate::clock::Clock;
 use crate::fingerprint::EventHash;
-use crate::gossip::{Counts, Glance};
+use crate::gossip::Counts;
 use crate::harm::Slandered;
 use crate::links::{Link, Numbers, Pending, Question, Strays, TRAILERS, Wire};
 use crate::plan::Hosts;
+use crate::profile::{self, Profile};
 use crate::record::{CLOCK_US, Recorder};
-use crate::sometimes::{Moment, Sometimes};
+use crate::sometimes::Sometimes;
 use crate::trace::{Brief, Trace};
 pub use disk::File;
 use roster::{Tenure, Told};
@@ -246,6 +249,8 @@ pub struct World {
     pub now: Time,
     pub rng: ChaCha8Rng,
     pub settings: Settings,
+    /// What is known of its strategy.
+    pub(crate) profile: Rc<dyn Profile>,
     pub slots: Vec<Slot>,
     pub links: BTreeMap<u64, Link>,
     pub dials: BTreeMap<u64, Pending>,
@@ -318,6 +323,7 @@ impl World {
         let mut world = Self {
             now: Time::from_micros(1_000_000),
             rng: ChaCha8Rng::seed_from_u64(seed),
+            profile: profile::of(settings.strategy),
             settings,
             slots: Vec::new(),
             links: BTreeMap::new(),
@@ -558,9 +564,19 @@ impl World {
     fn config(&self, slot: usize, key: Fingerprint) -> NodeConfig {
         NodeConfig {
             heartbeat_interval: self.settings.heartbeat_interval,
-            heartbeat_timeout: self.settings.heartbeat_timeout,
-            election_timeout_min: self.settings.election_timeout_min,
-            election_timeout_max: self.settings.election_timeout_max,
+            election: ElectionConfig {
+                policy: self.policy(slot),
+                quorum: self.quorum(),
+                heartbeat_timeout: self.settings.heartbeat_timeout,
+                election_timeout_min: self.settings.election_timeout_min,
+                election_timeout_max: self.settings.election_timeout_max,
+                auto_election: self.settings.host.is_none(),
+                eligible: self.slots[slot].eligible,
+                priority: self.slots[slot].priority,
+                recovery: self.wanted_recovery(slot),
+                windows: self.settings.windows,
+                guards: self.settings.guards,
+            },
             max_connections: 127,
             max_peers: 0,
             auto_reconnect: true,
@@ -568,19 +584,11 @@ impl World {
             member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
             ask_host: self.settings.hosts.decide,
-            auto_election: self.settings.host.is_none(),
-            windows: self.settings.windows,
-            recovery: self.wanted_recovery(slot),
-            eligible: self.slots[slot].eligible,
-            priority: self.slots[slot].priority,
             wall_clock: self.wall_clock(slot),
-            quorum: self.quorum(),
             saved: self.slots[slot]
                 .saved
                 .as_ref()
                 .map(|file| file.state.clone()),
-            guards: self.settings.guards,
-            policy: self.policy(slot),
             key,
             addresses: vec![self.slots[slot].address],
         }
@@ -779,8 +787,9 @@ impl World {
         }
         self.checker.takes(slot, &input);
         let before = Before {
+            of_strategy: self.profile.before(&process.node, Some(&input)),
+            members: process.node.membership().len(),
             told,
-            ..Before::input(&process.node, &input)
         };
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
             process.auto = *enabled;
@@ -804,7 +813,11 @@ impl World {
         let now = self.now;
         let process = self.slots[slot].process.as_mut()?;
         process.inputs += 1;
-        let before = Before::question(&process.node);
+        let before = Before {
+            of_strategy: self.profile.before(&process.node, None),
+            members: process.node.membership().len(),
+            told: None,
+        };
         let answer = question(&mut process.node, process.clock.local(now));
         // Only a command is refused.
         let _ = self.follow_up(slot, &before, Ok(()));
@@ -822,7 +835,6 @@ impl World {
         let Some(process) = &mut self.slots[slot].process else {
             return result;
         };
-        let local = process.clock.local(now);
         let outputs: Vec<Output> = std::iter::from_fn(|| process.node.poll_output()).collect();
         if let Some(recorder) = &mut self.recorder {
             recorder.outcome(slot, now, &process.node, &result, &outputs);
@@ -830,8 +842,6 @@ impl World {
         let members = process.node.membership().len().max(before.members);
         let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
         self.hash.after(&process.node, &outputs);
-        self.sometimes
-            .after(&before.moment, local, slot, &process.node, &outputs);
         if process.node.is_leader() {
             self.leading.insert(slot);
             self.led.insert(slot);
@@ -848,10 +858,8 @@ impl World {
         self.note_tenure(slot);
         self.check_memory(slot, before.told.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
-        match &before.glance {
-            Some(glance) => self.check_gossip(slot, glance, &outputs, &result),
-            None => self.check(slot, &outputs),
-        }
+        let profile = Rc::clone(&self.profile);
+        profile.check(self, slot, &*before.of_strategy, &outputs, &result);
         let mut answers = Vec::new();
         for output in outputs {
             match output {
@@ -864,45 +872,6 @@ impl World {
         }
         self.schedule_wake(slot);
         result
-    }
-
-    fn check(&mut self, slot: usize, outputs: &[Output]) {
-        let Some(process) = &self.slots[slot].process else {
-            return;
-        };
-        let Some(raft) = process.node.election().of::<Raft>() else {
-            return;
-        };
-        let rules = raft.rules();
-        let membership = process.node.membership();
-        // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
-        // now and then.
-        let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
-        let asks = rules.campaign().map(|campaign| campaign.round);
-        let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
-        let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
-        let seen = Seen {
-            record: rules.record(),
-            leader: process.node.leader(),
-            followed: raft.followed(),
-            role: rules.role(),
-            voted_for: rules.voted_for(),
-            leads_under: raft.leads_under(),
-            campaign: rules.campaign(),
-            won: rules.won(),
-            eligible: if opened {
-                let ids = membership.iter().map(|(id, _)| id);
-                ids.filter(may_vote).collect()
-            } else {
-                Vec::new()
-            },
-            members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
-            members_count: membership.len(),
-            may_lead: self.may_lead(slot),
-        };
-        if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
-            self.violate(violation.property, violation.text);
-        }
     }
 
     fn carry_out(&mut self, slot: usize, output: Output) {
@@ -1045,12 +1014,7 @@ impl World {
         }
         self.rivals = rivals;
         let slack = self.settings.lateness + Duration::from_millis(5);
-        let bound = match self.settings.strategy {
-            Strategy::Raft => slowest_clock(self.settings.heartbeat_interval) + self.max_rtt() * 2,
-            // A leader declares itself on every new link: within one trip.
-            Strategy::Gossip { .. } => self.max_rtt() / 2,
-        };
-        let bound = bound + slack;
+        let bound = self.profile.one_of_two_within(self) + slack;
         let late = self
             .rivals
             .iter()
@@ -1069,31 +1033,11 @@ impl World {
 
 /// What a node was before something reached it.
 struct Before {
-    moment: Moment,
-    glance: Option<Glance>,
+    /// For the checks of its strategy.
+    of_strategy: Box<dyn Any>,
     members: usize,
     /// What a voter's heartbeat says of state files.
     told: Option<Told>,
-}
-
-impl Before {
-    fn input(node: &Node, input: &Input) -> Self {
-        Self {
-            moment: Moment::before(node, input),
-            glance: Glance::before(node, input),
-            members: node.membership().len(),
-            told: None,
-        }
-    }
-
-    fn question(node: &Node) -> Self {
-        Self {
-            moment: Moment::before_a_question(node),
-            glance: Glance::before_a_question(node),
-            members: node.membership().len(),
-            told: None,
-        }
-    }
 }
 
 fn tells_of_members(output: &Output) -> bool {

@@ -8,7 +8,7 @@ use super::{Act, Claim, Members, Message, Order, Peer, Settings};
 use crate::core::election::record::Record;
 use crate::core::election::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
-    LeaderReason, Leadership, OutputOf, Role, Start, View,
+    LeaderReason, Leadership, Local, OutputOf, Role, Start, View,
 };
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
@@ -97,12 +97,12 @@ impl Gossip {
     pub(in crate::core::election) fn start(now: Time, start: Start, strict_lowest: bool) -> Self {
         let config = GossipConfig {
             settings: Settings {
-                windows: start.windows,
+                windows: start.config.windows,
                 strict_lowest,
             },
-            auto_election: start.auto_election,
-            eligible: start.eligible,
-            is_host: start.policy.host_mode == HostMode::Host,
+            auto_election: start.config.auto_election,
+            eligible: start.config.eligible,
+            is_host: start.config.policy.host_mode == HostMode::Host,
         };
         Self::new(start.me, start.incarnation, &config, now)
     }
@@ -123,26 +123,12 @@ impl Gossip {
         view: &View,
         input: InputOf<Self>,
     ) -> Result<LeaderReason, ElectionError> {
-        let mut reason = LeaderReason::Resigned;
         match input {
-            ElectionInput::Tick => self.peer.tick(now, view),
             ElectionInput::PeerUp { peer, .. } => {
                 if self.leads() && !self.peer.machine().is_stopped() {
                     let declaration = self.peer.message(Claim::Declaration);
                     self.send(&peer, &declaration);
                 }
-            }
-            ElectionInput::PeerDown { peer, why, .. } => {
-                self.peer.forget(&peer);
-                self.proposed.remove(&peer);
-                reason = match why {
-                    Gone::Left { .. } => LeaderReason::Left,
-                    Gone::Closed | Gone::Silent => LeaderReason::Lost,
-                };
-            }
-            ElectionInput::PeerIneligible { peer, .. } => {
-                self.peer.forget(&peer);
-                reason = LeaderReason::Left;
             }
             ElectionInput::Message { from, message } => {
                 return Ok(self.claimed(now, view, &from, message));
@@ -152,27 +138,53 @@ impl Gossip {
                     self.peer.leads_no_longer(&from);
                 }
             }
-            ElectionInput::Transfer { target: None } if self.leads() => {
+            ElectionInput::Local(input) => return self.apply_local(now, view, input),
+        }
+        Ok(LeaderReason::Resigned)
+    }
+
+    fn apply_local(
+        &mut self,
+        now: Time,
+        view: &View,
+        input: Local,
+    ) -> Result<LeaderReason, ElectionError> {
+        let mut reason = LeaderReason::Resigned;
+        match input {
+            Local::Tick => self.peer.tick(now, view),
+            Local::PeerDown { peer, why, .. } => {
+                self.peer.forget(&peer);
+                self.proposed.remove(&peer);
+                reason = match why {
+                    Gone::Left { .. } => LeaderReason::Left,
+                    Gone::Closed | Gone::Silent => LeaderReason::Lost,
+                };
+            }
+            Local::PeerIneligible { peer, .. } => {
+                self.peer.forget(&peer);
+                reason = LeaderReason::Left;
+            }
+            Local::Transfer { target: None } if self.leads() => {
                 self.peer.yield_leadership(now);
             }
-            ElectionInput::Transfer { target: None } => return Err(ElectionError::NotLeader),
-            ElectionInput::SetLeader { .. }
-            | ElectionInput::Transfer { target: Some(_) }
-            | ElectionInput::SetPriority(_) => {
+            Local::Transfer { target: None } => return Err(ElectionError::NotLeader),
+            Local::SetLeader { .. }
+            | Local::Transfer { target: Some(_) }
+            | Local::SetPriority(_) => {
                 return Err(ElectionError::NotSupported { strategy: "gossip" });
             }
-            ElectionInput::EnableAuto(enabled) => self.peer.enable(enabled),
-            ElectionInput::SetEligible(eligible) => {
+            Local::EnableAuto(enabled) => self.peer.enable(enabled),
+            Local::SetEligible(eligible) => {
                 self.peer.set_eligible(eligible);
                 reason = LeaderReason::Left;
             }
-            ElectionInput::SetWindows(windows) => self.peer.set_windows(windows),
-            ElectionInput::Leave => self.peer.stop(),
+            Local::SetWindows(windows) => self.peer.set_windows(windows),
+            Local::Leave => self.peer.stop(),
             // Nothing here is counted that another could run out.
-            ElectionInput::PeerEligible { .. }
-            | ElectionInput::Persisted { .. }
-            | ElectionInput::HeartbeatSent
-            | ElectionInput::SetClock(_) => {}
+            Local::PeerEligible { .. }
+            | Local::Persisted { .. }
+            | Local::HeartbeatSent
+            | Local::SetClock(_) => {}
         }
         Ok(reason)
     }

@@ -79,7 +79,7 @@ impl Raft {
         if self.is_fixed() {
             return Ok(()); // that one leads, or will when it is back
         }
-        if self.config.authority == Authority::LeaderOnly && !self.leads() {
+        if self.config.policy.authority == Authority::LeaderOnly && !self.leads() {
             return Err(ElectionError::NotLeader);
         }
         let record = self.rules.record();
@@ -95,7 +95,7 @@ impl Raft {
 
     /// Whether the room has a fixed host: nobody names another leader.
     pub(super) fn is_fixed(&self) -> bool {
-        self.config.host_mode != HostMode::Off
+        self.config.policy.host_mode != HostMode::Off
     }
 
     /// Whether `target` is here and may lead.
@@ -185,7 +185,7 @@ impl Raft {
         // A leader that assigns another one follows at once, and its heartbeat may be here first.
         let led = self.rules.record().leader.as_ref() == Some(from);
         let allowed =
-            self.config.authority == Authority::Anyone || led || self.leader() == Some(from);
+            self.config.policy.authority == Authority::Anyone || led || self.leader() == Some(from);
         if allowed && !self.is_fixed() {
             self.adopt_assignment(now, view, record);
         }

@@ -1,10 +1,12 @@
 //! Term and vote on disk before anybody hears of them (C2, C8): where the quorum is static, a restart must not vote
 //! twice.
 //!
-//! What depends on a state that is not on disk yet is held back, in order. Heartbeats are not: they go on with the
-//! newest record that is on disk, so that a slow disk costs elections and not links.
+//! What depends on a state that is not on disk yet is held back, in order; of what waits for the same write a peer is told
+//! the newest of each kind, so that a slow disk does not answer rounds of votes that are long over. Heartbeats are not held
+//! back: they go on with the newest record that is on disk, so that a slow disk costs elections and not links.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::discriminant;
 
 use super::{ElectionOutput, OutputOf, Raft, View};
 use crate::core::election::raft::saved::{KnownVoter, Saved};
@@ -12,9 +14,6 @@ use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
 use crate::core::time::{Duration, Time};
-
-/// Messages that wait for the disk, at most; more are not said. All of them are repeated or asked for again.
-const MAX_HELD: usize = 4096;
 
 /// What must survive the process: equal states need no write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,9 +170,10 @@ impl Disk {
             Some((number, writing)) if writing.state.vote == state.vote => *number,
             _ => self.written + 1,
         };
-        if self.held.len() < MAX_HELD {
-            self.held.push_back((waits_for, output));
-        }
+        // Two writes at most are waited for: the one that is under way, and the next.
+        self.held
+            .retain(|(number, held)| *number != waits_for || !replaces(&output, held));
+        self.held.push_back((waits_for, output));
         None
     }
 
@@ -205,6 +205,23 @@ impl Disk {
             self.released
                 .extend(self.held.pop_front().map(|(_, output)| output));
         }
+    }
+}
+
+/// Whether `newer` says all that `older` still has to say: a request ends the rounds before its own, whose answers count
+/// no more, and what a peer goes by is what it says last.
+fn replaces(newer: &OutputOf<Raft>, older: &OutputOf<Raft>) -> bool {
+    use ElectionOutput::{HeartbeatNow, Send};
+    match (newer, older) {
+        (HeartbeatNow, HeartbeatNow) => true,
+        (
+            Send { to, message },
+            Send {
+                to: other,
+                message: before,
+            },
+        ) => to == other && discriminant(&message.message) == discriminant(&before.message),
+        _ => false,
     }
 }
 
@@ -277,30 +294,31 @@ impl Raft {
 
     /// What waits for a link that is gone must not go out on the next one.
     pub(super) fn forget_held(&mut self, peer: &PeerId) {
-        let to_others = |output: &OutputOf<Self>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
-        if let Some(disk) = &mut self.disk {
-            disk.held.retain(|(_, output)| to_others(output));
-            disk.released.retain(to_others);
-        }
+        self.take_back(|to, _| to == peer);
     }
 
     /// An observer neither votes nor stands, not even late (P6); nor does a voter that noticed that it forgot votes (P4).
     pub(super) fn forget_votes(&mut self) {
-        let no_vote = |output: &OutputOf<Self>| {
-            let ElectionOutput::Send { message, .. } = output else {
-                return true;
-            };
-            !matches!(
-                message.message,
+        self.take_back(|_, message| {
+            matches!(
+                message,
                 ElectionMessage::VoteResponse { granted: true, .. }
                     | ElectionMessage::PreVoteResponse { granted: true, .. }
                     | ElectionMessage::VoteRequest { .. }
                     | ElectionMessage::PreVoteRequest { .. }
             )
+        });
+    }
+
+    /// Drops messages that wait for the disk.
+    pub(super) fn take_back(&mut self, unwanted: impl Fn(&PeerId, &ElectionMessage) -> bool) {
+        let stays = |output: &OutputOf<Self>| match output {
+            ElectionOutput::Send { to, message } => !unwanted(to, &message.message),
+            _ => true,
         };
         if let Some(disk) = &mut self.disk {
-            disk.held.retain(|(_, output)| no_vote(output));
-            disk.released.retain(no_vote);
+            disk.held.retain(|(_, output)| stays(output));
+            disk.released.retain(stays);
         }
     }
 
@@ -375,16 +393,5 @@ mod tests {
         let state = voted(&disk, 2);
         assert_eq!(write(&mut disk, state), 11);
         assert_eq!(disk.since(), 10);
-    }
-
-    #[test]
-    fn a_full_queue_takes_no_more() {
-        let mut disk = disk(1);
-        let state = voted(&disk, 1);
-        for _ in 0..MAX_HELD + 2 {
-            let held = disk.hold(&state, ElectionOutput::HeartbeatNow);
-            assert_eq!(held, None);
-        }
-        assert_eq!(disk.held.len(), MAX_HELD);
     }
 }

@@ -237,7 +237,7 @@ impl Raft {
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
-        let stays = match (&word, self.config.merge) {
+        let stays = match (&word, self.config.policy.merge) {
             // It has what this leader wants it to have.
             (Word::Alive(live), _) if leader.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,

@@ -65,7 +65,7 @@ impl Raft {
                 }
             }
             (Some(_), Some(live)) => {
-                let we_win = match self.config.merge {
+                let we_win = match self.config.policy.merge {
                     MergePolicy::HighestTerm => ours.record > theirs.record,
                     MergePolicy::LargestSide => side_rank(ours) > side_rank(theirs),
                 };
@@ -133,7 +133,7 @@ impl Raft {
     /// This leader stays, although the other side's record is higher: it goes above it in place.
     pub(super) fn challenged(&mut self, now: Time, view: &View, theirs: &Side, live: bool) {
         let record = &theirs.record;
-        if self.config.merge == MergePolicy::HighestTerm {
+        if self.config.policy.merge == MergePolicy::HighestTerm {
             self.take_over(now, view, record);
             if !self.leads() {
                 self.become_follower(Following::None);

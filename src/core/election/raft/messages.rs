@@ -29,7 +29,7 @@ impl Raft {
         value: u64,
         own: u64,
     ) -> Result<(), ElectionError> {
-        let bound = self.config.clock.bound(now);
+        let bound = self.clock.bound(now);
         if value > bound.max(own) {
             return Err(ElectionError::TooLarge { value, bound });
         }
@@ -99,6 +99,7 @@ impl Raft {
                 let from = self.sender(from, &voter)?;
                 let record = self.heed(now, &record)?;
                 let answer = Answer {
+                    stamp: stamp.clone(),
                     round,
                     granted,
                     record,

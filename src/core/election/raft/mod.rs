@@ -8,15 +8,16 @@ use std::collections::{BTreeSet, VecDeque};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use super::bound::WallClock;
 use super::record::Record;
 use super::rules::Rules;
 use super::{
-    AssignOutcome, Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone,
-    InputOf, LeaderReason, Leadership, OutputOf, View, Voter,
+    AssignOutcome, Description, Election, ElectionConfig, ElectionError, ElectionInput,
+    ElectionOutput, Gone, InputOf, LeaderReason, Leadership, Local, NotItsState, OutputOf,
+    Recovery, Start, View, Voter,
 };
 mod assign;
 mod campaign;
-mod config;
 mod departed;
 mod durable;
 mod following;
@@ -40,7 +41,6 @@ use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{Authority, HostMode};
 use assign::Assigning;
-pub use config::{RaftConfig, Recovery};
 use departed::Departures;
 use durable::Disk;
 use following::Following;
@@ -81,7 +81,9 @@ enum Electors {
 pub struct Raft {
     me: PeerId,
     incarnation: Incarnation,
-    config: RaftConfig,
+    config: ElectionConfig,
+    /// What time it is, which bounds the counters of others.
+    clock: WallClock,
     rng: ChaCha8Rng,
     rules: Rules,
     role: Role,
@@ -127,21 +129,42 @@ pub struct Raft {
 }
 
 impl Raft {
-    /// A node that starts now.
-    pub fn new(
-        me: PeerId,
-        incarnation: Incarnation,
-        mut config: RaftConfig,
-        seed: u64,
-        now: Time,
-    ) -> Self {
-        if config.authority == Authority::LeaderOnly {
+    /// A node that starts now, with what the incarnation before it left.
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+        let previous = start.saved.map(|saved| saved.decode()).transpose();
+        let previous = previous.map_err(|_| NotItsState)?;
+        let start = Start {
+            me: start.me,
+            incarnation: start.incarnation,
+            config: start.config,
+            saved: Some(Saved::of_next_incarnation(previous)),
+            clock: start.clock,
+            seed: start.seed,
+        };
+        Ok(Self::new(now, start))
+    }
+
+    /// A node that starts now. What it has is on disk already, where the quorum is static.
+    fn new(now: Time, start: Start<Saved>) -> Self {
+        let Start {
+            me,
+            incarnation,
+            mut config,
+            saved,
+            clock,
+            seed,
+        } = start;
+        config.eligible &= config.quorum.admits(&me);
+        if config.policy.authority == Authority::LeaderOnly {
             // C4.5: nobody could call SetLeader then, which alone ends a Hold.
             config.recovery = Recovery::AutoElect;
         }
         let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards);
         let keeps_votes = config.quorum.is_static() && config.guards.persistence();
-        let saved = config.saved.take().filter(|_| keeps_votes);
+        let saved = saved.filter(|_| keeps_votes);
         if let Some(saved) = &saved {
             // What this node holds itself is not checked against the clock.
             rules.restore(saved.record.clone(), saved.voted_for.clone());
@@ -187,6 +210,7 @@ impl Raft {
             stale,
             forgetful: BTreeSet::new(),
             told_by: BTreeSet::new(),
+            clock,
             config,
         };
         raft.arm_election(now, &View::default());
@@ -201,7 +225,7 @@ impl Raft {
 
     /// Whether this node is the room's fixed host.
     fn is_host(&self) -> bool {
-        self.config.host_mode == HostMode::Host && self.config.eligible
+        self.config.policy.host_mode == HostMode::Host && self.config.eligible
     }
 
     /// The record under which this node leads, on disk or not; for checks.
@@ -341,7 +365,7 @@ impl Election for Raft {
     ) -> Result<(), ElectionError> {
         let record = &self.heed(now, &record)?;
         let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
-        if names_me && self.config.authority == Authority::Anyone && !self.is_fixed() {
+        if names_me && self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
             self.begin_input(now);
             self.adopt_assignment(now, view, record);
             self.note_leader(now);
@@ -447,7 +471,6 @@ impl Raft {
 impl Raft {
     fn apply(&mut self, now: Time, view: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
         match input {
-            ElectionInput::Tick => self.tick(now, view),
             ElectionInput::PeerUp {
                 peer,
                 key,
@@ -471,11 +494,6 @@ impl Raft {
                 self.assigning.is_due_to(&peer);
                 heeded?;
             }
-            ElectionInput::PeerDown {
-                peer,
-                incarnation,
-                why,
-            } => self.peer_down(now, view, &peer, incarnation, why),
             ElectionInput::Message { from, message } => {
                 let Stamped {
                     stamp,
@@ -499,27 +517,40 @@ impl Raft {
                 }
                 heeded?;
             }
-            ElectionInput::HeartbeatSent => {
+            ElectionInput::Local(input) => self.apply_local(now, view, input)?,
+        }
+        Ok(())
+    }
+
+    fn apply_local(&mut self, now: Time, view: &View, input: Local) -> Result<(), ElectionError> {
+        match input {
+            Local::Tick => self.tick(now, view),
+            Local::PeerDown {
+                peer,
+                incarnation,
+                why,
+            } => self.peer_down(now, view, &peer, incarnation, why),
+            Local::HeartbeatSent => {
                 self.repeat_assignment();
                 self.repeat_handover();
             }
-            ElectionInput::SetLeader { target } => self.set_leader(now, view, &target)?,
-            ElectionInput::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
-            ElectionInput::Transfer { target } => self.transfer(now, view, target)?,
-            ElectionInput::Persisted { number } => self.persisted(now, view, number),
-            ElectionInput::Leave => {
+            Local::SetLeader { target } => self.set_leader(now, view, &target)?,
+            Local::EnableAuto(enabled) => self.enable_auto(now, view, enabled),
+            Local::Transfer { target } => self.transfer(now, view, target)?,
+            Local::Persisted { number } => self.persisted(now, view, number),
+            Local::Leave => {
                 self.leaving = true;
                 self.abandon_round();
             }
-            ElectionInput::SetEligible(eligible) => self.set_eligible(now, view, eligible),
-            ElectionInput::SetPriority(priority) => self.config.priority = priority,
-            ElectionInput::SetWindows(_) => {}
-            ElectionInput::SetClock(clock) => self.config.clock = clock,
-            ElectionInput::PeerEligible { peer } => {
+            Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
+            Local::SetPriority(priority) => self.config.priority = priority,
+            Local::SetWindows(_) => {}
+            Local::SetClock(clock) => self.clock = clock,
+            Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);
                 self.voter_linked(view, &peer);
             }
-            ElectionInput::PeerIneligible {
+            Local::PeerIneligible {
                 peer,
                 incarnation,
                 successor,

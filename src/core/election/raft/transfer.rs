@@ -75,7 +75,7 @@ impl Raft {
         let leads = self.leads();
         let leader = match self.following() {
             _ if leads => self.me.clone(),
-            _ if self.config.authority == Authority::LeaderOnly => {
+            _ if self.config.policy.authority == Authority::LeaderOnly => {
                 return Err(ElectionError::NotLeader);
             }
             Following::Direct(heard) => heard.leader.clone(),
@@ -126,7 +126,8 @@ impl Raft {
         seq: u64,
         target: &PeerId,
     ) {
-        let obeys = self.config.quorum.is_static() && self.config.authority == Authority::Anyone;
+        let obeys =
+            self.config.quorum.is_static() && self.config.policy.authority == Authority::Anyone;
         let leads = self.leads();
         if !obeys || !leads || self.hand_over_to(now, view, target).is_err() {
             self.send(from, ElectionMessage::TransferRefused { seq });
@@ -153,8 +154,10 @@ impl Raft {
         }
     }
 
+    /// What waits for the disk is not asked for any more.
     fn finish_request(&mut self, outcome: AssignOutcome) {
         if let Some(TransferRequest { target, .. }) = self.transfers.request.take() {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TransferRequest { .. }));
             self.outputs
                 .push_back(ElectionOutput::SetLeaderResult { target, outcome });
         }
@@ -177,7 +180,7 @@ impl Raft {
         };
         let target = target.ok_or(ElectionError::NoSuccessor)?;
         if target == self.me {
-            leader.handover = None; // as etcd's
+            self.end_handover(|_| true); // as etcd's
             return Ok(());
         }
         match view.voters.get(&target) {
@@ -270,10 +273,11 @@ impl Raft {
         }
     }
 
-    /// The target is gone, or had its time.
+    /// The target is gone, or had its time, or the leader's host wants it no more.
     pub(super) fn end_handover(&mut self, ended: impl Fn(&Handover) -> bool) {
-        if let Some(leader) = self.leading_mut() {
-            leader.handover.take_if(|handover| ended(handover));
+        let leader = self.leading_mut();
+        if leader.is_some_and(|leader| leader.handover.take_if(|open| ended(open)).is_some()) {
+            self.take_back(|_, message| matches!(message, ElectionMessage::TimeoutNow { .. }));
         }
     }
 
@@ -354,7 +358,7 @@ impl Raft {
                 .handover
                 .as_ref()
                 .is_some_and(|handover| handover.target == *candidate && now < handover.until),
-            None if self.config.authority == Authority::Anyone
+            None if self.config.policy.authority == Authority::Anyone
                 && !self.config.quorum.is_static() =>
             {
                 let own = self.role.shown();

@@ -12,6 +12,8 @@ use crate::core::time::{Duration, Time};
 
 /// What a voter answers to a request for its vote or pre-vote.
 pub(super) struct Answer {
+    /// The epoch and term in which it answers.
+    pub(super) stamp: Stamp,
     pub(super) round: u64,
     pub(super) granted: bool,
     /// What the voter goes by.
@@ -86,6 +88,7 @@ impl Raft {
             granted,
             record,
             live,
+            ..
         } = answer;
         let open = self.rules.campaign().map(|campaign| campaign.round);
         if !matches!(self.role, Role::PreCandidate(_)) || open != Some(round) {
@@ -174,6 +177,7 @@ impl Raft {
 
     pub(super) fn vote_answered(&mut self, now: Time, view: &View, from: &PeerId, answer: Answer) {
         let Answer {
+            stamp,
             round,
             granted,
             record,
@@ -183,6 +187,8 @@ impl Raft {
         if !self.rules.campaigning() || open != Some(round) {
             return;
         }
+        // A vote is of the term in which it was given. What this node did not ask for may carry the number of its round.
+        let granted = granted && stamp == self.rules.record().stamp;
         if !granted && record > *self.rules.record() {
             self.nacked(now, view, from, &record, live);
             return;

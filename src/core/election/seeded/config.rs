@@ -166,13 +166,13 @@ impl SeededConfig {
     /// # Panics
     /// If these name no voters: the options of a seeded room do.
     pub(super) fn of(start: &Start, rules: SeededRules) -> Self {
-        let roster = start.quorum.roster();
+        let roster = start.config.quorum.roster();
         let roster = roster.expect("a seeded room has a roster").clone();
         Self {
             rules,
-            seeding: start.seeding.clone(),
+            seeding: start.config.seeding.clone(),
             roster,
-            eligible: start.eligible,
+            eligible: start.config.eligible,
             clock: start.clock,
         }
     }

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::record::{Record, Stamp};
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
-    LeaderReason, Leadership, NotItsState, OutputOf, Start, View,
+    LeaderReason, Leadership, Local, NotItsState, OutputOf, Start, View,
 };
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
@@ -302,19 +302,9 @@ impl Seeded {
 impl Seeded {
     fn apply(&mut self, now: Time, view: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
         match input {
-            ElectionInput::Tick => {
-                if now >= self.probe_at && !self.leaving {
-                    self.probe(now, view);
-                }
-            }
             ElectionInput::PeerUp {
                 peer, key, theirs, ..
             } => self.peer_up(now, view, &peer, key, theirs)?,
-            ElectionInput::PeerDown {
-                peer,
-                incarnation,
-                why,
-            } => self.peer_down(now, view, &peer, incarnation, &why),
             ElectionInput::Message { from, message } => {
                 self.heed(now, message.largest_version())?;
                 if !message.is_bounded() {
@@ -330,8 +320,25 @@ impl Seeded {
                     self.beat(now, view, &from, pulse)?;
                 }
             }
-            ElectionInput::Persisted { number } => self.disk.written(number),
-            ElectionInput::Leave => {
+            ElectionInput::Local(input) => self.apply_local(now, view, input)?,
+        }
+        Ok(())
+    }
+
+    fn apply_local(&mut self, now: Time, view: &View, input: Local) -> Result<(), ElectionError> {
+        match input {
+            Local::Tick => {
+                if now >= self.probe_at && !self.leaving {
+                    self.probe(now, view);
+                }
+            }
+            Local::PeerDown {
+                peer,
+                incarnation,
+                why,
+            } => self.peer_down(now, view, &peer, incarnation, &why),
+            Local::Persisted { number } => self.disk.written(number),
+            Local::Leave => {
                 self.leaving = true;
                 self.target = None;
                 if self.leading().is_some() {
@@ -339,19 +346,19 @@ impl Seeded {
                 }
                 self.campaign = None;
             }
-            ElectionInput::SetClock(clock) => self.config.clock = clock,
-            ElectionInput::SetLeader { .. }
-            | ElectionInput::EnableAuto(_)
-            | ElectionInput::Transfer { .. }
-            | ElectionInput::SetEligible(_)
-            | ElectionInput::SetPriority(_) => {
+            Local::SetClock(clock) => self.config.clock = clock,
+            Local::SetLeader { .. }
+            | Local::EnableAuto(_)
+            | Local::Transfer { .. }
+            | Local::SetEligible(_)
+            | Local::SetPriority(_) => {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
             // Who votes is fixed, and what is asked for again has timers of its own.
-            ElectionInput::SetWindows(_)
-            | ElectionInput::HeartbeatSent
-            | ElectionInput::PeerEligible { .. }
-            | ElectionInput::PeerIneligible { .. } => {}
+            Local::SetWindows(_)
+            | Local::HeartbeatSent
+            | Local::PeerEligible { .. }
+            | Local::PeerIneligible { .. } => {}
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! that nobody made (C4.5).
 
 use super::*;
-use crate::core::election::raft::Recovery;
+use crate::core::election::Recovery;
 use crate::core::election::raft::wire::{LiveLeader, Side};
 use crate::core::election::record::{Epoch, Stamp};
 use crate::core::wire::Authority;
@@ -75,10 +75,10 @@ fn three_claims_of_a_liar_to_one_victim_cost_the_victim_nobody() {
 /// A fixed host and its guests, the last of whom lies.
 fn fixed_room() -> Net {
     let mut net = Net::new();
-    net.config.policy.host_mode = HostMode::Host;
+    net.config.election.policy.host_mode = HostMode::Host;
     net.start("a");
     net.wait("the host leads", |net| net.leads("a"));
-    net.config.policy.host_mode = HostMode::Guest;
+    net.config.election.policy.host_mode = HostMode::Guest;
     for guest in ["b", "c", "m"] {
         net.start(guest);
         net.enter(guest, "a");
@@ -169,7 +169,7 @@ fn after_three_liars_in_a_row_a_newcomer_stays_and_a_lost_member_comes_back() {
 #[test]
 fn a_term_on_disk_that_a_liar_made_up_keeps_no_voter_out_after_a_restart() {
     let mut net = Net::new();
-    net.config.quorum = Quorum::of(&["a", "b", "c", "m"]);
+    net.config.election.quorum = Quorum::of(&["a", "b", "c", "m"]);
     for name in ["a", "b", "c", "m"] {
         net.start(name);
     }
@@ -196,8 +196,8 @@ fn a_term_on_disk_that_a_liar_made_up_keeps_no_voter_out_after_a_restart() {
 
 fn leader_only() -> Net {
     let mut net = Net::new();
-    net.config.policy.authority = Authority::LeaderOnly;
-    net.config.recovery = Recovery::Hold;
+    net.config.election.policy.authority = Authority::LeaderOnly;
+    net.config.election.recovery = Recovery::Hold;
     net
 }
 

@@ -166,7 +166,7 @@ fn a_kick_by_somebody_who_is_not_known_to_lead_yet_holds_as_soon_as_it_is() {
 #[test]
 fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows() {
     let mut net = Net::new();
-    net.config.policy.authority = Authority::LeaderOnly;
+    net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
     // It counts as soon as c leads.
     let kicked = vec![(id("b"), net.place("b").life.key)];
@@ -186,7 +186,7 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
 #[test]
 fn where_members_may_not_name_leaders_they_may_not_decree_either() {
     let mut net = Net::new();
-    net.config.policy.authority = Authority::LeaderOnly;
+    net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
     let forged = Decrees {
         version: (Stamp::default(), 9),

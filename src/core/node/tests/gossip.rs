@@ -20,11 +20,11 @@ fn windows() -> Windows {
 
 fn gossiping(strict_lowest: bool) -> Net {
     let mut net = Net::new();
-    net.config.policy = RoomPolicy {
+    net.config.election.policy = RoomPolicy {
         strategy: Strategy::Gossip { strict_lowest },
         ..RoomPolicy::default()
     };
-    net.config.windows = windows();
+    net.config.election.windows = windows();
     net
 }
 
@@ -97,7 +97,7 @@ fn the_lowest_follows_a_leader_that_is_lost() {
     let took = net.wait("the lowest leads", |net| {
         ["a", "b", "c"].iter().all(|name| shows(net, name, "a"))
     });
-    let longest = net.config.heartbeat_timeout + ALIVE * 2 + ELECTION + DELAY * 3;
+    let longest = net.config.election.heartbeat_timeout + ALIVE * 2 + ELECTION + DELAY * 3;
     assert!(took <= longest, "{took:?}");
     for name in ["b", "c"] {
         assert_eq!(told(&net, name), listed(&[("", Lost), ("a", Elected)]));
@@ -192,7 +192,7 @@ fn what_only_votes_can_do_is_refused_and_changes_nothing() {
 #[test]
 fn f18_who_may_not_propose_itself_never_leads() {
     let mut net = gossiping(true);
-    net.config.auto_election = false;
+    net.config.election.auto_election = false;
     net.start("a");
     net.run(ALIVE * 10);
     assert!(shows(&net, "a", ""));
@@ -258,9 +258,9 @@ fn members_of_other_strategies_are_refused() {
     for (number, ours) in strategies.iter().enumerate() {
         for theirs in &strategies[number + 1..] {
             let mut net = gossiping(false);
-            net.config.policy.strategy = *ours;
+            net.config.election.policy.strategy = *ours;
             net.start("a");
-            net.config.policy.strategy = *theirs;
+            net.config.election.policy.strategy = *theirs;
             net.start("b");
             let refusal = AdmissionRefusal::Policy {
                 field: "strategy",
@@ -341,12 +341,12 @@ fn other_windows_hold_from_the_next_one_on() {
 #[test]
 fn f18_a_fixed_host_leads_and_does_not_yield() {
     let mut net = gossiping(false);
-    net.config.policy.host_mode = HostMode::Host;
-    net.config.auto_election = false;
+    net.config.election.policy.host_mode = HostMode::Host;
+    net.config.election.auto_election = false;
     net.start("z");
     assert!(net.leads("z") && net.node("z").leader_token().is_some());
     net.order("z", Command::SetMaxPeers(7));
-    net.config.policy.host_mode = HostMode::Guest;
+    net.config.election.policy.host_mode = HostMode::Guest;
     net.start("a");
     net.enter("a", "z");
     net.run(ALIVE * 5);

@@ -1,7 +1,7 @@
 //! A leader hands over: `TransferLeadership` and `YieldLeadership` (C6, P11; R50-R57, HC12).
 
 use super::*;
-use crate::core::election::raft::Recovery;
+use crate::core::election::Recovery;
 use crate::core::election::{ElectionError, LeaderReason};
 use crate::core::wire::Authority;
 
@@ -220,7 +220,7 @@ fn hc12_a_second_target_replaces_the_first_and_the_same_changes_nothing() {
 #[test]
 fn an_assigned_leader_hands_over_and_its_assignment_ends() {
     let mut net = Net::new();
-    net.config.recovery = Recovery::Hold;
+    net.config.election.recovery = Recovery::Hold;
     net.fill(&["a", "b", "c"]);
     net.order("b", Command::SetLeader(id("b")));
     net.wait("b leads", |net| agrees_on(net, "b"));
@@ -282,7 +282,7 @@ fn a_word_under_an_older_record_does_not_count() {
 fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
     for authority in [Authority::Anyone, Authority::LeaderOnly] {
         let mut net = Net::new();
-        net.config.policy.authority = authority;
+        net.config.election.policy.authority = authority;
         net.fill(&["a", "b", "c"]);
         let next = |net: &Net| {
             let mut stamp = net.node("a").record().stamp.clone();
@@ -314,7 +314,7 @@ fn a_campaign_that_nobody_asked_for_does_not_pass_as_a_handover() {
 #[test]
 fn where_only_the_leader_names_a_leader_an_early_vote_request_waits_for_its_word() {
     let mut net = Net::new();
-    net.config.policy.authority = Authority::LeaderOnly;
+    net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
     let stamp = net.node("a").record().stamp.clone();
     let request = ElectionMessage::VoteRequest {

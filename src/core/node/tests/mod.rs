@@ -208,7 +208,7 @@ impl Net {
         }
         config.key = life.key;
         config.addresses = vec![address];
-        let is_host = config.policy.host_mode == HostMode::Host;
+        let is_host = config.election.policy.host_mode == HostMode::Host;
         self.counted += 1;
         let node = Node::new(id(name), life.incarnation, config, self.counted, self.now)
             .expect("its file is one of the room's strategy");

@@ -8,7 +8,7 @@ use crate::core::wire::MergePolicy;
 
 fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
     let mut config = config.clone();
-    config.policy.host_mode = host_mode;
+    config.election.policy.host_mode = host_mode;
     config
 }
 
@@ -135,7 +135,7 @@ fn leaders_told(net: &Net, name: &str) -> Vec<String> {
 fn a_fixed_host_leads_from_its_start() {
     for auto_election in [true, false] {
         let mut net = Net::new();
-        net.config.auto_election = auto_election;
+        net.config.election.auto_election = auto_election;
         net.start_with("h", life(b'h', 1), with_mode(&net.config, HostMode::Host));
         assert!(net.leads("h"));
         assert!(net.node("h").leader_token().is_some());
@@ -164,7 +164,7 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             led_in(&mut net, "a", 700);
             led_in(&mut net, "b", 900);
             for name in ["h", "a", "b", "c"] {
-                net.place_mut(name).node.config.policy.merge = merge;
+                net.place_mut(name).node.config.election.policy.merge = merge;
             }
             // One of them was away the whole time and is back after the others.
             net.unlink("h", "c", LinkEnd::Silent);
@@ -174,8 +174,8 @@ fn a_host_that_was_started_anew_goes_above_its_guests_in_place() {
             net.kill("h", told);
             net.run(ms(200));
             let mut host = with_mode(&net.config, HostMode::Host);
-            host.auto_election = false;
-            host.policy.merge = merge;
+            host.election.auto_election = false;
+            host.election.policy.merge = merge;
             net.start_with("h", life(b'i', 9_999_999), host);
             // It dials one of them; the other hears of it.
             if net.has("a", "h") {
@@ -231,7 +231,7 @@ fn a_host_that_was_started_anew_leads_in_another_term_than_before() {
 fn no_word_of_a_guest_moves_a_fixed_host() {
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
         let mut net = Net::new();
-        net.config.policy.merge = merge;
+        net.config.election.policy.merge = merge;
         let host = with_mode(&net.config, HostMode::Host);
         net.start_with("h", life(b'h', 1), host);
         net.config = with_mode(&net.config, HostMode::Guest);
@@ -436,9 +436,9 @@ fn a_guest_that_says_that_it_may_lead_is_not_believed() {
     }
     // Nor at its first word.
     let mut liar = with_mode(&net.config, HostMode::Guest);
-    liar.policy.host_mode = HostMode::Guest;
+    liar.election.policy.host_mode = HostMode::Guest;
     net.start_with("c", life(b'c', 9), liar);
-    net.place_mut("c").node.config.eligible = true;
+    net.place_mut("c").node.config.election.eligible = true;
     net.enter("c", "h");
     let refused = net.try_order("h", Command::SetLeader(id("c")));
     assert!(matches!(refused, Err(CommandError::Election(_))));
@@ -451,7 +451,7 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
     net.wait("a leads", |net| net.leads("a"));
     for name in ["b", "x", "y"] {
         let mut config = net.config.clone();
-        config.eligible = name == "b";
+        config.election.eligible = name == "b";
         net.start_with(name, life(name.as_bytes()[0], 5), config);
         net.enter(name, "a");
     }
@@ -473,7 +473,7 @@ fn an_observer_never_leads_and_counts_for_no_majority() {
     assert!(net.leads("a") && net.node("b").leader() == Some(&id("a")));
     // When both voters are gone nobody leads.
     let mut net = Net::new();
-    net.config.eligible = false;
+    net.config.election.eligible = false;
     net.start("x");
     net.start("y");
     net.enter("y", "x");
@@ -547,7 +547,7 @@ fn m7_what_changed_between_the_hellos_and_the_link_is_told() {
     let mut net = Net::room(&["a", "b"]);
     net.start("c");
     // Its Hello says that it may lead; before the link is up it may not.
-    net.place_mut("c").node.config.eligible = true;
+    net.place_mut("c").node.config.election.eligible = true;
     net.enter("c", "a");
     net.wait("a mesh", Net::is_settled);
     let mut net = Net::room(&["a"]);

@@ -9,7 +9,7 @@ use crate::core::wire::Authority;
 
 fn static_net(voters: &[&str]) -> Net {
     let mut net = Net::new();
-    net.config.quorum = Quorum::of(voters);
+    net.config.election.quorum = Quorum::of(voters);
     net
 }
 
@@ -297,7 +297,7 @@ fn a_voter_keeps_its_key_for_the_session() {
     let mut net = Net::new();
     let voters = [("a", None), ("b", Some(life(b'b', 0).key))];
     let voters = voters.map(|(name, key)| (id(name), key));
-    net.config.quorum = Quorum::Static(Roster::new(voters).expect("a roster"));
+    net.config.election.quorum = Quorum::Static(Roster::new(voters).expect("a roster"));
     net.start("a");
     net.start_as("b", life(b'x', 1));
     assert_eq!(net.check("b", "a"), taken);
@@ -394,6 +394,43 @@ fn a_leader_that_was_restarted_takes_its_own_limit_over_from_the_others() {
     for name in names {
         assert_eq!(net.node(name).max_peers(), 62, "{name}");
     }
+}
+
+/// P9: only a leader could lift the limit, and only votes make a leader.
+#[test]
+fn a_limit_keeps_no_voter_out_where_nobody_leads() {
+    let names = ["a", "b", "c", "d", "e"];
+    let mut net = static_room(&names);
+    let first = leader(&net);
+    let [contact, stays, ..] = others(&names, &first)[..] else {
+        panic!("four others");
+    };
+    net.order(&first, Command::SetMaxPeers(1));
+    net.run(ms(100));
+    net.dials_work = false;
+    let mut rest = others(&names, contact);
+    rest.retain(|name| *name != stays);
+    for name in &rest {
+        net.kill(name, true);
+    }
+    net.run(ms(5000));
+    let why = LeftReason::Lost;
+    for peer in rest.iter().map(|name| id(name)) {
+        let _ = net.feed(&id(contact), Input::SessionOver { peer, why });
+    }
+    assert_eq!(net.node(contact).leader(), None);
+    assert_eq!(net.node(contact).max_peers(), 1);
+    let outsider = net.ask("z", contact);
+    assert_eq!(net.verdict(contact, outsider), Some(Verdict::Full));
+    for name in &rest {
+        net.start(name);
+    }
+    net.enter(rest[0], contact);
+    net.enter(rest[0], stays);
+    net.wait("a leader", |net| net.node(contact).leader().is_some());
+    let second = leader(&net);
+    let voter = net.ask(rest[1], &second);
+    assert_eq!(net.verdict(&second, voter), Some(Verdict::Full));
 }
 
 #[test]
@@ -650,7 +687,7 @@ fn a_target_that_does_not_answer_leaves_the_leader_in_its_place() {
 #[test]
 fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
     let mut net = static_net(&["a", "b", "c"]);
-    net.config.policy.authority = Authority::LeaderOnly;
+    net.config.election.policy.authority = Authority::LeaderOnly;
     for name in ["a", "b", "c"] {
         net.start(name);
     }
@@ -889,11 +926,9 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
 #[test]
 fn a_node_refuses_a_state_that_is_not_its_strategys() {
     let start = |saved| {
-        let config = NodeConfig {
-            quorum: Quorum::of(&["a", "b", "c"]),
-            saved,
-            ..NodeConfig::for_tests()
-        };
+        let mut config = NodeConfig::for_tests();
+        config.election.quorum = Quorum::of(&["a", "b", "c"]);
+        config.saved = saved;
         Node::new(id("a"), life(1, 1).incarnation, config, 1, Time::ZERO)
     };
     let first = start(None).expect("a first start").first_state();

@@ -3,7 +3,7 @@
 use crate::decoded;
 use std::collections::BTreeMap;
 
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use room_core::election::record::Record;
 use room_core::id::PeerId;

@@ -40,17 +40,9 @@ pub struct Glance {
 }
 
 impl Glance {
-    /// Looks at a node before it takes `input`; `None` where something else elects.
-    pub fn before(node: &Node, input: &Input) -> Option<Self> {
-        Self::with(node, cause_of(input))
-    }
-
-    /// The same before a question about somebody's data, which changes nothing here.
-    pub fn before_a_question(node: &Node) -> Option<Self> {
-        Self::with(node, Cause::Other)
-    }
-
-    fn with(node: &Node, cause: Cause) -> Option<Self> {
+    /// Looks at a node before it takes an input, or is asked about somebody's data; `None` where something else elects.
+    pub fn before(node: &Node, input: Option<&Input>) -> Option<Self> {
+        let cause = input.map_or(Cause::Other, cause_of);
         let gossip = node.election().of::<Gossip>()?;
         let machine = gossip.peer().machine();
         Some(Self {

@@ -10,6 +10,7 @@ use room_core::time::Duration;
 use room_core::wire::Strategy;
 
 use crate::plan::{Plan, Step};
+use crate::profile::StrategyPlan;
 use crate::wider::widen;
 use crate::world::Settings;
 
@@ -107,7 +108,7 @@ pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
             *step = Step::Yield;
         }
     }
-    plan.gossip = Some(GossipRules::draw(&mut rng));
+    plan.strategy = StrategyPlan::Gossip(GossipRules::draw(&mut rng));
     widen(&mut plan);
     plan
 }

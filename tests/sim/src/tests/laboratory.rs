@@ -100,7 +100,7 @@ fn a_reduced_plan_breaks_the_same_property() {
 /// A room that has been watched for long enough, with its leader.
 fn watched(seed: u64) -> (World, Stability, usize) {
     let mut world = settled(seed, 5, Settings::default());
-    let mut stability = Stability::new(&world.settings, true);
+    let mut stability = Stability::new(&world, true);
     for _ in 0..200 {
         world.run_for(ms(50));
         assert_eq!(stability.sample(&world), None);

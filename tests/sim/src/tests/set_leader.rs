@@ -1,7 +1,7 @@
 //! `SetLeader` (C4): who leads after it, when its target is gone, and when two hosts call it at once.
 
 use room_core::election::AssignOutcome;
-use room_core::election::raft::Recovery;
+use room_core::election::Recovery;
 use room_core::node::Command;
 
 use super::rooms::*;

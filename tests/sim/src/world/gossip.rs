@@ -10,7 +10,7 @@ use crate::decoded;
 use crate::gossip::{Cause, Glance};
 
 impl World {
-    pub(super) fn check_gossip(
+    pub(crate) fn check_gossip(
         &mut self,
         slot: usize,
         before: &Glance,
@@ -174,7 +174,7 @@ mod tests {
         world.run_for(Duration::from_secs(10));
         let node = world.node(0).expect("it runs");
         let input = Input::Command(Command::SetPriority(7));
-        let mut before = Glance::before(node, &input).expect("it elects by gossip");
+        let mut before = Glance::before(node, Some(&input)).expect("it elects by gossip");
         if changed {
             before.all = before.all.map(|all| all + "?");
         }

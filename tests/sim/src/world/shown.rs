@@ -1,26 +1,11 @@
 //! What a room shows to whoever looks at it.
 
-use room_core::election::gossip::Gossip;
-use room_core::election::raft::Raft;
 use room_core::id::PeerId;
 use room_core::node::Node;
 use room_core::time::Time;
 
 use super::{Slot, World};
 use crate::trace::Brief;
-
-/// What a node is, in few words.
-fn role_of(node: &Node) -> String {
-    let election = node.election();
-    if let Some(raft) = election.of::<Raft>() {
-        return format!("{:?}", raft.rules().role());
-    }
-    let gossip = election.of::<Gossip>();
-    gossip.map_or_else(
-        || format!("{:?}", election.role()),
-        |gossip| format!("{:?}", gossip.peer().machine()),
-    )
-}
 
 impl World {
     pub fn node(&self, slot: usize) -> Option<&Node> {
@@ -109,7 +94,7 @@ impl World {
             let line = format!(
                 "\n  {} {} shows {:?}, record {}, members {}",
                 slot.id,
-                role_of(node),
+                self.profile.role(node),
                 node.leader(),
                 Brief(node.record()),
                 members.join(" ")

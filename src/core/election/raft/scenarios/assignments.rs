@@ -4,20 +4,22 @@
 use super::*;
 
 fn by_term(names: &[&str]) -> Group {
-    Group::with(names, |_, config| config.merge = MergePolicy::HighestTerm)
+    Group::with(names, |_, start| {
+        start.config.policy.merge = MergePolicy::HighestTerm
+    })
 }
 
 fn electing(names: &[&str]) -> Group {
-    Group::with(names, |_, config| {
-        config.merge = MergePolicy::HighestTerm;
-        config.recovery = Recovery::AutoElect;
+    Group::with(names, |_, start| {
+        start.config.policy.merge = MergePolicy::HighestTerm;
+        start.config.recovery = Recovery::AutoElect;
     })
 }
 
 impl Group {
     fn set_leader(&mut self, caller: &str, target: &str) {
         let target = id(target);
-        self.feed(caller, ElectionInput::SetLeader { target });
+        self.feed(caller, Local::SetLeader { target });
         self.deliver();
         self.heartbeats();
     }
@@ -79,7 +81,7 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
     let mut group = by_term(&["a", "b", "c"]);
     group.set_leader("a", "b");
     for name in ["a", "c"] {
-        group.feed(name, ElectionInput::EnableAuto(true));
+        group.feed(name, Local::EnableAuto(true));
     }
     group.live(ms(20_000));
     group.assert_led_by("b", 1);
@@ -101,7 +103,7 @@ fn s12_while_a_set_leader_lives_nobody_campaigns_and_elections_stay_off() {
             (RoleKind::Follower, None)
         );
     }
-    group.feed("a", ElectionInput::EnableAuto(true));
+    group.feed("a", Local::EnableAuto(true));
     group.live(ms(4000));
     group.assert_led_by("a", 2);
     assert!(

@@ -80,22 +80,20 @@ fn leads(leader: &str, at: u64) -> Pulse {
     }
 }
 
-fn config() -> RaftConfig {
-    RaftConfig {
-        heartbeat_timeout: MIN,
-        election_timeout_min: MIN,
-        election_timeout_max: MAX,
-        quorum: Quorum::Dynamic,
+/// A node that starts for the first time.
+fn start(name: &str, incarnation: Incarnation) -> Start<Saved> {
+    Start {
+        me: id(name),
+        incarnation,
+        config: ElectionConfig {
+            heartbeat_timeout: MIN,
+            election_timeout_min: MIN,
+            election_timeout_max: MAX,
+            ..ElectionConfig::for_tests()
+        },
         saved: None,
-        guards: Guards::ALL,
-        merge: MergePolicy::LargestSide,
-        authority: Authority::Anyone,
-        host_mode: HostMode::Off,
-        recovery: Recovery::Hold,
-        auto_election: true,
-        eligible: true,
-        priority: 0,
         clock: WallClock::new(Time::ZERO, Duration::ZERO),
+        seed: 0,
     }
 }
 
@@ -129,7 +127,7 @@ impl Group {
         Self::with(names, |_, _| {})
     }
 
-    fn with(names: &[&str], change: impl Fn(&str, &mut RaftConfig)) -> Self {
+    fn with(names: &[&str], change: impl Fn(&str, &mut Start<Saved>)) -> Self {
         Self::new(names, names, change)
     }
 
@@ -138,23 +136,26 @@ impl Group {
         Self::new(&[me], &[&[me], others].concat(), |_, _| {})
     }
 
-    fn new(real: &[&str], linked: &[&str], change: impl Fn(&str, &mut RaftConfig)) -> Self {
-        let mut configs: BTreeMap<&str, RaftConfig> =
-            linked.iter().map(|name| (*name, config())).collect();
-        for (name, config) in &mut configs {
-            change(name, config);
+    fn new(real: &[&str], linked: &[&str], change: impl Fn(&str, &mut Start<Saved>)) -> Self {
+        let mut starts: BTreeMap<&str, Start<Saved>> = BTreeMap::new();
+        for name in linked {
+            let mut start = start(name, life(0));
+            change(name, &mut start);
+            starts.insert(name, start);
         }
-        let voters: BTreeMap<PeerId, Voter> = configs
-            .iter()
-            .enumerate()
-            .map(|(number, (name, config))| {
+        for (number, start) in starts.values_mut().enumerate() {
+            start.incarnation = life(number);
+        }
+        let voters: BTreeMap<PeerId, Voter> = starts
+            .values()
+            .map(|start| {
                 let voter = Voter {
-                    incarnation: life(number),
-                    eligible: config.eligible,
-                    priority: config.priority,
+                    incarnation: start.incarnation,
+                    eligible: start.config.eligible,
+                    priority: start.config.priority,
                     rtt: None,
                 };
-                (id(name), voter)
+                (start.me.clone(), voter)
             })
             .collect();
         let mut group = Self {
@@ -169,10 +170,12 @@ impl Group {
                 voters: voters.clone(),
                 dialing: false,
             };
-            let myself = view.voters.remove(&id(name)).expect("it is linked");
-            let seed = number as u64;
-            let config = configs[name].clone();
-            let raft = Raft::new(id(name), myself.incarnation, config, seed, group.now);
+            view.voters.remove(&id(name)).expect("it is linked");
+            let start = Start {
+                seed: number as u64,
+                ..starts[name].clone()
+            };
+            let raft = Raft::new(group.now, start);
             let outcomes = Vec::new();
             group.members.insert(
                 id(name),
@@ -242,10 +245,14 @@ impl Group {
 /// What is done to them.
 impl Group {
     /// One input; what it sets off is queued.
-    fn try_feed(&mut self, name: &str, input: InputOf<Raft>) -> Result<(), ElectionError> {
+    fn try_feed(
+        &mut self,
+        name: &str,
+        input: impl Into<InputOf<Raft>>,
+    ) -> Result<(), ElectionError> {
         let now = self.now;
         let one = self.members.get_mut(&id(name)).expect("it is played here");
-        let result = one.raft.handle(now, &one.view, input);
+        let result = one.raft.handle(now, &one.view, input.into());
         let mut kept = None;
         while let Some(output) = one.raft.poll_output() {
             match output {
@@ -270,12 +277,12 @@ impl Group {
         }
         // The disk is as fast as the links.
         if let Some(number) = kept {
-            self.feed(name, ElectionInput::Persisted { number });
+            self.feed(name, Local::Persisted { number });
         }
         result
     }
 
-    fn feed(&mut self, name: &str, input: InputOf<Raft>) {
+    fn feed(&mut self, name: &str, input: impl Into<InputOf<Raft>>) {
         self.try_feed(name, input).expect("it is not refused");
     }
 
@@ -346,7 +353,7 @@ impl Group {
     }
 
     fn tick(&mut self, name: &str) {
-        self.feed(name, ElectionInput::Tick);
+        self.feed(name, Local::Tick);
     }
 
     /// One heartbeat of everybody to everybody, twice, so that leaders know who follows.
@@ -362,7 +369,7 @@ impl Group {
                 }
                 let one = self.members.get_mut(&id(&name)).expect("just seen");
                 let (now, view) = (self.now, &one.view);
-                let sent = one.raft.handle(now, view, ElectionInput::HeartbeatSent);
+                let sent = one.raft.handle(now, view, Local::HeartbeatSent.into());
                 sent.expect("it is not refused");
             }
             self.deliver();
@@ -404,7 +411,7 @@ impl Group {
         let incarnation = voter.incarnation;
         self.feed(
             name,
-            ElectionInput::PeerDown {
+            Local::PeerDown {
                 peer,
                 incarnation,
                 why,

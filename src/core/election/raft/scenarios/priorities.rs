@@ -4,9 +4,9 @@ use super::*;
 
 /// Who follows the leader `c` of five with these priorities, when it falls silent.
 fn successor(priorities: &[(&str, i32)]) -> String {
-    let mut group = Group::with(&everyone(), |name, config| {
+    let mut group = Group::with(&everyone(), |name, start| {
         let mine = priorities.iter().find(|(other, _)| *other == name);
-        config.priority = mine.map_or(0, |(_, priority)| *priority);
+        start.config.priority = mine.map_or(0, |(_, priority)| *priority);
     });
     group.elect("c");
     group.live(ms(2000));

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn hc2_the_survivor_of_a_pair_leads_on_unless_the_quorum_is_fixed() {
     for (quorum, leads_on) in [(Quorum::Dynamic, true), (Quorum::of(&["a", "b"]), false)] {
-        let mut group = Group::with(&["a", "b"], |_, config| config.quorum = quorum.clone());
+        let mut group = Group::with(&["a", "b"], |_, start| start.config.quorum = quorum.clone());
         group.elect("a");
         group.live(ms(2000));
         group.assert_led_by("a", 1);
@@ -31,9 +31,9 @@ fn o14_a_restarted_leader_does_not_lead_on() {
         forgotten: None,
         others: BTreeMap::new(),
     };
-    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, config| {
-        config.quorum = Quorum::of(&["m", "a", "b"]);
-        config.saved = Some(saved.clone());
+    let mut group = Group::new(&["m"], &["m", "a", "b"], |_, start| {
+        start.config.quorum = Quorum::of(&["m", "a", "b"]);
+        start.saved = Some(saved.clone());
     });
     assert_eq!(
         (group.role("m"), group.shows("m")),

@@ -91,7 +91,9 @@ fn r12_the_ways_between_the_roles() {
 
     // A leader that meets a higher claim without a leader stays in its role or becomes a follower.
     for merge in [MergePolicy::LargestSide, MergePolicy::HighestTerm] {
-        let mut group = Group::with(&["a", "b", "c"], |_, config| config.merge = merge);
+        let mut group = Group::with(&["a", "b", "c"], |_, start| {
+            start.config.policy.merge = merge
+        });
         group.elect("a");
         let nack = ElectionMessage::Nack {
             record: Record::undecided(term(7)),
@@ -154,7 +156,9 @@ fn r23_a_candidate_follows_the_leader_of_its_own_or_of_a_higher_term() {
 #[test]
 fn o11_a_leader_that_sees_a_higher_term_in_an_answer() {
     for merge in [MergePolicy::HighestTerm, MergePolicy::LargestSide] {
-        let mut group = Group::with(&["a", "b", "c"], |_, config| config.merge = merge);
+        let mut group = Group::with(&["a", "b", "c"], |_, start| {
+            start.config.policy.merge = merge
+        });
         group.elect("a");
         let nack = ElectionMessage::Nack {
             record: Record::undecided(term(7)),

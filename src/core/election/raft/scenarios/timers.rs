@@ -22,7 +22,11 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
         };
         view.voters.insert(id(&name), voter);
     }
-    let mut raft = Raft::new(id("m"), life(1), config(), seed, at(0));
+    let start = Start {
+        seed,
+        ..start("m", life(1))
+    };
+    let mut raft = Raft::new(at(0), start);
     let heard = at(5000);
     let from = id("leader");
     let pulse = leads("leader", 1);
@@ -37,12 +41,13 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
     .expect("no violation");
     let peer = id("leader");
     view.voters.remove(&peer);
-    let lost = ElectionInput::PeerDown {
+    let lost = Local::PeerDown {
         peer,
         incarnation: life(0),
         why: Gone::Silent,
     };
-    raft.handle(heard + MIN, &view, lost).expect("no violation");
+    raft.handle(heard + MIN, &view, lost.into())
+        .expect("no violation");
     raft.next_deadline().expect("its timer runs").since(heard)
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 fn transfer(group: &mut Group, from: &str, to: &str) {
     let target = Some(id(to));
-    group.feed(from, ElectionInput::Transfer { target });
+    group.feed(from, Local::Transfer { target });
 }
 
 /// etcd-io/raft: while the target does not answer, somebody else is elected; the hand-over is over then.

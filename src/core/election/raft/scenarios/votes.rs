@@ -93,13 +93,13 @@ fn r59_hc7_who_is_not_linked_gets_no_vote() {
 /// A learner of other libraries answers vote requests; an observer here says no (P6).
 #[test]
 fn r48_r74_an_observer_answers_and_gives_no_vote_until_it_may_lead() {
-    let observer = |name: &str, config: &mut RaftConfig| config.eligible = name != "m";
+    let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
     assert!(!group.asks_pre_vote("m", "a", 1));
     assert!(!group.asks_vote("m", "a", term(1), None));
     assert_eq!(group.raft("m").next_deadline(), None, "it never campaigns");
-    group.feed("m", ElectionInput::SetEligible(true));
+    group.feed("m", Local::SetEligible(true));
     assert!(group.asks_pre_vote("m", "a", 1));
     assert!(group.asks_vote("m", "a", term(1), None));
     group.times_out("m");
@@ -225,7 +225,7 @@ fn r28_o8_a_leader_has_nothing_to_campaign_for() {
 
 #[test]
 fn r28_who_may_not_lead_never_campaigns() {
-    let observer = |name: &str, config: &mut RaftConfig| config.eligible = name != "m";
+    let observer = |name: &str, start: &mut Start<Saved>| start.config.eligible = name != "m";
     let mut group = Group::new(&["m"], &["m", "a", "b"], observer);
     group.now = at(3000);
     group.hear("m", "a", Said::Pulse(leads("a", 1)));

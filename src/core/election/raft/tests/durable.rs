@@ -3,7 +3,7 @@
 use super::*;
 
 fn voting() -> Voting {
-    Voting::with(|config| config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
+    Voting::with(|start| start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
 }
 
 impl Voting {
@@ -29,11 +29,20 @@ impl Voting {
     }
 
     fn persisted(&mut self, number: u64) {
-        let input = ElectionInput::Persisted { number };
+        let input = Local::Persisted { number };
         self.raft
-            .handle(at(10_000), &self.view, input)
+            .handle(at(10_000), &self.view, input.into())
             .expect("no violation");
     }
+}
+
+/// The kinds of messages to `peer`.
+fn said(outputs: &[OutputOf<Raft>], peer: &str) -> Vec<&'static str> {
+    let kinds = outputs.iter().filter_map(|output| match output {
+        ElectionOutput::Send { to, message } if *to == id(peer) => Some(message.describe().kind),
+        _ => None,
+    });
+    kinds.collect()
 }
 
 fn writes(outputs: &[OutputOf<Raft>]) -> Vec<(u64, u64, Option<PeerId>)> {
@@ -85,11 +94,21 @@ fn one_write_at_a_time_and_the_next_has_the_newest() {
     voting.persisted(1);
     let outputs = voting.outputs();
     assert_eq!(writes(&outputs), [(2, 5, Some(id("candidate")))]);
-    // The first answer has its write; the others have not, and keep their order.
+    // The first answer has its write; of the others the candidate waits for the last one.
     assert_eq!(answers(&outputs), [(id("candidate"), 2, true)]);
     voting.persisted(2);
-    let rest = [3, 4, 5].map(|round| (id("candidate"), round, true));
-    assert_eq!(answers(&voting.outputs()), rest);
+    assert_eq!(answers(&voting.outputs()), [(id("candidate"), 5, true)]);
+}
+
+#[test]
+fn what_waits_for_one_write_keeps_its_order_and_each_peer_has_its_own() {
+    let mut voting = voting();
+    voting.request(2, "leader");
+    voting.request(2, "candidate");
+    voting.outputs();
+    voting.persisted(1);
+    let both = [(id("leader"), 2, true), (id("candidate"), 2, false)];
+    assert_eq!(answers(&voting.outputs()), both);
 }
 
 #[test]
@@ -97,14 +116,14 @@ fn what_waits_for_a_link_that_is_gone_is_not_sent_on_the_next() {
     let mut voting = voting();
     voting.request(2, "candidate");
     voting.outputs();
-    let down = ElectionInput::PeerDown {
+    let down = Local::PeerDown {
         peer: id("candidate"),
         incarnation: life(0),
         why: Gone::Silent,
     };
     voting
         .raft
-        .handle(at(10_000), &voting.view, down)
+        .handle(at(10_000), &voting.view, down.into())
         .expect("no violation");
     voting.persisted(1);
     assert_eq!(answers(&voting.outputs()), []);
@@ -131,9 +150,9 @@ fn a_disk_that_never_answers_fills_no_memory() {
         voting.outputs();
     }
     voting.persisted(1);
-    voting.outputs();
+    assert_eq!(answers(&voting.outputs()), [(id("candidate"), 2, true)]);
     voting.persisted(2);
-    assert!(answers(&voting.outputs()).len() <= 4096);
+    assert_eq!(answers(&voting.outputs()), [(id("candidate"), 9_999, true)]);
 }
 
 #[test]
@@ -145,9 +164,9 @@ fn o14_a_restarted_voter_gives_no_second_vote() {
         forgotten: None,
         others: BTreeMap::new(),
     };
-    let mut voting = Voting::with(|config| {
-        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
-        config.saved = Some(saved);
+    let mut voting = Voting::with(|start| {
+        start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
+        start.saved = Some(saved);
     });
     voting.request(2, "candidate");
     let first = voting.outputs();
@@ -233,7 +252,7 @@ fn a_request_for_votes_that_waits_for_the_disk_is_not_sent_by_an_observer() {
             },
         );
         assert!(!asks(&voting.outputs()), "its term is not on disk");
-        voting.take(at(10_000), ElectionInput::SetEligible(stands));
+        voting.take(at(10_000), Local::SetEligible(stands));
         for number in 1..4 {
             voting.persisted(number);
         }
@@ -249,8 +268,67 @@ fn a_vote_that_waits_for_the_disk_is_not_given_by_an_observer() {
     voting.outputs();
     voting
         .raft
-        .handle(at(10_000), &voting.view, ElectionInput::SetEligible(false))
+        .handle(at(10_000), &voting.view, Local::SetEligible(false).into())
         .expect("no violation");
     voting.persisted(1);
     assert_eq!(answers(&voting.outputs()), [(id("leader"), 2, false)]);
+}
+
+/// P14: its host has been told that nothing came of it.
+#[test]
+fn a_transfer_that_was_given_up_is_not_asked_for_when_the_disk_is_back() {
+    for (written_at, asked) in [(12_900, vec!["transfer_request"]), (13_100, vec![])] {
+        let mut voting = voting();
+        voting.hear_leader(at(10_000));
+        assert_eq!(writes(&voting.outputs()).len(), 1);
+        let target = id("candidate");
+        voting.take(at(10_000), Local::SetLeader { target });
+        for ms in [11_000, 12_000, 12_900] {
+            voting.hear_leader(at(ms));
+        }
+        assert_eq!(said(&voting.outputs(), "leader"), [""; 0]);
+        voting.take(at(written_at), Local::Tick);
+        let number = 1;
+        voting.take(at(written_at), Local::Persisted { number });
+        assert_eq!(said(&voting.outputs(), "leader"), asked);
+    }
+}
+
+/// The same of a leader, which has not asked its successor yet.
+#[test]
+fn a_leader_that_leads_on_asks_nobody_to_follow_it_when_the_disk_is_back() {
+    for (cancels, asked) in [(false, vec!["timeout_now"]), (true, vec![])] {
+        let mut voting = voting();
+        voting.hear_leader(at(10_000));
+        let target = id("voter");
+        let message = Stamped::new(stamp(1), ElectionMessage::TimeoutNow { target });
+        let from = id("leader");
+        voting.take(at(10_000), ElectionInput::Message { from, message });
+        let (from, voter) = (id("candidate"), id("candidate"));
+        let vote = ElectionMessage::VoteResponse {
+            round: 1,
+            voter,
+            granted: true,
+            record: Record::undecided(stamp(2)),
+            live: None,
+        };
+        let message = Stamped::new(stamp(2), vote);
+        voting.take(at(10_000), ElectionInput::Message { from, message });
+        assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
+        let hands_over_to = |target| Local::Transfer {
+            target: Some(id(target)),
+        };
+        voting.take(at(10_000), hands_over_to("candidate"));
+        if cancels {
+            voting.take(at(10_000), hands_over_to("voter"));
+        }
+        let mut outputs = voting.outputs();
+        for number in 1..4 {
+            voting.persisted(number);
+            outputs.extend(voting.outputs());
+        }
+        let mut said = said(&outputs, "candidate");
+        said.retain(|kind| *kind == "timeout_now");
+        assert_eq!(said, asked);
+    }
 }

@@ -122,7 +122,7 @@ impl Voting {
 
     fn loses(&mut self, now: Time, peer: &str) {
         let voter = self.view.voters.remove(&id(peer)).expect("linked");
-        let input = ElectionInput::PeerDown {
+        let input = Local::PeerDown {
             peer: id(peer),
             incarnation: voter.incarnation,
             why: Gone::Silent,
@@ -139,7 +139,7 @@ impl Voting {
             )
         };
         (from_ms..from_ms + LONG_MS).step_by(50).any(|ms| {
-            self.take(at(ms), ElectionInput::Tick);
+            self.take(at(ms), Local::Tick);
             campaigning(&self.raft)
         })
     }
@@ -153,7 +153,7 @@ fn a_node_that_heard_the_named_leader_waits_for_a_host_when_it_is_lost() {
     assert_eq!(voting.raft.leader(), None);
     assert!(!voting.campaigns(11_500));
     // The host's word holds under this record for good.
-    voting.take(at(32_000), ElectionInput::EnableAuto(true));
+    voting.take(at(32_000), Local::EnableAuto(true));
     assert!(voting.campaigns(32_000));
 }
 
@@ -228,7 +228,7 @@ fn a_node_that_made_the_assignment_and_never_heard_the_target_campaigns() {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
     let target = id("candidate");
-    voting.take(at(10_000), ElectionInput::SetLeader { target });
+    voting.take(at(10_000), Local::SetLeader { target });
     assert!(voting.raft.leadership().record.assigned);
     assert!(voting.campaigns(10_000));
 }
@@ -246,7 +246,7 @@ fn a_leader_that_gave_way_to_a_record_whose_leader_nobody_hears_campaigns() {
     let mut voting = Voting::new();
     voting.take(
         at(0),
-        ElectionInput::SetLeader {
+        Local::SetLeader {
             target: id("voter"),
         },
     );
@@ -268,7 +268,7 @@ fn the_named_leader_campaigns_after_it_resigned() {
     let mut voting = Voting::new();
     voting.take(
         at(0),
-        ElectionInput::SetLeader {
+        Local::SetLeader {
             target: id("voter"),
         },
     );
@@ -353,7 +353,7 @@ fn a_node_with_a_leader_that_hears_of_the_assignment_in_a_hello_does_not() {
 fn a_node_that_knows_of_the_assignment_learns_nothing_from_a_hello() {
     let mut voting = Voting::new();
     voting.is_assigned(at(10_000), assigned("unlinked"));
-    voting.take(at(14_000), ElectionInput::Tick);
+    voting.take(at(14_000), Local::Tick);
     assert_eq!(voting.raft.leader(), None);
     voting.is_linked_to_one_that_waits(at(14_010), false, assigned("unlinked"));
     assert!(voting.campaigns(14_010));
@@ -384,7 +384,7 @@ fn a_host_that_allowed_elections_under_one_record_did_not_under_the_next() {
     let mut voting = Voting::new();
     voting.hears_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
-    voting.take(at(12_000), ElectionInput::EnableAuto(true));
+    voting.take(at(12_000), Local::EnableAuto(true));
     let mut next = assigned("candidate");
     next.stamp.epoch.override_seq = 2;
     voting.hears_leads(at(12_100), next);
@@ -394,7 +394,7 @@ fn a_host_that_allowed_elections_under_one_record_did_not_under_the_next() {
 
 #[test]
 fn a_room_that_elects_waits_for_no_host() {
-    let mut voting = Voting::with(|config| config.recovery = Recovery::AutoElect);
+    let mut voting = Voting::with(|start| start.config.recovery = Recovery::AutoElect);
     voting.hears_leads(at(10_000), assigned("leader"));
     voting.loses(at(11_500), "leader");
     assert!(voting.campaigns(11_500));

@@ -5,14 +5,14 @@ use crate::core::election::raft::wire::LiveLeader;
 
 /// Incarnation 5 of the leader ends, as its transport shows.
 fn sees_the_leader_end(voting: &mut Voting, now: Time) {
-    let ended = ElectionInput::PeerDown {
+    let ended = Local::PeerDown {
         peer: id("leader"),
         incarnation: life(5),
         why: Gone::Closed,
     };
     voting
         .raft
-        .handle(now, &voting.view, ended)
+        .handle(now, &voting.view, ended.into())
         .expect("no violation");
 }
 
@@ -37,7 +37,7 @@ fn believes(number: u64) -> bool {
         now += 10;
         voting
             .raft
-            .handle(at(now), &voting.view, ElectionInput::Tick)
+            .handle(at(now), &voting.view, Local::Tick.into())
             .expect("no violation");
     }
     let round = voting.raft.rules().campaign().expect("it asks").round;
@@ -108,7 +108,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
         theirs: side(),
     };
     voting.take(at(10_000), linked);
-    let left = ElectionInput::PeerDown {
+    let left = Local::PeerDown {
         peer: id("leader"),
         incarnation: life(1),
         why: Gone::Left { successor: None },

@@ -3,13 +3,13 @@
 use super::*;
 
 fn voting() -> Voting {
-    Voting::with(|config| config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
+    Voting::with(|start| start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]))
 }
 
 impl Voting {
-    fn says(&mut self, input: InputOf<Raft>) {
+    fn says(&mut self, input: impl Into<InputOf<Raft>>) {
         self.raft
-            .handle(at(10_000), &self.view, input)
+            .handle(at(10_000), &self.view, input.into())
             .expect("no violation");
     }
 

@@ -42,6 +42,18 @@ fn stamp(term: u64) -> Stamp {
     }
 }
 
+/// A node that starts for the first time.
+fn start(name: &str, incarnation: u64) -> Start<Saved> {
+    Start {
+        me: id(name),
+        incarnation: life(incarnation),
+        config: ElectionConfig::for_tests(),
+        saved: None,
+        clock: WallClock::new(Time::ZERO, Duration::ZERO),
+        seed: 7,
+    }
+}
+
 /// A voter that is linked to a leader and to a candidate.
 struct Voting {
     raft: Raft,
@@ -53,24 +65,10 @@ impl Voting {
         Self::with(|_| {})
     }
 
-    fn with(change: impl FnOnce(&mut RaftConfig)) -> Self {
-        let mut config = RaftConfig {
-            heartbeat_timeout: MIN,
-            election_timeout_min: MIN,
-            election_timeout_max: MIN * 2,
-            quorum: Quorum::Dynamic,
-            saved: None,
-            guards: Guards::ALL,
-            merge: MergePolicy::LargestSide,
-            authority: Authority::Anyone,
-            host_mode: HostMode::Off,
-            recovery: Recovery::Hold,
-            auto_election: true,
-            eligible: true,
-            priority: 0,
-            clock: WallClock::new(Time::ZERO, Duration::ZERO),
-        };
-        change(&mut config);
+    fn with(change: impl FnOnce(&mut Start<Saved>)) -> Self {
+        let mut start = start("voter", 9);
+        start.config.election_timeout_max = MIN * 2;
+        change(&mut start);
         let mut view = View::default();
         for (number, name) in ["candidate", "leader"].into_iter().enumerate() {
             let voter = Voter {
@@ -82,7 +80,7 @@ impl Voting {
             view.voters.insert(id(name), voter);
         }
         Self {
-            raft: Raft::new(id("voter"), life(9), config, 7, at(0)),
+            raft: Raft::new(at(0), start),
             view,
         }
     }
@@ -111,9 +109,9 @@ impl Voting {
             .expect("no violation");
     }
 
-    fn take(&mut self, now: Time, input: InputOf<Raft>) {
+    fn take(&mut self, now: Time, input: impl Into<InputOf<Raft>>) {
         self.raft
-            .handle(now, &self.view, input)
+            .handle(now, &self.view, input.into())
             .expect("no violation");
     }
 
@@ -173,8 +171,8 @@ fn o18_hc6_a_leader_that_hands_over_is_no_hindrance() {
 /// P12: the target's heartbeat of its new term may be here between both.
 #[test]
 fn a_vote_that_the_leader_asks_for_is_given_whichever_word_comes_first() {
-    let mut voting = Voting::with(|config| {
-        config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
+    let mut voting = Voting::with(|start| {
+        start.config.quorum = Quorum::of(&["voter", "candidate", "leader"]);
     });
     voting.hear_leader(at(10_000));
     assert!(!voting.asked(at(10_010), "candidate", Some("leader")));
@@ -249,7 +247,7 @@ fn a_leader_that_gave_way_to_its_successor_starts_no_other_campaign() {
 fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
     let mut voting = Voting::new();
     let target = id("voter");
-    voting.take(at(0), ElectionInput::SetLeader { target });
+    voting.take(at(0), Local::SetLeader { target });
     let mut above = voting.raft.leadership().record.clone();
     above.stamp.term += 3;
     above.assigned = false;

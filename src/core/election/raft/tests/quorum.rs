@@ -28,7 +28,7 @@ impl Leading {
             view.voters.insert(id(name), voter(1, true));
         }
         let target = id("voter");
-        raft.handle(at(10_000), &view, ElectionInput::SetLeader { target })
+        raft.handle(at(10_000), &view, Local::SetLeader { target }.into())
             .expect("eligible");
         Self {
             raft,
@@ -37,9 +37,9 @@ impl Leading {
         }
     }
 
-    fn input(&mut self, input: InputOf<Raft>) {
+    fn input(&mut self, input: impl Into<InputOf<Raft>>) {
         self.raft
-            .handle(self.now, &self.view, input)
+            .handle(self.now, &self.view, input.into())
             .expect("no violation");
     }
 
@@ -58,7 +58,7 @@ impl Leading {
     fn lost(&mut self, name: &str, why: Gone) {
         self.view.voters.remove(&id(name));
         let (peer, incarnation) = (id(name), life(1));
-        self.input(ElectionInput::PeerDown {
+        self.input(Local::PeerDown {
             peer,
             incarnation,
             why,
@@ -90,7 +90,7 @@ impl Leading {
             let next = self.now + Duration::from_millis(500);
             while let Some(due) = self.raft.next_deadline().filter(|due| *due <= next) {
                 self.now = self.now.max(due);
-                self.input(ElectionInput::Tick);
+                self.input(Local::Tick);
             }
             self.now = next;
             for name in loyal {
@@ -228,7 +228,7 @@ fn a_check_is_late_from_a_tenth_of_a_second_on() {
         leading.until(20_500, &[]);
         // Nobody answered in the window that ends at 22 s.
         leading.now = at(at_ms);
-        leading.input(ElectionInput::Tick);
+        leading.input(Local::Tick);
         assert_eq!(leading.leads(), is_late, "{at_ms}");
     }
 }
@@ -239,14 +239,14 @@ fn a_leader_that_was_paused_reads_first() {
     let mut leading = Leading::over(&["a", "b", "c", "d"]);
     leading.until(20_000, &["a", "b"]);
     leading.now = at(22_000);
-    leading.input(ElectionInput::Tick);
+    leading.input(Local::Tick);
     assert!(leading.leads());
     leading.until(60_000, &["a", "b"]);
     assert!(leading.leads());
     // But it is not late for ever.
     for _ in 0..3 {
         leading.now = leading.now + Duration::from_secs(2);
-        leading.input(ElectionInput::Tick);
+        leading.input(Local::Tick);
     }
     assert!(!leading.leads());
 }
@@ -281,7 +281,7 @@ fn a_leader_tells_four_round_trips_to_its_median_voter_and_five_seconds_at_most(
         }
         leading.until(11_000, names);
         leading.now = at(11_500);
-        leading.input(ElectionInput::Tick);
+        leading.input(Local::Tick);
         assert_eq!(told_timeout(&leading), *told, "{trips:?}");
     }
 }
@@ -298,19 +298,19 @@ fn round_trips_stretch_the_timeouts_of_nobody_but_a_leader() {
     far(&mut follower.view);
     follower
         .raft
-        .handle(at(10_500), &follower.view, ElectionInput::Tick)
+        .handle(at(10_500), &follower.view, Local::Tick.into())
         .expect("no violation");
     assert_eq!(follower.raft.election_timeout_min(), MIN);
     let mut leading = Leading::over(&["a", "b"]);
     far(&mut leading.view);
-    leading.input(ElectionInput::Tick);
+    leading.input(Local::Tick);
     assert_eq!(told_timeout(&leading), 2400);
     #[cfg(feature = "laboratory")]
     {
         let mut leading = Leading::over(&["a", "b"]);
         leading.raft.config.guards.adaptive_timeouts = false;
         far(&mut leading.view);
-        leading.input(ElectionInput::Tick);
+        leading.input(Local::Tick);
         assert_eq!(told_timeout(&leading), 1500, "without G15");
     }
 }
@@ -322,7 +322,7 @@ fn a_window_of_long_round_trips_is_shortened_with_them() {
         for voter in leading.view.voters.values_mut() {
             voter.rtt = Some(Duration::from_millis(ms));
         }
-        leading.input(ElectionInput::Tick);
+        leading.input(Local::Tick);
     };
     let mut leading = Leading::over(&["a", "b"]);
     trips(&mut leading, 1000); // timeouts of 4 s

@@ -13,7 +13,8 @@ struct Asker {
 
 impl Asker {
     fn linked_to(peers: &[&str]) -> Self {
-        let Voting { raft, .. } = Voting::new();
+        let mut start = start("m", 9);
+        start.config.election_timeout_max = MIN * 2;
         let mut view = View::default();
         for (number, name) in peers.iter().enumerate() {
             let voter = Voter {
@@ -24,7 +25,7 @@ impl Asker {
             };
             view.voters.insert(id(name), voter);
         }
-        let raft = Raft::new(id("m"), life(9), raft.config, 7, at(0));
+        let raft = Raft::new(at(0), start);
         let now = at(10_000);
         Self { raft, view, now }
     }
@@ -48,16 +49,16 @@ impl Asker {
         asker
     }
 
-    fn feed(&mut self, input: InputOf<Raft>) {
+    fn feed(&mut self, input: impl Into<InputOf<Raft>>) {
         self.raft
-            .handle(self.now, &self.view, input)
+            .handle(self.now, &self.view, input.into())
             .expect("no violation");
     }
 
     fn loses(&mut self, peers: &[&str]) {
         for name in peers {
             let voter = self.view.voters.remove(&id(name)).expect("it was linked");
-            self.feed(ElectionInput::PeerDown {
+            self.feed(Local::PeerDown {
                 peer: id(name),
                 incarnation: voter.incarnation,
                 why: Gone::Silent,
@@ -68,7 +69,7 @@ impl Asker {
     /// The next of its deadlines.
     fn waits(&mut self) {
         self.now = self.raft.next_deadline().expect("a timer runs");
-        self.feed(ElectionInput::Tick);
+        self.feed(Local::Tick);
     }
 
     /// Its election timer fires, after its grace.
@@ -88,9 +89,14 @@ impl Asker {
 
     /// An answer to the open round.
     fn hears(&mut self, voter: &str, granted: bool, live: Option<LiveLeader>) {
+        let record = self.raft.rules().record().clone();
+        self.hears_in(record, voter, granted, live);
+    }
+
+    /// An answer to the open round by a voter that goes by `record`.
+    fn hears_in(&mut self, record: Record, voter: &str, granted: bool, live: Option<LiveLeader>) {
         let rules = self.raft.rules();
         let round = rules.campaign().expect("a round is open").round;
-        let record = rules.record().clone();
         let (from, stamp) = (id(voter), record.stamp.clone());
         let voter = from.clone();
         let message = if rules.role() == RoleKind::PreCandidate {
@@ -238,12 +244,29 @@ fn votes_that_come_late_are_of_the_same_term() {
     );
 }
 
+/// P5: somebody else may have asked for it with the number of this round.
+#[test]
+fn a_vote_of_another_term_does_not_count() {
+    for (term, role) in [
+        (0, RoleKind::Candidate),
+        (1, RoleKind::Leader),
+        (2, RoleKind::Follower),
+    ] {
+        let mut asker = Asker::linked_to(&["a", "b"]);
+        asker.times_out();
+        asker.hears("a", true, None);
+        assert_eq!(asker.role(), RoleKind::Candidate);
+        asker.hears_in(Record::undecided(stamp(term)), "a", true, None);
+        assert_eq!(asker.role(), role, "a vote in term {term}");
+    }
+}
+
 #[test]
 fn an_assignment_is_not_repeated_for_a_target_that_may_lead_no_longer() {
     let mut asker = Asker::linked_to(&["a"]);
-    asker.feed(ElectionInput::SetLeader { target: id("m") });
+    asker.feed(Local::SetLeader { target: id("m") });
     let ours = asker.raft.leadership().record.clone();
-    asker.feed(ElectionInput::SetEligible(false));
+    asker.feed(Local::SetEligible(false));
     let mut record = ours.clone();
     record.stamp.epoch.override_seq += 1;
     record.stamp.epoch.assigner = Some(id("a"));

@@ -225,7 +225,7 @@ impl World {
 
     /// It says farewell.
     fn leave(&mut self, name: &str) {
-        self.input(name, ElectionInput::Leave);
+        self.input(name, Local::Leave.into());
         self.end(name, &Gone::Left { successor: None });
     }
 
@@ -243,12 +243,12 @@ impl World {
         let Some(voter) = self.station_mut(name).view.voters.remove(&id(peer)) else {
             return;
         };
-        let input = ElectionInput::PeerDown {
+        let input = Local::PeerDown {
             peer: id(peer),
             incarnation: voter.incarnation,
             why: why.clone(),
         };
-        self.input(name, input);
+        self.input(name, input.into());
     }
 
     /// Puts these members into a part of the network of their own; the links to others are lost a while later.
@@ -494,7 +494,7 @@ impl World {
                 let station = self.station(&to);
                 let due = station.seeded.as_ref().and_then(Election::next_deadline);
                 if station.life == life && due.is_some_and(|due| due <= self.now) {
-                    self.input(&to, ElectionInput::Tick);
+                    self.input(&to, Local::Tick.into());
                 }
             }
             Happening::Message {
@@ -549,7 +549,7 @@ impl World {
                 let station = self.station_mut(&of);
                 if station.life == life && station.seeded.is_some() {
                     station.disk = Some(kept);
-                    self.input(&of, ElectionInput::Persisted { number });
+                    self.input(&of, Local::Persisted { number }.into());
                 }
             }
         }

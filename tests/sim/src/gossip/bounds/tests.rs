@@ -7,6 +7,7 @@ use room_core::wire::{Envelope, Message, Opaque};
 use super::*;
 use crate::gossip::draw_for;
 use crate::plan::Plan;
+use crate::profile::StrategyPlan;
 use crate::trace::Trace;
 
 /// A room of four without faults, true clocks and short trips.
@@ -19,7 +20,7 @@ fn plan(strict_lowest: bool) -> Plan {
     plan.clocks.clear();
     plan.apart = None;
     plan.steps.clear();
-    plan.gossip = Some(GossipRules {
+    plan.strategy = StrategyPlan::Gossip(GossipRules {
         strict_lowest,
         grace_ms: 1_500,
         sample_ms: 100,
@@ -190,10 +191,17 @@ fn a_leader_that_should_have_made_way_is_reported() {
     }
 }
 
+fn rules_of(plan: &Plan) -> GossipRules {
+    match &plan.strategy {
+        StrategyPlan::Gossip(rules) => rules.clone(),
+        other => panic!("{other:?} is set"),
+    }
+}
+
 #[test]
 fn a_failover_that_takes_too_long_is_reported() {
     let plan = plan(true);
-    let rules = plan.gossip.clone().expect("it is set");
+    let rules = rules_of(&plan);
     for crashes in [false, true] {
         let (mut run, leader) = settled(&plan);
         in_haste(&mut run);
@@ -205,7 +213,7 @@ fn a_failover_that_takes_too_long_is_reported() {
 #[test]
 fn a_winner_that_is_not_the_lowest_is_reported() {
     let plan = plan(true);
-    let rules = plan.gossip.clone().expect("it is set");
+    let rules = rules_of(&plan);
     let (mut run, leader) = settled(&plan);
     let mut others = run.voters();
     others.retain(|slot| *slot != leader);
@@ -222,7 +230,7 @@ fn a_winner_that_is_not_the_lowest_is_reported() {
 #[test]
 fn a_yield_that_is_refused_or_without_end_is_reported() {
     let mut plan = plan(true);
-    let rules = plan.gossip.clone().expect("it is set");
+    let rules = rules_of(&plan);
     let (mut run, leader) = settled(&plan);
     let other = follower(&run, leader);
     run.leader_yields(&rules, other);
@@ -264,9 +272,9 @@ fn higher_winners(delay_ms: (u64, u64)) -> u64 {
     let rules = GossipRules {
         alive_ms: 500,
         election_ms: 250,
-        ..plan.gossip.clone().expect("it is set")
+        ..rules_of(&plan)
     };
-    plan.gossip = Some(rules.clone());
+    plan.strategy = StrategyPlan::Gossip(rules.clone());
     let crash = |seed| {
         let mut plan = plan.clone();
         plan.seed = seed;

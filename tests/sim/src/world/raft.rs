@@ -1,0 +1,53 @@
+//! What is looked at after every input of a node that elects by votes.
+
+use room_core::election::raft::Raft;
+use room_core::id::PeerId;
+use room_core::node::Output;
+
+use super::{World, tells_of_members};
+use crate::checks::Seen;
+use crate::sometimes::Moment;
+
+impl World {
+    pub(crate) fn check_votes(&mut self, slot: usize, before: &Moment, outputs: &[Output]) {
+        let Some(process) = &self.slots[slot].process else {
+            return;
+        };
+        let local = process.clock.local(self.now);
+        self.sometimes
+            .after(before, local, slot, &process.node, outputs);
+        let Some(raft) = process.node.election().of::<Raft>() else {
+            return;
+        };
+        let rules = raft.rules();
+        let membership = process.node.membership();
+        // Comparing whole memberships is the dear part in a large room: it is done when one has changed, and
+        // now and then.
+        let changed = outputs.iter().any(tells_of_members) || process.inputs.is_multiple_of(64);
+        let asks = rules.campaign().map(|campaign| campaign.round);
+        let opened = asks.is_some_and(|round| self.checker.is_new_round(slot, round));
+        let may_vote = |id: &&PeerId| process.may_lead.get(*id) == Some(&true);
+        let seen = Seen {
+            record: rules.record(),
+            leader: process.node.leader(),
+            followed: raft.followed(),
+            role: rules.role(),
+            voted_for: rules.voted_for(),
+            leads_under: raft.leads_under(),
+            campaign: rules.campaign(),
+            won: rules.won(),
+            eligible: if opened {
+                let ids = membership.iter().map(|(id, _)| id);
+                ids.filter(may_vote).collect()
+            } else {
+                Vec::new()
+            },
+            members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
+            members_count: membership.len(),
+            may_lead: self.may_lead(slot),
+        };
+        if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
+            self.violate(violation.property, violation.text);
+        }
+    }
+}
