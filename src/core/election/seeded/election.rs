@@ -9,6 +9,9 @@ use super::{ElectionError, LeaderReason, Seeded, View};
 use crate::core::id::PeerId;
 use crate::core::time::Time;
 
+/// The spread of attempts doubles with each, so often at most.
+const MAX_DOUBLINGS: u32 = 5;
+
 /// An attempt of this node to have a leader elected.
 #[derive(Debug)]
 pub(super) enum Campaign {
@@ -76,9 +79,16 @@ impl Seeded {
         leaderless && self.votes() && now >= self.grace_until && self.target.is_none()
     }
 
-    fn ask_for_leaders(&mut self, now: Time, view: &View) {
+    /// Attempts that were in each other's way are repeated at times that are more and more apart.
+    fn postpone_campaign(&mut self, now: Time) {
         let retry = self.intervals().retry();
-        self.campaign_at = now + retry + self.jitter(retry);
+        let spread = retry * (1 << self.campaigns.min(MAX_DOUBLINGS));
+        self.campaign_at = now + retry + self.jitter(spread);
+    }
+
+    fn ask_for_leaders(&mut self, now: Time, view: &View) {
+        self.postpone_campaign(now);
+        self.campaigns = self.campaigns.saturating_add(1);
         let query = self.next_number();
         self.campaign = Some(Campaign::Asking {
             query,
@@ -229,6 +239,11 @@ impl Seeded {
             Stage::Formal => acceptor.accept(version, ballot, candidate),
         };
         if let Some(vote) = vote {
+            if !matches!(vote, Vote::Refused(_)) {
+                // Another goes before: an attempt of this node would only be in its way.
+                self.campaign = None;
+                self.postpone_campaign(now);
+            }
             let ballot = ballot.clone();
             let message = SeededMessage::Vote { ballot, vote };
             self.send(view, from, basis.clone(), message);

@@ -65,6 +65,8 @@ pub struct Seeded {
     target: Option<Target>,
     campaign: Option<Campaign>,
     campaign_at: Time,
+    /// Attempts to have a leader elected since one was known.
+    campaigns: u32,
     probe_at: Time,
     /// When a leader was known here last; before that, when this node started.
     led_at: Time,
@@ -110,6 +112,7 @@ impl Seeded {
             target: None,
             campaign: None,
             campaign_at: now,
+            campaigns: 0,
             probe_at: now,
             led_at: now,
             grace_until: now,

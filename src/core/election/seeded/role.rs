@@ -138,6 +138,7 @@ impl Seeded {
                 self.led_up_to = self.led_up_to.max(version);
                 self.decide(version);
                 self.target = None;
+                self.campaigns = 0;
             }
             None => self.version = self.observation().version,
         }
@@ -157,6 +158,7 @@ impl Seeded {
         self.led_at = now;
         self.decide(claim.version);
         self.target = None;
+        self.campaigns = 0;
         self.members
             .set(&self.me, self.incarnation, MemberState::Active);
         // The members of the leader before have the whole time again.

@@ -15,6 +15,7 @@ mod rooms;
 mod rows;
 mod runner;
 mod scenarios;
+mod seeded;
 mod seeds;
 mod set_leader;
 mod statics;

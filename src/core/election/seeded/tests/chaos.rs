@@ -69,7 +69,7 @@ fn run(seed: u64) -> Result<(), String> {
     world.heal();
     // The grace of restarted voters, a TTL, elections that were in each other's way, and rejoining.
     let retry = world.rules.intervals.retry();
-    world.run(ttl * 3 + retry * 10);
+    world.run(ttl * 3 + retry * 10 + secs(10));
     let state = |name: &String| {
         let seeded = world.member(name);
         let (role, target, at) = (&seeded.role, &seeded.target, seeded.campaign_at);
