@@ -48,6 +48,7 @@ pub(super) struct Clusters {
 struct Before {
     led: bool,
     decided: u64,
+    in_cluster: bool,
 }
 
 impl Clusters {
@@ -132,6 +133,7 @@ impl Profile for Clusters {
         Box::new(seeded.map(|seeded| Before {
             led: node.is_leader(),
             decided: seeded.kept().acceptor.decided(),
+            in_cluster: seeded.member_state(node.id()) != MemberState::Init,
         }))
     }
 
@@ -173,8 +175,7 @@ impl Profile for Clusters {
         };
         let mut seen = self.seen.borrow_mut();
         let last = seen.observed.get(&(slot, life)).copied().unwrap_or(fresh);
-        let in_cluster = seeded.member_state(&me) != MemberState::Init;
-        if observation.version < last.version && in_cluster && !reset {
+        if observation.version < last.version && before.in_cluster && !reset {
             let (was, is) = (last.version, observation.version);
             found = found.or(Some((
                 "version",
