@@ -83,6 +83,9 @@ pub const MMN_QUORUM_STATIC: u32 = 1;
 pub const MMN_STRATEGY_RAFT: u32 = 0;
 /// strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.
 pub const MMN_STRATEGY_GOSSIP: u32 = 1;
+/// strategy: a majority of the voters in `quorum_roster` elects the leader of a cluster that members
+/// enter through seeds.
+pub const MMN_STRATEGY_SEEDED: u32 = 2;
 
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;

@@ -22,6 +22,7 @@ use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
+use crate::core::election::seeded::Seeding;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
@@ -271,6 +272,7 @@ fn election_config(config: &Config) -> ElectionConfig {
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         windows: config.windows,
+        seeding: Seeding::default(),
         guards: Guards::ALL,
     }
 }

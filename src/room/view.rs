@@ -62,6 +62,11 @@ pub(super) fn log(event: &Event) {
         Event::SetLeaderResult { target, outcome } => {
             tracing::info!(%target, ?outcome, "SetLeader ended");
         }
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => tracing::info!(%peer, ?state, version, "member state"),
         Event::RoomEnded { why, .. } => tracing::info!(?why, "the room is over"),
         Event::Discovered { address } => tracing::info!(%address, "discovered"),
         _ => {}
