@@ -310,7 +310,7 @@ impl<'a> Run<'a> {
             0 => Command::SetLeader(peer),
             1 => Command::EnableAutoElection(self.wild.chance.flip()),
             2 => Command::Disconnect(peer),
-            3 => Command::Unbar(peer),
+            3 => Command::LiftBan(peer),
             4 => Command::TransferLeadership(peer),
             5 => Command::YieldLeadership,
             6 => Command::SetAutoReconnect(self.wild.chance.flip()),

@@ -556,7 +556,7 @@ impl Driver {
 
         if self.sessions.attach(link, &theirs, key, count, dialled) {
             if by_hand || theirs.by_hand {
-                self.feed(Input::Command(Command::Unbar(peer.clone())));
+                self.feed(Input::Command(Command::LiftBan(peer.clone())));
             }
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
