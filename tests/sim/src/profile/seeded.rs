@@ -196,8 +196,8 @@ impl Profile for Clusters {
             next.majority_at = now;
             let alone = seeded.claim().is_some_and(|claim| !claim.elected);
             // It observes a leader for a TTL after its last answer.
-            let long =
-                now.since(last.led_at) + slack >= fastest(millis(intervals.ttl_timeout_ms) * 2 - probe * 2);
+            let long = now.since(last.led_at) + slack
+                >= fastest(millis(intervals.ttl_timeout_ms) * 2 - probe * 2);
             let first = before.decided == 0 && !self.rules.strict_start;
             if alone && !first && (!long || self.rules.never_alone) {
                 found = found.or(Some(("alone", format!("{me} leads alone"))));
