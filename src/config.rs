@@ -9,11 +9,15 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
+use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
 use crate::quoted::Quoted;
+use crate::target::{TargetError, parse_target};
 
+/// Most addresses of seeds.
+pub const MAX_SEEDS: usize = 32;
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -71,6 +75,9 @@ pub struct Config {
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
+    /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
+    /// empty: then the first of its own addresses decides between two leaders.
+    pub seeding: Seeding,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
@@ -197,6 +204,7 @@ impl Config {
             dispatch_mode: DispatchMode::Thread,
             strategy: Strategy::default(),
             windows: Windows::default(),
+            seeding: Seeding::default(),
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,
@@ -283,6 +291,7 @@ impl Config {
             });
         }
         self.check_gossip()?;
+        self.check_seeded()?;
         self.check_quorum()?;
         if self.host_mode == HostMode::Host && !self.eligible {
             return Err(ConfigError::HostNotEligible);
@@ -294,7 +303,7 @@ impl Config {
 impl Config {
     fn check_gossip(&self) -> Result<(), ConfigError> {
         self.windows.check()?;
-        if self.strategy == Strategy::Raft {
+        if !matches!(self.strategy, Strategy::Gossip { .. }) {
             return Ok(());
         }
         if self.priority != 0 {
@@ -304,6 +313,31 @@ impl Config {
         }
         if self.quorum.is_static() {
             return Err(ConfigError::StaticQuorumWithGossip);
+        }
+        Ok(())
+    }
+
+    fn check_seeded(&self) -> Result<(), ConfigError> {
+        let Strategy::Seeded(rules) = self.strategy else {
+            return Ok(());
+        };
+        rules.intervals.check()?;
+        if !self.quorum.is_static() {
+            return Err(ConfigError::SeededWithoutRoster);
+        }
+        let seeds = self.seeding.seeds.len();
+        if seeds == 0 || seeds > MAX_SEEDS {
+            return Err(ConfigError::Seeds { seeds });
+        }
+        for seed in &self.seeding.seeds {
+            parse_target(seed)?;
+        }
+        let ttl = Duration::from_millis(rules.intervals.ttl_timeout_ms.into());
+        if self.member_hold < ttl {
+            return Err(ConfigError::HoldBelowTtl {
+                member_hold_ms: millis(self.member_hold),
+                ttl_timeout_ms: millis(ttl),
+            });
         }
         Ok(())
     }
@@ -386,6 +420,33 @@ pub enum ConfigError {
     /// A window of gossip is too short or too long.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// An interval of the seeded strategy is too short.
+    #[error(transparent)]
+    Interval(#[from] IntervalError),
+    /// The seeded strategy without voters.
+    #[error(
+        "strategy is 2 (seeded), which needs quorum_policy 1 (static) and quorum_roster; give the ids of all voters"
+    )]
+    SeededWithoutRoster,
+    /// No seeds, or too many.
+    #[error("seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
+    Seeds {
+        /// How many were given.
+        seeds: usize,
+    },
+    /// The address of a seed cannot be dialled.
+    #[error("seeds: {0}")]
+    Seed(#[from] TargetError),
+    /// A lost member would be gone before its leader says that it is leaving.
+    #[error(
+        "member_hold_ms is {member_hold_ms}, below ttl_timeout_ms, which is {ttl_timeout_ms}; give at least that"
+    )]
+    HoldBelowTtl {
+        /// The hold.
+        member_hold_ms: u64,
+        /// The TTL.
+        ttl_timeout_ms: u64,
+    },
     /// A static quorum of nobody.
     #[error(
         "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"

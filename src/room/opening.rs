@@ -22,7 +22,6 @@ use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
-use crate::core::election::seeded::Seeding;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
@@ -232,7 +231,7 @@ fn node_config(
     let config = &shared.config;
     NodeConfig {
         heartbeat_interval: config.heartbeat_interval,
-        election: election_config(config),
+        election: election_config(config, bound),
         max_connections: config.max_connections,
         max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
@@ -251,7 +250,12 @@ fn node_config(
     }
 }
 
-fn election_config(config: &Config) -> ElectionConfig {
+fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
+    let mut seeding = config.seeding.clone();
+    if seeding.address.is_empty() {
+        let own = bound.addresses().first().copied();
+        seeding.address = own.map_or_else(String::new, |address| address.to_string());
+    }
     ElectionConfig {
         policy: RoomPolicy {
             strategy: config.strategy,
@@ -272,7 +276,7 @@ fn election_config(config: &Config) -> ElectionConfig {
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         windows: config.windows,
-        seeding: Seeding::default(),
+        seeding,
         guards: Guards::ALL,
     }
 }
