@@ -3,16 +3,19 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
+use crate::core::election::seeded::{IntervalError, SeededRules};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
 use crate::quoted::Quoted;
+use crate::target::{Target, TargetError};
 
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
@@ -65,12 +68,26 @@ pub struct Config {
     pub secret: Option<Secret>,
     /// The Ed25519 private key in PKCS#8 (DER) by which others know this process; `None` makes a new one.
     pub identity_key: Option<Secret>,
-    /// On which thread the host's callbacks run.
+    /// Most addresses of seeds.
+pub const MAX_SEEDS: usize = 32;
+
+/// Through whom a member enters a seeded cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seeds {
+    /// The addresses of the seeds, 1 to [`MAX_SEEDS`].
+    pub addresses: Vec<(Arc<str>, Target)>,
+    /// Whether this member is one of them.
+    pub is_seed: bool,
+}
+
+/// On which thread the host's callbacks run.
     pub dispatch_mode: DispatchMode,
     /// How the room elects its leader.
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
+    /// What the seeded strategy is given; there with that strategy, and only there.
+    pub seeding: Option<Seeds>,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
@@ -197,6 +214,7 @@ impl Config {
             dispatch_mode: DispatchMode::Thread,
             strategy: Strategy::default(),
             windows: Windows::default(),
+            seeding: None,
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,
@@ -283,6 +301,7 @@ impl Config {
             });
         }
         self.check_gossip()?;
+        self.check_seeded()?;
         self.check_quorum()?;
         if self.host_mode == HostMode::Host && !self.eligible {
             return Err(ConfigError::HostNotEligible);
@@ -294,7 +313,7 @@ impl Config {
 impl Config {
     fn check_gossip(&self) -> Result<(), ConfigError> {
         self.windows.check()?;
-        if self.strategy == Strategy::Raft {
+        if !matches!(self.strategy, Strategy::Gossip { .. }) {
             return Ok(());
         }
         if self.priority != 0 {
@@ -304,6 +323,30 @@ impl Config {
         }
         if self.quorum.is_static() {
             return Err(ConfigError::StaticQuorumWithGossip);
+        }
+        Ok(())
+    }
+
+    fn check_seeded(&self) -> Result<(), ConfigError> {
+        let Strategy::Seeded(rules) = &self.strategy else {
+            return match &self.seeding {
+                Some(_) => Err(ConfigError::SeededWithoutStrategy),
+                None => Ok(()),
+            };
+        };
+        rules.intervals.check()?;
+        let Some(seeds) = &self.seeding else {
+            return Err(ConfigError::NoSeeds);
+        };
+        if !(1..=MAX_SEEDS).contains(&seeds.addresses.len()) {
+            return Err(ConfigError::SeedCount {
+                seeds: seeds.addresses.len(),
+            });
+        }
+        if self.priority != 0 {
+            return Err(ConfigError::PriorityWithSeeded {
+                priority: self.priority,
+            });
         }
         Ok(())
     }
@@ -359,13 +402,13 @@ pub enum ConfigError {
         discovery_mode: u8,
     },
     /// An election strategy that this build does not have.
-    #[error("strategy is {strategy}; this build has 0 (raft) and 1 (gossip)")]
+    #[error("strategy is {strategy}; this build has 0 (raft), 1 (gossip) and 2 (seeded)")]
     UnknownStrategy {
         /// The number given.
         strategy: u32,
     },
     /// Flags of a strategy that has none.
-    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or strategy 1")]
+    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy")]
     FlagsWithoutGossip {
         /// The flags given.
         flags: u32,
@@ -386,6 +429,44 @@ pub enum ConfigError {
     /// A window of gossip is too short or too long.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// A seeded cluster without seeds.
+    #[error(
+        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
+    )]
+    NoSeeds,
+    /// A seeded cluster without voters.
+    #[error(
+        "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to {MAX_ROSTER_VOTERS}"
+    )]
+    SeededWithoutRoster,
+    /// Seeds that nobody would dial.
+    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
+    SeededWithoutStrategy,
+    /// No seeds, or too many.
+    #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
+    SeedCount {
+        /// How many it names.
+        seeds: usize,
+    },
+    /// A seed's address is none.
+    #[error("seeded.seeds, line {line}: {source}")]
+    Seed {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        source: TargetError,
+    },
+    /// An interval of the seeded strategy is too short.
+    #[error("seeded.{0}")]
+    Interval(#[from] IntervalError),
+    /// A preference that a seeded cluster would not look at.
+    #[error(
+        "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithSeeded {
+        /// The number given.
+        priority: i32,
+    },
     /// A static quorum of nobody.
     #[error(
         "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"

@@ -8,6 +8,7 @@ use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::failure::Failure;
 use super::guard::{command, count, room};
 use super::user_data::UserData;
+use super::seeded::member_state;
 use crate::core::election::{AssignOutcome, LeaderReason};
 use crate::core::id::PeerId;
 use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
@@ -57,6 +58,11 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
 /// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
+
+/// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
+/// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
+/// the cluster. Since ABI version 7.
+pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
 
 /// MMN_EVENT_LEADER_CHANGED: the reason is unknown.
 pub const MMN_LEADER_UNKNOWN: i32 = 0;
@@ -319,6 +325,15 @@ fn fill_in<'a>(
             event.request = *request;
             let address = address.map(|address| address.to_string());
             (Some(peer), address.unwrap_or_default().into(), payload)
+        }
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => {
+            event.term = *version;
+            event.reason = member_state(*state);
+            about_peer(event, MMN_EVENT_MEMBER_STATE, peer)
         }
         Event::Discovered { address } => {
             event.kind = MMN_EVENT_DISCOVERED;

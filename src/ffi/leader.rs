@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::arguments::peer_id as peer_id_argument;
 use super::guard::{command, query, room};
 use super::strings::hand_out;
-use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
+use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED};
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -140,14 +140,15 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is
-/// open.
+/// How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or
+/// MMN_STRATEGY_SEEDED. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
         let number = match room("GetElectionStrategy")?.snapshot().strategy {
             Strategy::Raft => MMN_STRATEGY_RAFT,
             Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
+            Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
         };
         Ok(number.cast_signed())
     })

@@ -1,6 +1,6 @@
 //! Dials: those that the core asks for, and those of the host.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,24 @@ pub(super) struct Dialling {
     begun: HostDial,
     /// Those of the host.
     running: BTreeSet<HostDial>,
+    /// The seeds of the cluster, where there is one, by the text that the host gave.
+    seeds: BTreeMap<Arc<str>, Seed>,
     /// Oldest first.
     severed: VecDeque<Severed>,
+}
+
+/// A seed, as far as dials go.
+struct Seed {
+    target: Target,
+    dial: SeedDial,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SeedDial {
+    None,
+    Running,
+    /// It is this node.
+    Own,
 }
 
 /// A peer that the host disconnected while dials of its own were running.
@@ -51,14 +67,20 @@ impl Dialling {
     pub(super) fn new(
         gate: Arc<Connector>,
         bound: Bound,
+        seeds: Vec<(Arc<str>, Target)>,
         done: mpsc::UnboundedSender<DialDone>,
     ) -> Self {
+        let dial = SeedDial::None;
+        let seeds = seeds.into_iter();
         Self {
             gate,
             bound,
             done,
             begun: 0,
             running: BTreeSet::new(),
+            seeds: seeds
+                .map(|(text, target)| (text, Seed { target, dial }))
+                .collect(),
             severed: VecDeque::new(),
         }
     }
@@ -75,6 +97,47 @@ impl Dialling {
         });
     }
 
+    /// The core wants to be linked to these seeds. Those that are linked or being dialled are left alone.
+    pub(super) fn dial_seeds(&mut self, wanted: &[Arc<str>]) {
+        for text in wanted {
+            let Some(seed) = self.seeds.get_mut(text) else {
+                continue;
+            };
+            if seed.dial != SeedDial::None {
+                continue;
+            }
+            seed.dial = SeedDial::Running;
+            let gate = Arc::clone(&self.gate);
+            let (done, bound) = (self.done.clone(), self.bound);
+            let (text, target) = (Arc::clone(text), seed.target.clone());
+            tokio::spawn(async move {
+                let result = dial_target(&gate, &target, bound, None).await;
+                let _ = done.send(DialDone::Seed(text, result));
+            });
+        }
+    }
+
+    /// The dial of a seed has ended.
+    pub(super) fn seed_dial_ended(&mut self, text: &str, result: Result<PeerId, Refused>) {
+        let Some(seed) = self.seeds.get_mut(text) else {
+            return;
+        };
+        seed.dial = match result {
+            Err(refused) if refused.code == Code::InvalidArgument => SeedDial::Own,
+            Err(refused) => {
+                tracing::debug!(seed = text, code = ?refused.code, "a seed was not reached");
+                SeedDial::None
+            }
+            Ok(_) => SeedDial::None,
+        };
+    }
+
+    /// Whether dials of the host or of seeds are running.
+    pub(super) fn is_dialling(&self) -> bool {
+        let seeds = self.seeds.values();
+        !self.running.is_empty() || seeds.map(|seed| seed.dial).any(|dial| dial == SeedDial::Running)
+    }
+
     /// The host wants a link to the member at an address.
     pub(super) fn connect(&mut self, text: String, target: Target) {
         self.begun += 1;
@@ -84,18 +147,17 @@ impl Dialling {
         let done = self.done.clone();
         let bound = self.bound;
         tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound, number).await;
+            let result = dial_target(&gate, &target, bound, Some(number)).await;
             let _ = done.send(DialDone::Host(number, text, result));
         });
     }
 
-    /// A dial of the host has ended. Gives whether others of its dials go on.
-    pub(super) fn host_dial_ended(&mut self, dial: HostDial) -> bool {
+    /// A dial of the host has ended.
+    pub(super) fn host_dial_ended(&mut self, dial: HostDial) {
         self.running.remove(&dial);
         let oldest = self.running.first().copied();
         self.severed
             .retain(|severed| oldest.is_some_and(|oldest| oldest <= severed.by));
-        oldest.is_some()
     }
 
     /// The host disconnects a peer: no dial that is running reaches it.
@@ -133,6 +195,8 @@ pub(super) enum DialDone {
     Core(PeerId, Result<PeerId, Refused>),
     /// One that the host asked for.
     Host(HostDial, String, Result<PeerId, Refused>),
+    /// One of a seed.
+    Seed(Arc<str>, Result<PeerId, Refused>),
 }
 
 /// What the core hears of the end of a dial that it asked for.
@@ -208,12 +272,13 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     result
 }
 
-/// Resolves and dials, within the handshake's time for all addresses together.
+/// Resolves and dials, within the handshake's time for all addresses together. A seed (no `number`) to which there is a
+/// link is not dialled.
 async fn dial_target(
     gate: &Connector,
     target: &Target,
     bound: Bound,
-    number: HostDial,
+    number: Option<HostDial>,
 ) -> Result<PeerId, Refused> {
     let limit = Instant::now() + gate.handshake_timeout;
     let addresses: Vec<SocketAddr> = match &target.host {
@@ -230,6 +295,9 @@ async fn dial_target(
             }
         }
     };
+    if number.is_none() && gate.is_linked(&addresses).await {
+        return Err(Code::AlreadyConnected.into());
+    }
     let mut result = Err(Code::ConnectionFailed.into());
     for (index, address) in addresses.iter().enumerate() {
         if bound.is_own(*address) {
@@ -242,7 +310,7 @@ async fn dial_target(
         let left = limit.saturating_duration_since(Instant::now());
         let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         result = tokio::select! {
-            dialled = gate.dial(*address, None, Some(number), left / addresses_left) => dialled,
+            dialled = gate.dial(*address, None, number, left / addresses_left) => dialled,
             () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
         };
         let unreachable =

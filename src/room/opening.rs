@@ -22,11 +22,12 @@ use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
+use crate::core::election::seeded::Seeding;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
-use crate::core::wire::{Opaque, RoomPolicy};
+use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
@@ -182,11 +183,13 @@ fn open(
     let (dial_done, dials) = mpsc::unbounded_channel();
     let (flushed, disconnects) = mpsc::unbounded_channel();
     let centralized = Arc::clone(&shared.centralized);
+    let seeds = config.seeding.as_ref();
+    let seeds = seeds.map_or_else(Vec::new, |seeds| seeds.addresses.clone());
     let mut driver = Driver {
         node,
         sessions: Sessions::new(shared.peer_id.clone(), link_context),
         admissions: Admissions::default(),
-        dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
+        dialling: Dialling::new(Arc::clone(&gate), bound, seeds, dial_done),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
         timers: TimerTable::default(),
         queues: Queues {
@@ -231,7 +234,7 @@ fn node_config(
     let config = &shared.config;
     NodeConfig {
         heartbeat_interval: config.heartbeat_interval,
-        election: election_config(config),
+        election: election_config(config, bound),
         max_connections: config.max_connections,
         max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
@@ -240,7 +243,7 @@ fn node_config(
             max: config.reconnect_max,
             max_retries: config.reconnect_max_retries,
         },
-        member_hold: config.member_hold,
+        member_hold: member_hold(config),
         handshake_timeout: config.handshake_timeout,
         ask_host: false,
         wall_clock,
@@ -250,7 +253,7 @@ fn node_config(
     }
 }
 
-fn election_config(config: &Config) -> ElectionConfig {
+fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
     ElectionConfig {
         policy: RoomPolicy {
             strategy: config.strategy,
@@ -271,7 +274,34 @@ fn election_config(config: &Config) -> ElectionConfig {
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         windows: config.windows,
+        seeding: seeding(config, bound),
         guards: Guards::ALL,
+    }
+}
+
+/// How long a lost member's place is kept: with the seeded strategy at least until its leader has removed the member, so
+/// that no host is told LEFT before.
+fn member_hold(config: &Config) -> Duration {
+    let removed_after = match config.strategy {
+        Strategy::Seeded(rules) => {
+            let intervals = rules.intervals;
+            Duration::from_millis(intervals.ttl_timeout_ms.into())
+                + Duration::from_millis(intervals.probe_interval_ms.into()) * 2
+        }
+        _ => Duration::ZERO,
+    };
+    config.member_hold.max(removed_after)
+}
+
+fn seeding(config: &Config, bound: Bound) -> Seeding {
+    let Some(seeds) = &config.seeding else {
+        return Seeding::default();
+    };
+    let addresses = seeds.addresses.iter();
+    Seeding {
+        seeds: addresses.map(|(text, _)| Arc::clone(text)).collect(),
+        is_seed: seeds.is_seed,
+        address: bound.best_address().to_string(),
     }
 }
 
