@@ -33,7 +33,7 @@ const END: &str = "<!-- figures: end -->";
 /// How a section of the figures begins.
 const TITLE: &str = "### ";
 /// A room that has not agreed after this has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How finely times are read.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -240,7 +240,7 @@ impl Room {
 
     /// Waits for a whole room. Where packets get lost a dial may fail; its host tries again.
     fn form(&self, world: &mut World) {
-        for _ in 0..PATIENCE.as_secs() {
+        for _ in 0..TIMEOUT.as_secs() {
             let formed = wait(world, Duration::from_secs(2), |world| {
                 world.settled().is_some() && world.is_mesh()
             });
@@ -341,13 +341,13 @@ fn failovers(room: Room, trials: u64) -> Vec<Failover> {
         let mut seen = Vec::new();
         for _ in 0..crashes {
             // With losses somebody may just have missed the leader for too long.
-            wait(&mut world, PATIENCE, |world| world.agreed().is_some());
+            wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
             let Some(leader) = world.agreed() else {
                 panic!("seed {seed}: nobody leads {room:?}");
             };
             let (term, messages) = (world.term(leader), world.election_messages);
             world.crash(leader);
-            let agreed_after = wait(&mut world, PATIENCE, |world| world.agreed().is_some());
+            let agreed_after = wait(&mut world, TIMEOUT, |world| world.agreed().is_some());
             let Some(next) = world.agreed() else {
                 seen.push(Failover {
                     agreed_after,
@@ -649,7 +649,7 @@ impl Report {
                 } else {
                     world.command(leader, Command::YieldLeadership).ok()?;
                 }
-                wait(&mut world, PATIENCE, |world| {
+                wait(&mut world, TIMEOUT, |world| {
                     world.agreed().is_some_and(|next| next != leader)
                 })
             };
@@ -806,10 +806,10 @@ fn heal(room: Room, minority: usize, seed: u64) -> Option<Duration> {
     cross(&mut world, World::cut_both);
     run(&mut world, Duration::from_secs(10));
     cross(&mut world, World::mend_both);
-    wait(&mut world, PATIENCE, |world| {
+    wait(&mut world, TIMEOUT, |world| {
         small.iter().all(|slot| world.is_linked(*slot, leader))
     })?;
-    wait(&mut world, PATIENCE, |world| world.agreed() == Some(leader))
+    wait(&mut world, TIMEOUT, |world| world.agreed() == Some(leader))
 }
 
 /// Some follower, by the seed.
@@ -900,7 +900,7 @@ fn joiner(room: Room, seed: u64) -> (World, Vec<usize>) {
         world.start(slot);
         world.connect(slot, 0);
     }
-    let formed = wait(&mut world, PATIENCE, |world| {
+    let formed = wait(&mut world, TIMEOUT, |world| {
         world.settled().is_some() && world.is_mesh()
     });
     assert!(formed.is_some(), "no room of five");

@@ -15,7 +15,7 @@ use meta_mystia_network::gossip::memory::Network;
 use meta_mystia_network::gossip::{Handle, LeaderElectionService, PeerId, Settings, Windows};
 
 /// How long the example waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const BLOCK_INTERVAL: Duration = Duration::from_millis(50);
 /// Blocks after which the source of the first leader is gone.
 const BLOCKS_BEFORE_FAILURE: u32 = 5;
@@ -178,7 +178,7 @@ pub(crate) fn show(
     drop(reports);
 
     let mut expect = |expected: Report, who: Option<&str>| {
-        let (peer, found) = heard.recv_timeout(PATIENCE)?;
+        let (peer, found) = heard.recv_timeout(TIMEOUT)?;
         say(&format!("{peer}: {found:?}"));
         if found != expected || who.is_some_and(|who| who != peer) {
             return Err::<&'static str, Box<dyn Error>>(

@@ -3,20 +3,21 @@
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
-use crate::core::election::seeded::{IntervalError, SeededRules};
+use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
 use crate::quoted::Quoted;
-use crate::target::{Target, TargetError};
+use crate::target::{TargetError, parse_target};
 
+/// Most addresses of seeds.
+pub const MAX_SEEDS: usize = 32;
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -68,26 +69,15 @@ pub struct Config {
     pub secret: Option<Secret>,
     /// The Ed25519 private key in PKCS#8 (DER) by which others know this process; `None` makes a new one.
     pub identity_key: Option<Secret>,
-    /// Most addresses of seeds.
-pub const MAX_SEEDS: usize = 32;
-
-/// Through whom a member enters a seeded cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seeds {
-    /// The addresses of the seeds, 1 to [`MAX_SEEDS`].
-    pub addresses: Vec<(Arc<str>, Target)>,
-    /// Whether this member is one of them.
-    pub is_seed: bool,
-}
-
-/// On which thread the host's callbacks run.
+    /// On which thread the host's callbacks run.
     pub dispatch_mode: DispatchMode,
     /// How the room elects its leader.
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
-    /// What the seeded strategy is given; there with that strategy, and only there.
-    pub seeding: Option<Seeds>,
+    /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
+    /// empty: then the first of its own addresses decides between two leaders.
+    pub seeding: Seeding,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
@@ -214,7 +204,7 @@ impl Config {
             dispatch_mode: DispatchMode::Thread,
             strategy: Strategy::default(),
             windows: Windows::default(),
-            seeding: None,
+            seeding: Seeding::default(),
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,
@@ -328,25 +318,27 @@ impl Config {
     }
 
     fn check_seeded(&self) -> Result<(), ConfigError> {
-        let Strategy::Seeded(rules) = &self.strategy else {
-            return match &self.seeding {
-                Some(_) => Err(ConfigError::SeededWithoutStrategy),
-                None => Ok(()),
+        let Strategy::Seeded(rules) = self.strategy else {
+            return match self.seeding == Seeding::default() {
+                true => Ok(()),
+                false => Err(ConfigError::SeededWithoutStrategy),
             };
         };
         rules.intervals.check()?;
-        let Some(seeds) = &self.seeding else {
-            return Err(ConfigError::NoSeeds);
-        };
-        if !(1..=MAX_SEEDS).contains(&seeds.addresses.len()) {
-            return Err(ConfigError::SeedCount {
-                seeds: seeds.addresses.len(),
-            });
-        }
         if self.priority != 0 {
             return Err(ConfigError::PriorityWithSeeded {
                 priority: self.priority,
             });
+        }
+        if !self.quorum.is_static() {
+            return Err(ConfigError::SeededWithoutRoster);
+        }
+        let seeds = self.seeding.seeds.len();
+        if seeds == 0 || seeds > MAX_SEEDS {
+            return Err(ConfigError::Seeds { seeds });
+        }
+        for seed in &self.seeding.seeds {
+            parse_target(seed)?;
         }
         Ok(())
     }
@@ -408,7 +400,9 @@ pub enum ConfigError {
         strategy: u32,
     },
     /// Flags of a strategy that has none.
-    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy")]
+    #[error(
+        "strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy"
+    )]
     FlagsWithoutGossip {
         /// The flags given.
         flags: u32,
@@ -429,36 +423,31 @@ pub enum ConfigError {
     /// A window of gossip is too short or too long.
     #[error(transparent)]
     Window(#[from] WindowError),
-    /// A seeded cluster without seeds.
-    #[error(
-        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
-    )]
-    NoSeeds,
-    /// A seeded cluster without voters.
+    /// An interval of the seeded strategy is too short.
+    #[error("seeded.{0}")]
+    Interval(#[from] IntervalError),
+    /// The seeded strategy without voters.
     #[error(
         "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to {MAX_ROSTER_VOTERS}"
     )]
     SeededWithoutRoster,
-    /// Seeds that nobody would dial.
-    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
-    SeededWithoutStrategy,
     /// No seeds, or too many.
     #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
-    SeedCount {
-        /// How many it names.
+    Seeds {
+        /// How many were given.
         seeds: usize,
     },
-    /// A seed's address is none.
-    #[error("seeded.seeds, line {line}: {source}")]
-    Seed {
-        /// The line, counted from 1.
-        line: usize,
-        /// What is wrong with it.
-        source: TargetError,
-    },
-    /// An interval of the seeded strategy is too short.
-    #[error("seeded.{0}")]
-    Interval(#[from] IntervalError),
+    /// The address of a seed cannot be dialled.
+    #[error("seeded.seeds: {0}")]
+    Seed(#[from] TargetError),
+    /// The options of a strategy that is not the room's.
+    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
+    SeededWithoutStrategy,
+    /// The seeded strategy without its options.
+    #[error(
+        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
+    )]
+    SeededWithoutOptions,
     /// A preference that a seeded cluster would not look at.
     #[error(
         "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"

@@ -426,7 +426,7 @@ mod tests {
 
     /// The log is the process's: one test at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     /// Registers a callback that passes on what it is given, of records that say `mark`.
     fn listen(verbosity: Verbosity, mark: &'static str) -> Receiver<(i32, String)> {
@@ -565,7 +565,7 @@ mod tests {
             }),
         )));
         let logging = thread::spawn(|| tracing::info!("mark 3"));
-        begins.recv_timeout(PATIENCE).expect("called");
+        begins.recv_timeout(TIMEOUT).expect("called");
         let unregistering = thread::spawn(|| register(None));
         // It has taken effect once the callback is gone, and goes on waiting.
         while lock(&LOCKS.get().sink).is_some() {
@@ -587,7 +587,7 @@ mod tests {
         )));
         tracing::info!("mark 3");
         tracing::info!("mark 3");
-        seen.recv_timeout(PATIENCE).expect("called");
+        seen.recv_timeout(TIMEOUT).expect("called");
         while lock(&LOCKS.get().sink).is_some() {
             thread::yield_now();
         }

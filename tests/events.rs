@@ -23,7 +23,7 @@ use meta_mystia_network::ffi::send::{SendFromLeader, SendToPeer};
 use meta_mystia_network::runtime;
 
 /// Far longer than any step takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// There is one room in the process, and one log.
 fn alone() -> MutexGuard<'static, ()> {
@@ -145,7 +145,7 @@ fn say_to_myself(what: &str) -> i32 {
 
 fn wait_for(says: &Receiver<Said>, kind: u32) -> Said {
     loop {
-        let said = says.recv_timeout(PATIENCE).expect("an event in time");
+        let said = says.recv_timeout(TIMEOUT).expect("an event in time");
         if said.0 == kind {
             return said;
         }
@@ -157,7 +157,7 @@ fn poll_until(mut done: impl FnMut() -> bool) -> i32 {
     let started = std::time::Instant::now();
     let mut told = 0;
     while !done() {
-        assert!(started.elapsed() < PATIENCE, "it never came so far");
+        assert!(started.elapsed() < TIMEOUT, "it never came so far");
         let now = PollEvents(100);
         assert!(now >= 0, "{now}");
         told += now;
@@ -176,9 +176,9 @@ fn a_handler_that_is_registered_before_the_room_hears_its_first_event() {
     let (host, says) = host();
     assert_eq!(host.register(), 0);
     assert_eq!(initialize(), 0);
-    let first = says.recv_timeout(PATIENCE).expect("an event");
+    let first = says.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(first, (MMN_EVENT_LEADER_CHANGED, "me".into(), vec![]));
-    let second = says.recv_timeout(PATIENCE).expect("an event");
+    let second = says.recv_timeout(TIMEOUT).expect("an event");
     assert_eq!(second.0, MMN_EVENT_LEADERSHIP_GAINED);
     // It takes messages, too: nothing is held for a Receive callback.
     assert_eq!(say_to_myself("hello"), 0);
@@ -215,7 +215,7 @@ fn a_fixed_host_is_told_that_it_leads_when_it_can_act_on_it() {
         let (me, session) = (PeerId::new("me"), SessionId::new("at once"));
         runtime::initialize(me.expect("an id"), session.expect("an id"), config).expect("a room");
         assert_eq!(IsLeader(), 1);
-        assert_eq!(answered.recv_timeout(PATIENCE), Ok((1, 0, 0)));
+        assert_eq!(answered.recv_timeout(TIMEOUT), Ok((1, 0, 0)));
         let (_, leader, _) = wait_for(&says, MMN_EVENT_LEADER_CHANGED);
         assert_eq!(leader, "me");
         wait_for(&says, MMN_EVENT_LEADERSHIP_GAINED);
@@ -271,7 +271,7 @@ fn a_handler_that_removes_itself_is_dropped_after_its_call() {
         } else {
             assert_eq!(initialize(), 0);
         }
-        is_done.recv_timeout(PATIENCE).expect("dropped");
+        is_done.recv_timeout(TIMEOUT).expect("dropped");
         assert_eq!(ShutdownNetwork(), 0);
         assert_eq!(host.dropped(), 1);
     }
@@ -415,7 +415,7 @@ fn a_second_poller_is_refused_and_a_shutdown_waits_for_the_first() {
             }
         }
     });
-    begins.recv_timeout(PATIENCE).expect("it runs");
+    begins.recv_timeout(TIMEOUT).expect("it runs");
     assert_eq!(PollEvents(1), -15);
     static CLOSED: AtomicBool = AtomicBool::new(false);
     let closing = thread::spawn(|| {
@@ -475,7 +475,7 @@ fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself(
     assert_eq!(initialize(), 0);
     // The room elects its member on the network thread, before or after it counts as open.
     let (level, line, answers, _) = loop {
-        let record = logged.recv_timeout(PATIENCE).expect("a record");
+        let record = logged.recv_timeout(TIMEOUT).expect("a record");
         if record.1.contains("leader=\"me\"") {
             break record;
         }
@@ -489,7 +489,7 @@ fn the_log_callback_hears_the_network_thread_and_cannot_make_it_wait_for_itself(
     let dialled = unsafe { ConnectToPeer(c"no-such-name.invalid:1".as_ptr()) };
     assert_eq!(dialled, 0);
     loop {
-        let (level, line, _, id) = logged.recv_timeout(PATIENCE).expect("a record");
+        let (level, line, _, id) = logged.recv_timeout(TIMEOUT).expect("a record");
         if line.contains("a name was not resolved") {
             assert_eq!((level, id.as_str()), (4, "me"));
             break;

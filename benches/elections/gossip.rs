@@ -7,7 +7,7 @@ use room_core::wire::Strategy;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
 
-use super::{DEFAULT, LAN, PATIENCE, Report, Timers, all, ms, run, wait};
+use super::{DEFAULT, LAN, Report, TIMEOUT, Timers, all, ms, run, wait};
 
 /// A kind of room.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ impl Room {
             world.start(slot);
             world.connect(slot, 0);
         }
-        let formed = wait(&mut world, PATIENCE * 2, |world| {
+        let formed = wait(&mut world, TIMEOUT * 2, |world| {
             world.agreed().is_some() && world.is_mesh()
         });
         assert!(formed.is_some(), "seed {seed}: no room of {self:?}");
@@ -100,7 +100,7 @@ impl Room {
         let leader = world.agreed()?;
         let messages = world.election_messages;
         world.crash(leader);
-        let took = wait(&mut world, PATIENCE, |world| world.agreed().is_some())?;
+        let took = wait(&mut world, TIMEOUT, |world| world.agreed().is_some())?;
         let next = world.agreed()?;
         let ids = world.running().into_iter();
         let lowest = ids.min_by(|a, b| world.slots[*a].id.cmp(&world.slots[*b].id));
@@ -118,7 +118,7 @@ impl Room {
             world.start(slot);
             world.connect(slot, 0);
         }
-        wait(&mut world, PATIENCE, |world| !world.leaders().is_empty())
+        wait(&mut world, TIMEOUT, |world| !world.leaders().is_empty())
     }
 
     fn describe(&self) -> String {

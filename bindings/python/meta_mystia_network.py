@@ -118,7 +118,7 @@ class NetworkConfig(ctypes.Structure):
 class NetworkOptions(ctypes.Structure):
     """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The
-    voters of a static quorum are a str with one a line, or a list of str.
+    voters of a static quorum are a str with one per line, or a list of str.
     """
 
     def __init__(

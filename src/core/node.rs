@@ -4,12 +4,13 @@
 //! `None`; then ask [`Node::next_deadline`] and come back with [`Input::Tick`] at that time at the latest.
 //! Links, clocks and queues are the caller's. Peers are named only after their link was authenticated.
 
-mod bars;
+mod bans;
 mod contract;
-mod decrees;
 mod joins;
 mod links;
 mod relay;
+mod room_rules;
+mod timers;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -22,16 +23,17 @@ use super::election::{
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
-use super::membership::{Due, Member, Membership};
+use super::membership::{Member, Membership};
 use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
-    Decrees, Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    Message, Opaque, PeerEntry, Probe, RoomPolicy,
+    Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
+    Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
 };
-use bars::Bars;
+use bans::Bans;
 use joins::Joins;
 use links::Absent;
+use timers::Timer;
 
 pub use relay::LifeOfOrigin;
 
@@ -61,17 +63,17 @@ pub struct Node {
     lagging: [View; 2],
     introductions: Introductions,
     joins: Joins,
-    decrees: Decrees,
-    kicks: decrees::Kicks,
-    /// What members said was decreed; at most one for each.
-    decreed_by: BTreeMap<PeerId, decrees::Said>,
-    /// What members are told of decrees.
-    telling: BTreeMap<PeerId, decrees::Telling>,
+    room_rules: RoomRules,
+    kicks: room_rules::Kicks,
+    /// The room rules that members reported; at most one for each.
+    rules_of: BTreeMap<PeerId, room_rules::Said>,
+    /// What members are sent of the room rules.
+    deliveries: BTreeMap<PeerId, room_rules::Delivery>,
     /// Since when this node leads, if it does.
     leads_since: Time,
     /// Under which stamp this incarnation began to lead first.
     led_first: Option<Stamp>,
-    bars: Bars,
+    bans: Bans,
     host_dialing: bool,
     heartbeat_at: Time,
     told_leader: Option<PeerId>,
@@ -129,13 +131,13 @@ impl Node {
             lagging: Default::default(),
             introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
             joins: Joins::default(),
-            decrees: Decrees::default(),
-            kicks: decrees::Kicks::default(),
-            decreed_by: BTreeMap::new(),
-            telling: BTreeMap::new(),
+            room_rules: RoomRules::default(),
+            kicks: room_rules::Kicks::default(),
+            rules_of: BTreeMap::new(),
+            deliveries: BTreeMap::new(),
             leads_since: now,
             led_first: None,
-            bars: Bars::default(),
+            bans: Bans::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
             told_leader: None,
@@ -179,20 +181,10 @@ impl Node {
         if self.unanswered_leaves.is_some() {
             return None;
         }
-        let heartbeat = (!self.membership.is_empty()).then_some(self.heartbeat_at);
-        [
-            heartbeat,
-            self.membership.next_deadline(),
-            self.introductions.next_deadline(),
-            self.absence_deadline(),
-            self.joins.next_deadline(),
-            self.bars.next_deadline(),
-            self.decrees_deadline(),
-            self.election.next_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        Timer::ALL
+            .into_iter()
+            .filter_map(|timer| self.deadline(timer))
+            .min()
     }
 
     /// The name of this node.
@@ -334,10 +326,10 @@ impl Node {
             return Err(AdmissionRefusal::Full(self.membership.len()));
         }
         // What the other end says of itself lifts what a host did, and not what it did itself.
-        let barred =
-            self.bars.is_violator(now, key) || (self.bars.is_disconnected(peer) && !hello.by_hand);
-        if barred && !by_own_hand {
-            return Err(AdmissionRefusal::Barred(peer.clone()));
+        let banned =
+            self.bans.is_violator(now, key) || (self.bans.is_disconnected(peer) && !hello.by_hand);
+        if banned && !by_own_hand {
+            return Err(AdmissionRefusal::Banned(peer.clone()));
         }
         Ok(())
     }
@@ -405,6 +397,10 @@ impl Node {
 
     /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
     fn after(&mut self, now: Time) {
+        debug_assert!({
+            let members = self.membership.iter().map(|(id, _)| id);
+            self.view.voters.keys().eq(members)
+        });
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
         // What the new leader said before it was known to lead can end this room, and its leadership here with it.
@@ -421,7 +417,7 @@ impl Node {
             };
             self.event(Event::LeaderChanged(change));
             self.decider_changed(now);
-            self.share_decrees(now);
+            self.share_room_rules(now);
             self.take_election_outputs(now);
         }
     }
@@ -466,33 +462,6 @@ impl Node {
             let token = self.election.followed_token();
             self.recent_leaders.note(record.clone(), token);
         }
-    }
-
-    fn tick(&mut self, now: Time) {
-        for due in self.membership.due(now) {
-            match due {
-                Due::Probe(peer) => self.ping(&peer),
-                Due::Lost(peer) => {
-                    self.close(&peer, LinkEnd::Silent);
-                    self.link_down(now, &peer, LinkEnd::Silent);
-                }
-            }
-        }
-        if now >= self.heartbeat_at {
-            self.heartbeat_at = now + self.config.heartbeat_interval;
-            self.heartbeat_all(now, false);
-            self.elect(now, Local::HeartbeatSent);
-            // Those to whom it says something now may be gone at the end of this tick.
-            self.take_election_outputs(now);
-        }
-        for dial in self.introductions.due(now) {
-            self.outputs.push_back(Output::Dial(dial));
-        }
-        self.end_absences(now);
-        self.bars_due(now);
-        self.decrees_due(now);
-        self.joins_due(now);
-        self.elect(now, Local::Tick);
     }
 
     fn ping(&mut self, peer: &PeerId) {
@@ -555,7 +524,7 @@ impl Node {
                 code,
                 bytes,
             } => self.kicked(now, from, &peer, key, code, bytes),
-            Message::Decrees(decrees) => self.decreed(now, from, decrees),
+            Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
             Message::Standing {
                 eligible,
                 priority,
@@ -619,8 +588,8 @@ impl Node {
                 self.close(&peer, LinkEnd::Disconnected);
                 self.link_down(now, &peer, LinkEnd::Disconnected);
             }
-            Command::Unbar(peer) => self.bars.lift_disconnection(&peer),
-            Command::Pardon(key) => self.bars.pardon(key),
+            Command::LiftBan(peer) => self.bans.lift_disconnection(&peer),
+            Command::Pardon(key) => self.bans.pardon(key),
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
             Command::SetEligible(eligible) => self.set_eligible(now, eligible)?,
             Command::TransferLeadership(peer) => {

@@ -319,12 +319,12 @@ mod tests {
             ("a\nb\na", "names \"a\" twice"),
             (
                 "a\n\nb\u{7}",
-                "line 3 is no peer id: it contains the control",
+                "line 3 is not a peer id: it contains the control",
             ),
             // A fingerprint that is one digit short makes the id too long.
             (
                 &format!("a {}", "0".repeat(63)),
-                "line 1 is no peer id: it has 65",
+                "line 1 is not a peer id: it has 65",
             ),
         ] {
             let error = Roster::parse(text).expect_err(text).to_string();

@@ -325,8 +325,8 @@ pub enum Message {
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
     },
-    /// What the leaders of this room have decreed so far.
-    Decrees(Decrees),
+    /// The rules that the leaders of this room have set so far.
+    RoomRules(RoomRules),
     /// The sender may or may not lead from now on, or its priority has changed.
     Standing {
         /// Whether it may lead.
@@ -376,7 +376,7 @@ pub enum Verdict {
 /// Rules that leaders set while the room lives, as the sender knows them. Those of the present leader hold; another
 /// member's are hearsay.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Decrees {
+pub struct RoomRules {
     /// Under which leadership the limit was set, and the how manieth it was: the largest holds.
     pub version: (Stamp, u64),
     /// Most other members of any member; 0 is no limit beside the members' own.

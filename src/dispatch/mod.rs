@@ -148,7 +148,7 @@ impl Dispatch {
             if !ran {
                 break;
             }
-            if !queue.telling_goes_on() {
+            if !queue.batch_goes_on() {
                 told += 1;
             }
         }

@@ -74,7 +74,7 @@ struct Delivery {
     /// The places that it has still to go to.
     to: [bool; KINDS],
     /// The number of the entry that it belongs to.
-    telling: u64,
+    batch: u64,
 }
 
 /// A handler with what it is told: ready to run without the lock.
@@ -96,9 +96,9 @@ pub(super) struct Queue {
     /// What handlers are still to be told before the next entry.
     deliveries: VecDeque<Delivery>,
     /// Counts entries, and every single thing that a handler is told of the present.
-    tellings: u64,
+    batches: u64,
     /// What the last call belonged to.
-    last_telling: u64,
+    last_batch: u64,
 
     /// Messages of this host to itself that wait for the first handler; they count as queued.
     held: VecDeque<Incoming>,
@@ -139,8 +139,8 @@ impl Queue {
             limits,
             entries: VecDeque::new(),
             deliveries: VecDeque::new(),
-            tellings: 0,
-            last_telling: 0,
+            batches: 0,
+            last_batch: 0,
             held: VecDeque::new(),
             messages: 0,
             bytes: 0,
@@ -410,8 +410,8 @@ impl Queue {
     fn tell_present(&mut self, place: Place, listener: &Arc<dyn Listener>) {
         let told = &self.slots[place as usize].told;
         for event in listener.present(&self.room, told) {
-            let telling = self.next_telling();
-            self.deliver(telling, event, None, only(place));
+            let batch = self.next_batch();
+            self.deliver(batch, event, None, only(place));
         }
     }
 
@@ -438,7 +438,7 @@ impl Queue {
                 if !listener.hears(&delivery.event, delivery.before) {
                     continue;
                 }
-                self.last_telling = delivery.telling;
+                self.last_batch = delivery.batch;
                 self.calls += 1;
                 self.running = Some(Running {
                     place: next,
@@ -460,7 +460,7 @@ impl Queue {
     }
 
     /// Whether somebody else is still to be told what the last call told.
-    pub(super) fn telling_goes_on(&self) -> bool {
+    pub(super) fn batch_goes_on(&self) -> bool {
         let hear = |delivery: &Delivery| {
             delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
                 let hears =
@@ -470,13 +470,13 @@ impl Queue {
         };
         self.deliveries
             .iter()
-            .take_while(|delivery| delivery.telling == self.last_telling)
+            .take_while(|delivery| delivery.batch == self.last_batch)
             .any(hear)
     }
 
-    fn next_telling(&mut self) -> u64 {
-        self.tellings += 1;
-        self.tellings
+    fn next_batch(&mut self) -> u64 {
+        self.batches += 1;
+        self.batches
     }
 
     pub(super) fn end_call(&mut self) {
@@ -508,25 +508,19 @@ impl Queue {
         let mut to = [true; KINDS];
         // One that comes meanwhile finds the event in the present.
         to[Place::Everything as usize] = self.has(Place::Everything);
-        let telling = self.next_telling();
-        self.deliver(telling, event, before, to);
+        let batch = self.next_batch();
+        self.deliver(batch, event, before, to);
         if let Some(leadership) = leadership {
-            self.deliver(telling, leadership, None, to);
+            self.deliver(batch, leadership, None, to);
         }
     }
 
-    fn deliver(
-        &mut self,
-        telling: u64,
-        event: Event,
-        before: Option<PeerStatus>,
-        to: [bool; KINDS],
-    ) {
+    fn deliver(&mut self, batch: u64, event: Event, before: Option<PeerStatus>, to: [bool; KINDS]) {
         self.deliveries.push_back(Delivery {
             event: Arc::new(event),
             before,
             to,
-            telling,
+            batch,
         });
     }
 

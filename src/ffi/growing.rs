@@ -23,7 +23,9 @@ pub(super) trait Growing: Default {
     /// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
     /// version. A size between two versions is that of the earlier one, so that no field is read by half.
     fn known(size: u32) -> usize {
-        let versions = [size_of::<Self>()].into_iter().chain(Self::EARLIER.iter().copied());
+        let versions = [size_of::<Self>()]
+            .into_iter()
+            .chain(Self::EARLIER.iter().copied());
         let mut known = versions.filter(|known| *known <= bytes(size));
         known.next().unwrap_or_else(Self::first)
     }

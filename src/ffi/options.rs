@@ -8,9 +8,12 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
-use super::config::{NetworkConfigFFI, bytes};
-use super::failure::Failure;
-use super::growing::{Growing, MAX_STRUCT_BYTES, fill, read};
+use super::config::NetworkConfigFFI;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::config::bytes;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::growing::MAX_STRUCT_BYTES;
+use super::growing::{Growing, fill, read};
 use super::guard::command;
 use super::lifecycle::refuse_second_room;
 use super::seeded::SeededOptions;

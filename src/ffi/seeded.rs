@@ -4,11 +4,12 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::arguments::{checked_peer_id, text};
+use super::events::member_state;
 use super::growing::{Growing, fill};
 use super::guard::{command, query, room};
 use super::values::*;
 use crate::config::ConfigError;
-use crate::core::election::seeded::{Intervals, MemberState};
+use crate::core::election::seeded::Intervals;
 
 /// The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:
 ///
@@ -131,7 +132,9 @@ pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
         let text = unsafe { text("peer_id", peer_id) }?;
         checked_peer_id("peer_id", text)?;
         let snapshot = room("GetMemberState")?.snapshot();
-        let state = snapshot.cluster_version.map(|_| snapshot.member_state(text));
+        let state = snapshot
+            .cluster_version
+            .map(|_| snapshot.member_state(text));
         Ok(state.map_or(-1, member_state))
     })
 }
@@ -145,16 +148,4 @@ pub extern "C" fn GetClusterVersion() -> i64 {
         let version = room("GetClusterVersion")?.snapshot().cluster_version;
         Ok(version.map_or(-1, |version| i64::try_from(version).unwrap_or(i64::MAX)))
     })
-}
-
-/// The number of a state.
-pub(super) fn member_state(state: MemberState) -> i32 {
-    match state {
-        MemberState::Init => MMN_MEMBER_INIT,
-        MemberState::Joining => MMN_MEMBER_JOINING,
-        MemberState::Active => MMN_MEMBER_ACTIVE,
-        MemberState::Unreachable => MMN_MEMBER_UNREACHABLE,
-        MemberState::Leaving => MMN_MEMBER_LEAVING,
-        MemberState::Removed => MMN_MEMBER_REMOVED,
-    }
 }

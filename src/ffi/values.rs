@@ -83,7 +83,6 @@ pub const MMN_QUORUM_STATIC: u32 = 1;
 pub const MMN_STRATEGY_RAFT: u32 = 0;
 /// strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.
 pub const MMN_STRATEGY_GOSSIP: u32 = 1;
-
 /// strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members
 /// enter through seeds. Since ABI version 7.
 pub const MMN_STRATEGY_SEEDED: u32 = 2;
@@ -97,21 +96,6 @@ pub const MMN_SEEDED_NEVER_ALONE: u32 = 2;
 pub const MMN_SEEDED_PROFILE_WAN: u32 = 0;
 /// GetDefaultSeededOptions: intervals for machines on one local network.
 pub const MMN_SEEDED_PROFILE_LAN: u32 = 1;
-
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
-pub const MMN_MEMBER_INIT: i32 = 0;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
-pub const MMN_MEMBER_JOINING: i32 = 1;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.
-pub const MMN_MEMBER_ACTIVE: i32 = 2;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
-/// heartbeat_timeout_ms.
-pub const MMN_MEMBER_UNREACHABLE: i32 = 3;
-/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
-/// ttl_timeout_ms, and removes it.
-pub const MMN_MEMBER_LEAVING: i32 = 4;
-/// MMN_EVENT_MEMBER_STATE: the leader has removed the member.
-pub const MMN_MEMBER_REMOVED: i32 = 5;
 
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;

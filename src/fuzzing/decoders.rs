@@ -13,11 +13,11 @@ use crate::core::relay::{Heard, Place, Relays};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
+use crate::net::compression::{pack, unpack};
 use crate::net::frame::{
     ControlFrame, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, OWN_FLAG, put_message,
     put_value, take_frame,
 };
-use crate::net::packing::{pack, unpack};
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 
 /// Longest message that the targets take.
@@ -130,7 +130,7 @@ fn read_lane_frame(frame: &[u8], first: bool) -> bool {
 }
 
 /// A compressed payload. The first two bytes are the longest that is taken.
-pub fn packing(bytes: &[u8]) {
+pub fn compression(bytes: &[u8]) {
     let Some((max, packed)) = bytes.split_first_chunk::<2>() else {
         return;
     };

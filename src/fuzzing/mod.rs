@@ -14,8 +14,8 @@ pub(crate) mod wild;
 
 pub(crate) use chance::Chance;
 pub use decoders::{
-    control_frame, datagram, discovery, hello, hello_ack, ids, lane, packing, relay, state_file,
-    target,
+    compression, control_frame, datagram, discovery, hello, hello_ack, ids, lane, relay,
+    state_file, target,
 };
 pub use node::node;
 
@@ -44,7 +44,7 @@ pub const TARGETS: &[Target] = &[
     ("lane", lane),
     ("node", node),
     ("options", options),
-    ("packing", packing),
+    ("compression", compression),
     ("relay", relay),
     ("state_file", state_file),
     ("target", target),

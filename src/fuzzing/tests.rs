@@ -10,8 +10,8 @@ use super::*;
 use crate::core::election::raft::wire::{Beat, Stamped};
 use crate::core::election::record::Stamp;
 use crate::core::wire::{Opaque, PROBE_DATAGRAM, RoomPolicy, Strategy};
+use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, put_message, put_value};
-use crate::net::packing::pack;
 
 /// Mutations of each input. `make fuzz` tries far more.
 const MUTATIONS: usize = 200;
@@ -322,7 +322,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 seeds.push(buffer.to_vec());
             }
         }
-        "packing" => {
+        "compression" => {
             for len in [0, 1, 13, 64, 1000, 5000] {
                 let payload = vec![b'a'; len];
                 let packed = pack(&payload).map_or(payload, |packed| packed.to_vec());

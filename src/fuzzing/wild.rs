@@ -12,13 +12,15 @@ use crate::core::election::raft::wire::{
     Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side, Stamped,
 };
 use crate::core::election::record::{Epoch, Record, Stamp};
+use crate::core::election::seeded::wire::Claim;
+use crate::core::election::seeded::{Intervals, SeededRules};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
-    Authority, Candidate, Decrees, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
+    Authority, Candidate, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
     MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, Strategy,
-    Verdict,
+    MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
+    Strategy, Verdict,
 };
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
 
@@ -131,7 +133,7 @@ variants!(messages, Message, |wild| {
         let (peer, key) = wild.kicked_peer();
         Message::Kicked { peer, key, code: wild.signed(), bytes: wild.reason() }
     },
-    Decrees => Message::Decrees(wild.decrees()),
+    RoomRules => Message::RoomRules(wild.room_rules()),
     Standing => Message::Standing {
         // Who may lead has the rights that it must not usurp.
         eligible: wild.chance.flip() && !wild.usurps,
@@ -238,6 +240,11 @@ variants!(roles, MessageRole, |wild| {
 variants!(strategies, Strategy, |wild| {
     Raft => Strategy::Raft,
     Gossip => Strategy::Gossip { strict_lowest: wild.chance.flip() },
+    Seeded => Strategy::Seeded(SeededRules {
+        strict_start: wild.chance.flip(),
+        never_alone: wild.chance.flip(),
+        intervals: Intervals::default(),
+    }),
 });
 
 variants!(quorums, QuorumPolicy, |wild| {
@@ -407,8 +414,8 @@ impl Wild<'_> {
         (self.stranger(), Fingerprint([self.chance.byte(); 32]))
     }
 
-    fn decrees(&mut self) -> Decrees {
-        Decrees {
+    fn room_rules(&mut self) -> RoomRules {
+        RoomRules {
             version: (self.stamp(), self.number(1)),
             max_peers: match self.usurps {
                 true => self.small(4),
@@ -569,6 +576,12 @@ impl Wild<'_> {
         match self.policy.strategy {
             Strategy::Raft => Opaque::of(&record),
             Strategy::Gossip { .. } => Opaque::of(&record.leader),
+            Strategy::Seeded(_) => Opaque::of(&record.leader.as_ref().map(|leader| Claim {
+                leader: leader.clone(),
+                version: record.term(),
+                elected: true,
+                address: String::new(),
+            })),
         }
     }
 

@@ -15,7 +15,7 @@ const SHORT: Windows = Windows {
     election_duration: ms(500),
 };
 /// For a thread of its own to do what it does at once; spent only by a test that fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -292,17 +292,17 @@ fn alone(
 #[test]
 fn a_service_leads_yields_and_leads_again() {
     let (service, hears) = alone(|_| {});
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     service.yield_leadership();
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(false));
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     assert!(service.is_leader());
 }
 
 #[test]
 fn f26_a_leader_that_is_stopped_hears_nothing_and_still_says_that_it_leads() {
     let (service, hears) = alone(|_| {});
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
     service.stop();
     // The thread has ended: with it, its end of the channel.
@@ -333,10 +333,10 @@ fn a_callback_may_yield_and_may_stop_its_own_service() {
     let service = Arc::new(service);
     *handle.lock().expect("no panic") = Some(Arc::clone(&service));
     let_go.send(()).expect("waited for");
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(false));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
     assert_eq!(
-        hears.recv_timeout(PATIENCE),
+        hears.recv_timeout(TIMEOUT),
         Err(mpsc::RecvTimeoutError::Disconnected)
     );
     service.stop();
@@ -351,9 +351,9 @@ fn a_callback_that_panics_on_gain_makes_the_peer_yield_and_the_service_go_on() {
             panic!("wanted: the leader's work does not start");
         }
     });
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(false));
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     assert_eq!(service.panics(), 1);
 }
 
@@ -410,10 +410,10 @@ fn broken(panics_on_declaration: bool) -> (LeaderElectionService, mpsc::Receiver
 #[test]
 fn when_the_adapter_panics_the_leader_is_told_that_it_leads_no_longer() {
     let (service, hears) = broken(true);
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(false));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(false));
     assert_eq!(
-        hears.recv_timeout(PATIENCE),
+        hears.recv_timeout(TIMEOUT),
         Err(mpsc::RecvTimeoutError::Disconnected)
     );
     assert!(!service.is_leader());
@@ -423,7 +423,7 @@ fn when_the_adapter_panics_the_leader_is_told_that_it_leads_no_longer() {
 #[test]
 fn a_service_whose_adapter_has_no_messages_to_give_leads_alone() {
     let (service, hears) = broken(false);
-    assert_eq!(hears.recv_timeout(PATIENCE), Ok(true));
+    assert_eq!(hears.recv_timeout(TIMEOUT), Ok(true));
     service.stop();
     assert!(service.is_leader());
 }

@@ -45,7 +45,7 @@ pub(super) async fn write_control(
     connection: Connection,
     mut send: SendStream,
     mut frames: mpsc::Receiver<Queued>,
-    patience: Duration,
+    write_timeout: Duration,
 ) {
     // It fails only on a stream that is closed.
     let _ = send.set_priority(CONTROL_PRIORITY);
@@ -73,7 +73,7 @@ pub(super) async fn write_control(
             }
         }
         while !buffer.is_empty() {
-            match timeout(patience, send.write(&buffer)).await {
+            match timeout(write_timeout, send.write(&buffer)).await {
                 Ok(Ok(written)) => buffer.advance(written),
                 Ok(Err(_)) => return, // the task that watches the connection tells why
                 Err(_) => {

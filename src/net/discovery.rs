@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::dial::{Ask, Connector};
+use super::dial::Connector;
 use super::socket::Bound;
 use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;

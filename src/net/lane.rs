@@ -8,6 +8,7 @@ use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
+use super::compression::unpack;
 use super::events::LinkEvent;
 use super::frame::{
     FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole, OWN_FLAG,
@@ -15,7 +16,6 @@ use super::frame::{
 };
 use super::intake::Intake;
 use super::outbox::{OutMessage, Outboxes};
-use super::packing::unpack;
 use super::relay::{self, Broadcast, RelayedReader};
 use crate::core::id::PeerId;
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod close;
+pub(crate) mod compression;
 mod control;
 pub(crate) mod dial;
 pub(crate) mod discovery;
@@ -13,7 +14,6 @@ pub(crate) mod lane;
 pub(crate) mod limiter;
 pub(crate) mod link;
 pub(crate) mod outbox;
-pub(crate) mod packing;
 mod relay;
 pub(crate) mod socket;
 pub(crate) mod tries;

@@ -308,7 +308,7 @@ pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
                 ..Code::Rejected.into()
             };
         }
-        AdmissionRefusal::Barred(_) | AdmissionRefusal::Ended => Code::Rejected,
+        AdmissionRefusal::Banned(_) | AdmissionRefusal::Ended => Code::Rejected,
         AdmissionRefusal::Leaving => Code::ConnectionFailed,
     };
     code.into()

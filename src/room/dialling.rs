@@ -16,7 +16,7 @@ use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, HostDial, Refused};
 use crate::net::socket::{self, Bound};
-use crate::target::{Host, Target};
+use crate::target::{Host, Target, parse_target};
 
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
@@ -34,23 +34,19 @@ pub(super) struct Dialling {
     begun: HostDial,
     /// Those of the host.
     running: BTreeSet<HostDial>,
-    /// The seeds of the cluster, where there is one, by the text that the host gave.
+    /// Seeds, by their addresses.
     seeds: BTreeMap<Arc<str>, Seed>,
     /// Oldest first.
     severed: VecDeque<Severed>,
 }
 
-/// A seed, as far as dials go.
-struct Seed {
-    target: Target,
-    dial: SeedDial,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum SeedDial {
-    None,
-    Running,
-    /// It is this node.
+/// A seed of the room.
+enum Seed {
+    /// It is being dialled.
+    Dialled,
+    /// This member answered there last.
+    Reached(PeerId),
+    /// This node itself answered.
     Own,
 }
 
@@ -67,20 +63,15 @@ impl Dialling {
     pub(super) fn new(
         gate: Arc<Connector>,
         bound: Bound,
-        seeds: Vec<(Arc<str>, Target)>,
         done: mpsc::UnboundedSender<DialDone>,
     ) -> Self {
-        let dial = SeedDial::None;
-        let seeds = seeds.into_iter();
         Self {
             gate,
             bound,
             done,
             begun: 0,
             running: BTreeSet::new(),
-            seeds: seeds
-                .map(|(text, target)| (text, Seed { target, dial }))
-                .collect(),
+            seeds: BTreeMap::new(),
             severed: VecDeque::new(),
         }
     }
@@ -97,47 +88,6 @@ impl Dialling {
         });
     }
 
-    /// The core wants to be linked to these seeds. Those that are linked or being dialled are left alone.
-    pub(super) fn dial_seeds(&mut self, wanted: &[Arc<str>]) {
-        for text in wanted {
-            let Some(seed) = self.seeds.get_mut(text) else {
-                continue;
-            };
-            if seed.dial != SeedDial::None {
-                continue;
-            }
-            seed.dial = SeedDial::Running;
-            let gate = Arc::clone(&self.gate);
-            let (done, bound) = (self.done.clone(), self.bound);
-            let (text, target) = (Arc::clone(text), seed.target.clone());
-            tokio::spawn(async move {
-                let result = dial_target(&gate, &target, bound, None).await;
-                let _ = done.send(DialDone::Seed(text, result));
-            });
-        }
-    }
-
-    /// The dial of a seed has ended.
-    pub(super) fn seed_dial_ended(&mut self, text: &str, result: Result<PeerId, Refused>) {
-        let Some(seed) = self.seeds.get_mut(text) else {
-            return;
-        };
-        seed.dial = match result {
-            Err(refused) if refused.code == Code::InvalidArgument => SeedDial::Own,
-            Err(refused) => {
-                tracing::debug!(seed = text, code = ?refused.code, "a seed was not reached");
-                SeedDial::None
-            }
-            Ok(_) => SeedDial::None,
-        };
-    }
-
-    /// Whether dials of the host or of seeds are running.
-    pub(super) fn is_dialling(&self) -> bool {
-        let seeds = self.seeds.values();
-        !self.running.is_empty() || seeds.map(|seed| seed.dial).any(|dial| dial == SeedDial::Running)
-    }
-
     /// The host wants a link to the member at an address.
     pub(super) fn connect(&mut self, text: String, target: Target) {
         self.begun += 1;
@@ -150,6 +100,52 @@ impl Dialling {
             let result = dial_target(&gate, &target, bound, Some(number)).await;
             let _ = done.send(DialDone::Host(number, text, result));
         });
+    }
+
+    /// The election wants links to these seeds: dials those that are not linked and are not being dialled.
+    pub(super) fn dial_seeds(&mut self, seeds: Vec<Arc<str>>, is_linked: impl Fn(&PeerId) -> bool) {
+        for seed in seeds {
+            let needs_none = match self.seeds.get(&seed) {
+                Some(Seed::Dialled | Seed::Own) => true,
+                Some(Seed::Reached(peer)) => is_linked(peer),
+                None => false,
+            };
+            // The options of the room hold no other addresses.
+            let target = parse_target(&seed).ok().filter(|_| !needs_none);
+            let Some(target) = target else {
+                continue;
+            };
+            self.seeds.insert(Arc::clone(&seed), Seed::Dialled);
+            let gate = Arc::clone(&self.gate);
+            let done = self.done.clone();
+            let bound = self.bound;
+            tokio::spawn(async move {
+                let result = dial_target(&gate, &target, bound, None).await;
+                let _ = done.send(DialDone::Seed(seed, result));
+            });
+        }
+    }
+
+    /// A dial of a seed has ended.
+    pub(super) fn seed_dial_ended(&mut self, seed: &Arc<str>, result: Result<PeerId, Refused>) {
+        match result {
+            Ok(peer) => {
+                self.seeds.insert(Arc::clone(seed), Seed::Reached(peer));
+            }
+            Err(refused) if refused.code == Code::InvalidArgument => {
+                self.seeds.insert(Arc::clone(seed), Seed::Own);
+            }
+            Err(refused) => {
+                tracing::debug!(%seed, code = ?refused.code, "a seed was not reached");
+                self.seeds.remove(seed);
+            }
+        }
+    }
+
+    /// Whether dials of the host or of seeds go on.
+    pub(super) fn is_dialling(&self) -> bool {
+        let mut seeds = self.seeds.values();
+        !self.running.is_empty() || seeds.any(|seed| matches!(seed, Seed::Dialled))
     }
 
     /// A dial of the host has ended.
@@ -272,8 +268,8 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     result
 }
 
-/// Resolves and dials, within the handshake's time for all addresses together. A seed (no `number`) to which there is a
-/// link is not dialled.
+/// Resolves and dials, within the handshake's time for all addresses together. Seeds have no `number`; one to which there
+/// is a link is not dialled.
 async fn dial_target(
     gate: &Connector,
     target: &Target,

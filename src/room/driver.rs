@@ -185,7 +185,7 @@ impl Driver {
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
         let mut answers = Vec::new();
-        let mut seeds_dialled = false;
+        let mut seeds = Vec::new();
         let now = self.node.begin_outputs();
         while let Some(output) = self.node.poll_output(now) {
             match output {
@@ -196,10 +196,7 @@ impl Driver {
                 } => self.sessions.transmit(&to, envelope, urgent),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
                 Output::Dial(dial) => self.dialling.dial(dial),
-                Output::DialSeeds(seeds) => {
-                    self.dialling.dial_seeds(&seeds);
-                    seeds_dialled = true;
-                }
+                Output::DialSeeds(addresses) => seeds.extend(addresses),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
@@ -227,7 +224,10 @@ impl Driver {
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
         }
-        if seeds_dialled {
+        if !seeds.is_empty() {
+            let members = self.node.core.membership();
+            self.dialling
+                .dial_seeds(seeds, |peer| members.get(peer).is_some());
             self.feed(Input::HostDialing(self.dialling.is_dialling()));
         }
     }
@@ -317,8 +317,8 @@ impl Driver {
                 self.shared.dispatch.push(result);
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }
-            DialDone::Seed(text, result) => {
-                self.dialling.seed_dial_ended(&text, result);
+            DialDone::Seed(seed, result) => {
+                self.dialling.seed_dial_ended(&seed, result);
                 self.feed(Input::HostDialing(self.dialling.is_dialling()));
             }
         }
@@ -556,7 +556,7 @@ impl Driver {
 
         if self.sessions.attach(link, &theirs, key, count, dialled) {
             if by_hand || theirs.by_hand {
-                self.feed(Input::Command(Command::Unbar(peer.clone())));
+                self.feed(Input::Command(Command::LiftBan(peer.clone())));
             }
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));

@@ -22,7 +22,6 @@ use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::guards::Guards;
-use crate::core::election::seeded::Seeding;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
@@ -183,13 +182,11 @@ fn open(
     let (dial_done, dials) = mpsc::unbounded_channel();
     let (flushed, disconnects) = mpsc::unbounded_channel();
     let centralized = Arc::clone(&shared.centralized);
-    let seeds = config.seeding.as_ref();
-    let seeds = seeds.map_or_else(Vec::new, |seeds| seeds.addresses.clone());
     let mut driver = Driver {
         node,
         sessions: Sessions::new(shared.peer_id.clone(), link_context),
         admissions: Admissions::default(),
-        dialling: Dialling::new(Arc::clone(&gate), bound, seeds, dial_done),
+        dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
         timers: TimerTable::default(),
         queues: Queues {
@@ -254,6 +251,11 @@ fn node_config(
 }
 
 fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
+    let mut seeding = config.seeding.clone();
+    if seeding.address.is_empty() {
+        let own = bound.addresses().first().copied();
+        seeding.address = own.map_or_else(String::new, |address| address.to_string());
+    }
     ElectionConfig {
         policy: RoomPolicy {
             strategy: config.strategy,
@@ -274,35 +276,22 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         windows: config.windows,
-        seeding: seeding(config, bound),
+        seeding,
         guards: Guards::ALL,
     }
 }
 
-/// How long a lost member's place is kept: with the seeded strategy at least until its leader has removed the member, so
-/// that no host is told LEFT before.
+/// How long a lost member's place is kept: in a seeded cluster at least until the leader has removed the member, so that no
+/// host is told LEFT before that.
 fn member_hold(config: &Config) -> Duration {
     let removed_after = match config.strategy {
         Strategy::Seeded(rules) => {
-            let intervals = rules.intervals;
-            Duration::from_millis(intervals.ttl_timeout_ms.into())
-                + Duration::from_millis(intervals.probe_interval_ms.into()) * 2
+            let ttl = Duration::from_millis(rules.intervals.ttl_timeout_ms.into());
+            ttl + Duration::from_millis(rules.intervals.probe_interval_ms.into()) * 2
         }
         _ => Duration::ZERO,
     };
     config.member_hold.max(removed_after)
-}
-
-fn seeding(config: &Config, bound: Bound) -> Seeding {
-    let Some(seeds) = &config.seeding else {
-        return Seeding::default();
-    };
-    let addresses = seeds.addresses.iter();
-    Seeding {
-        seeds: addresses.map(|(text, _)| Arc::clone(text)).collect(),
-        is_seed: seeds.is_seed,
-        address: bound.best_address().to_string(),
-    }
 }
 
 /// Discovery as the configuration has it. A room works without it.

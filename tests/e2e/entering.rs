@@ -8,7 +8,7 @@ use meta_mystia_network::core::wire::{Authority, HostMode, Strategy};
 use meta_mystia_network::dispatch::{EndReason, Event, LeftReason};
 use meta_mystia_network::error::{Code, Coded};
 
-use crate::harness::{Member, PATIENCE, Told, eventually, id, message, quick, settled};
+use crate::harness::{Member, TIMEOUT, Told, eventually, id, message, quick, settled};
 
 /// Everything that the host of a member is told from now on.
 struct Events(mpsc::Receiver<Event>);
@@ -27,7 +27,7 @@ impl Events {
 
     /// The next event that `find` looks for.
     fn next<T>(&self, what: &str, find: impl Fn(&Event) -> Option<T>) -> T {
-        let limit = Instant::now() + PATIENCE;
+        let limit = Instant::now() + TIMEOUT;
         loop {
             let left = limit.saturating_duration_since(Instant::now());
             let event = self.0.recv_timeout(left);

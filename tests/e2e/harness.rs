@@ -12,7 +12,7 @@ use meta_mystia_network::snapshot::PeerStatus;
 use meta_mystia_network::target::parse_target;
 
 /// How long anything may take before a test gives up on it. Far more than it takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What a host was told, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl Member {
 
     /// Waits until the host was told what `find` looks for.
     pub(crate) fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
-        let limit = Instant::now() + PATIENCE;
+        let limit = Instant::now() + TIMEOUT;
         let mut told = self.log.told.lock().expect("not poisoned");
         loop {
             if let Some(found) = find(&told) {
@@ -206,7 +206,7 @@ impl Member {
 
 /// Waits until `condition` holds. For what no callback tells; looks every few milliseconds.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     while !condition() {
         assert!(Instant::now() < limit, "it never came about: {what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -9,7 +9,7 @@ use meta_mystia_network::core::wire::HostMode;
 use meta_mystia_network::dispatch::{Event, LeaderChange, kind};
 use meta_mystia_network::error::TransferError;
 
-use crate::harness::{Member, PATIENCE, eventually, id, quick, settled};
+use crate::harness::{Member, TIMEOUT, eventually, id, quick, settled};
 
 /// The member of that name, and the others.
 fn split<'a>(members: &[&'a Member], name: &str) -> (&'a Member, Vec<&'a Member>) {
@@ -70,18 +70,18 @@ fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
     let target = others[0].room.peer_id().clone();
     // The present is what it is when it is told: a transfer that is faster is it already.
     for heard in &heard {
-        let present = heard.recv_timeout(PATIENCE).expect("the present");
+        let present = heard.recv_timeout(TIMEOUT).expect("the present");
         assert_eq!(present.new, Some(old.room.peer_id().clone()));
     }
 
     assert_eq!(old.room.transfer_leadership(&target), Ok(()));
     for (member, heard) in members.iter().zip(&heard) {
-        let mut change = heard.recv_timeout(PATIENCE).expect("the change");
+        let mut change = heard.recv_timeout(TIMEOUT).expect("the change");
         if change.new.is_none() {
             // The old leader gives way to the candidate before that is elected.
             assert_eq!(member.room.peer_id(), old.room.peer_id());
             assert_eq!(change.reason, LeaderReason::Resigned);
-            change = heard.recv_timeout(PATIENCE).expect("the end of it");
+            change = heard.recv_timeout(TIMEOUT).expect("the end of it");
             change.old = Some(old.room.peer_id().clone());
         }
         assert_eq!(
@@ -98,7 +98,7 @@ fn a_leader_hands_over_to_whom_it_names_and_all_are_told_why() {
         );
         assert_eq!(member.room.snapshot().term, before + 1);
     }
-    let next = |index: usize| led[index].recv_timeout(PATIENCE);
+    let next = |index: usize| led[index].recv_timeout(TIMEOUT);
     assert_eq!((next(0), next(0)), (Ok(true), Ok(false)));
     assert_eq!(next(1), Ok(true));
     assert_eq!(settled(&members), target.as_str());

@@ -16,7 +16,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Level, Metadata, Subscriber};
 
-use crate::harness::{Member, PATIENCE, Told, eventually, id, quick, settled};
+use crate::harness::{Member, TIMEOUT, Told, eventually, id, quick, settled};
 
 const VOTERS: &str = "a\nb\nc";
 
@@ -104,7 +104,7 @@ fn events(member: &Member) -> mpsc::Receiver<Event> {
 /// The next event of which `find` makes something.
 fn next<T>(events: &mpsc::Receiver<Event>, find: impl Fn(Event) -> Option<T>) -> T {
     loop {
-        let event = events.recv_timeout(PATIENCE).expect("an event in time");
+        let event = events.recv_timeout(TIMEOUT).expect("an event in time");
         if let Some(found) = find(event) {
             return found;
         }

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import demo
 
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 ROUNDS = 10
 LEADS, LEADS_NO_LONGER = "I lead", "I lead no longer"
 
@@ -44,10 +44,10 @@ def main():
     hosts = [Host(name, command, environment, screen, changed) for name, command in commands.items()]
 
     def wait(what, condition):
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         with changed:
             while not condition():
-                assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS:g} s: {what}"
+                assert time.monotonic() < deadline, f"not within {TIMEOUT_SECONDS:g} s: {what}"
                 changed.wait(0.1)
                 assert all(host.alive() for host in hosts if host.process) and not any(host.errors for host in hosts)
 
@@ -79,7 +79,7 @@ def main():
             for host in hosts:
                 host.quit()
         for host in hosts:
-            assert host.exit_code(PATIENCE_SECONDS) == 0, host.name
+            assert host.exit_code(TIMEOUT_SECONDS) == 0, host.name
     finally:
         for host in hosts:
             if host.alive():

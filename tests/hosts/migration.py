@@ -25,7 +25,7 @@ LANGUAGES = {"ann": "csharp", "bob": "python", "cid": "csharp"}
 KILLS = 3
 PROGRESS = 8  # confirmed commands of each member between two events
 PAUSE_SECONDS = 0.08
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 STOPPED_SECONDS = 4.0
 
 
@@ -49,7 +49,7 @@ class Member(demo.Host):
     def crash(self):
         self.kill()
         # What it printed before it died counts.
-        self._reader.join(PATIENCE_SECONDS)
+        self._reader.join(TIMEOUT_SECONDS)
 
 
 class Story(demo.Room):
@@ -101,7 +101,7 @@ class Story(demo.Room):
         return {name: counter // unit % (LIMIT + 1) for name, unit in UNITS.items()}
 
     def open(self):
-        self.start(PATIENCE_SECONDS)
+        self.start(TIMEOUT_SECONDS)
         self.stream.start()
         self.streaming.set()
         self.agree(self.hosts)
@@ -116,7 +116,7 @@ class Story(demo.Room):
                 return f"no agreement on a leader: {leaders}"
             return None
 
-        self.wait(hosts, PATIENCE_SECONDS, lack)
+        self.wait(hosts, TIMEOUT_SECONDS, lack)
         with self.changed:
             before = {host.name: confirmed(host) for host in hosts}
 
@@ -124,7 +124,7 @@ class Story(demo.Room):
             slow = [host.name for host in hosts if confirmed(host) < before[host.name] + PROGRESS]
             return lack() or (f"no progress of {slow}" if slow else None)
 
-        self.wait(hosts, PATIENCE_SECONDS, idle)
+        self.wait(hosts, TIMEOUT_SECONDS, idle)
         return self.by_name(hosts[0].leader)
 
     def settle(self):
@@ -142,7 +142,7 @@ class Story(demo.Room):
                 return f"the replicas differ: {[host.state for host in self.hosts]}"
             return None
 
-        self.wait(self.hosts, PATIENCE_SECONDS, lack)
+        self.wait(self.hosts, TIMEOUT_SECONDS, lack)
 
     def __exit__(self, *details):
         self.ended.set()
@@ -218,11 +218,11 @@ def a_leader_that_was_cut_off_is_refused_when_it_comes_back(lobby):
         stale.machine.cut()
         stale.type("a word of the old leader")
         own = f"{stale.name}: a word of the old leader"
-        room.wait([stale], PATIENCE_SECONDS, lambda: None if own in stale.chat else f"{stale.name} did not apply it")
+        room.wait([stale], TIMEOUT_SECONDS, lambda: None if own in stale.chat else f"{stale.name} did not apply it")
         fresh = room.agree(others)
         room.wait(
             others,
-            PATIENCE_SECONDS,
+            TIMEOUT_SECONDS,
             lambda: None if fresh.state.position[0] > stale.state.position[0] else "no new leadership",
         )
         stale.machine.join()

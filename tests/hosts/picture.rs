@@ -25,7 +25,7 @@ use crate::tools::output;
 
 const BROWSERS: [&str; 3] = ["chromium-headless-shell", "chromium", "google-chrome"];
 /// How long a page may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const WINDOW: (u32, u32) = (1200, 900);
 
 /// A role from when to when, in microseconds since the run began.
@@ -68,14 +68,14 @@ fn browse(page: &Path, more: &[&str]) -> String {
         let mut text = String::new();
         printed.read_to_string(&mut text).map(|_| text)
     });
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + TIMEOUT;
     let status = loop {
         if let Some(status) = child.try_wait().expect("it is a child") {
             break status;
         }
         if Instant::now() > limit {
             child.kill().expect("it runs");
-            panic!("the browser takes more than {PATIENCE:?}");
+            panic!("the browser takes more than {TIMEOUT:?}");
         }
         std::thread::sleep(Duration::from_millis(20));
     };

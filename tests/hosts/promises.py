@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).with_name("puppet")))
 
 from lab import Lab
-from room import CONNECTED, DISCONNECTED, PATIENCE_SECONDS, Room, side_by_side
+from room import CONNECTED, DISCONNECTED, TIMEOUT_SECONDS, Room, side_by_side
 
 TEXT, STREAM = 0x0100, 0x0200
 WOULD_DEADLOCK, PEER_NOT_FOUND, NOT_LEADER, DUPLICATE, REJECTED, INVALID = -15, -5, -6, -11, -18, -3

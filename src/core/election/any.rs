@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
+use super::seeded::MemberState;
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
     OpaqueInput, OpaqueOutput, Role, View,
 };
-use super::seeded::MemberState;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::time::Time;
 use crate::core::wire::Opaque;

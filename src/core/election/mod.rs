@@ -275,7 +275,7 @@ pub enum LeaderReason {
 pub enum AssignOutcome {
     /// The target leads.
     Done,
-    /// No word from the target in time.
+    /// The target did not answer in time.
     Timeout,
     /// Another `SetLeader` won.
     Superseded,

@@ -97,7 +97,7 @@ pub enum Command {
     /// End the link with a peer, until one of both connects by hand.
     Disconnect(PeerId),
     /// A connection by hand of either end lifts an earlier disconnect.
-    Unbar(PeerId),
+    LiftBan(PeerId),
     /// One of this host lifts what the holder of the key did.
     Pardon(Fingerprint),
     /// Hand the leadership over to a peer. Only the leader may.
@@ -336,7 +336,7 @@ pub enum AdmissionRefusal {
     },
     /// The host disconnected this peer, and neither end connected by hand since; or it broke the protocol lately.
     #[error("{0} was disconnected by this host, or broke the protocol lately")]
-    Barred(PeerId),
+    Banned(PeerId),
     /// The leader has kicked this peer.
     #[error("{0} was kicked out of this room")]
     Kicked(PeerId),

@@ -94,7 +94,7 @@ impl Node {
                 self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
             }
         }
-        self.tell_decrees(now, &peer);
+        self.tell_room_rules(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -116,7 +116,7 @@ impl Node {
         match why {
             LinkEnd::Disconnected => {
                 self.introductions.forget(peer);
-                self.bars.disconnect(peer);
+                self.bans.disconnect(peer);
             }
             LinkEnd::Violation(_) => self.bar_violator(now, peer),
             _ => {}
@@ -164,7 +164,7 @@ impl Node {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
-        self.decrees_unlinked(peer);
+        self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
         let hold_until = now + self.config.member_hold;
         self.introductions
@@ -219,7 +219,7 @@ impl Node {
         self.view.voters.remove(peer);
         self.asker_gone(peer);
         self.unvouch(peer, key);
-        self.decrees_unlinked(peer);
+        self.room_rules_unlinked(peer);
         self.event(Event::Left(Left {
             code,
             bytes,
@@ -318,7 +318,7 @@ impl Node {
         }
         self.vouch(now, &entry.id, entry.key);
         let room = self.membership.len() < self.config.max_connections;
-        if room && !self.is_barred(now, &entry.id, entry.key) && !self.ended {
+        if room && !self.is_banned(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);
         }
     }

@@ -266,7 +266,7 @@ impl Tracer {
                 names: Some(peer.clone()),
                 ..plain("kicked")
             },
-            Message::Decrees(_) => plain("decrees"),
+            Message::RoomRules(_) => plain("room_rules"),
             Message::Standing {
                 eligible,
                 successor,
@@ -355,7 +355,7 @@ fn commanded(command: &Command) -> What {
         Command::SetLeader(peer) => ("set_leader", Some(peer), None),
         Command::EnableAutoElection(on) => ("enable_auto_election", None, Some(i64::from(*on))),
         Command::Disconnect(peer) => ("disconnect", Some(peer), None),
-        Command::Unbar(peer) => ("connect", Some(peer), None),
+        Command::LiftBan(peer) => ("connect", Some(peer), None),
         Command::Pardon(_) => ("connect", None, None),
         Command::TransferLeadership(peer) => ("transfer_leadership", Some(peer), None),
         Command::YieldLeadership => ("yield_leadership", None, None),

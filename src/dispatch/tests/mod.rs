@@ -21,7 +21,7 @@ mod poll;
 mod stop;
 
 /// Far longer than any step takes; a test that waits this long has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const FOREVER: Duration = Duration::from_secs(3600);
 
 fn limits(messages: usize, bytes: usize, hold: Duration) -> Limits {
@@ -72,7 +72,7 @@ fn number(message: &Incoming) -> u32 {
 }
 
 fn next<T>(receiver: &Receiver<T>) -> T {
-    receiver.recv_timeout(PATIENCE).expect("an event in time")
+    receiver.recv_timeout(TIMEOUT).expect("an event in time")
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -186,7 +186,7 @@ fn occupy(dispatch: &Dispatch) -> Sender<()> {
 fn until(dispatch: &Dispatch, so_far: impl Fn(&Queue) -> bool) {
     let started = Instant::now();
     while !so_far(&dispatch.shared.lock()) {
-        assert!(started.elapsed() < PATIENCE, "it never came so far");
+        assert!(started.elapsed() < TIMEOUT, "it never came so far");
         thread::yield_now();
     }
 }

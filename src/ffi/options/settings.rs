@@ -8,9 +8,9 @@ use std::time::Duration;
 use super::NetworkOptions;
 use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES,
-    Secret, Seeds,
+    Secret,
 };
-use crate::core::election::seeded::SeededRules;
+use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::ffi::arguments::{bytes as bytes_argument, text};
@@ -20,7 +20,6 @@ use crate::ffi::growing::read;
 use crate::ffi::seeded::SeededOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
-use crate::target::parse_target;
 
 /// What the pointers of the options lead to.
 pub(super) struct Pointed {
@@ -226,7 +225,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         identity_key: pointed.identity_key,
         dispatch_mode,
         strategy,
-        seeding: seeded.map(seeding).transpose()?,
+        seeding: seeded.map_or_else(Seeding::default, seeding),
         merge_policy,
         quorum,
         state_directory: pointed.state_directory,
@@ -293,11 +292,7 @@ fn roster_of(text: &str) -> Result<Roster, ConfigError> {
 }
 
 /// The strategy of a number that is one, with its flags.
-fn strategy(
-    strategy: u32,
-    flags: u32,
-    seeded: Option<&Seeded>,
-) -> Result<Strategy, ConfigError> {
+fn strategy(strategy: u32, flags: u32, seeded: Option<&Seeded>) -> Result<Strategy, ConfigError> {
     let not_allowed = |allowed| ConfigError::NotAllowed {
         field: "strategy_flags",
         value: flags,
@@ -316,7 +311,7 @@ fn strategy(
                     "0, 1 (strict start), 2 (never alone) and 3 (both)",
                 ));
             }
-            let seeded = seeded.ok_or(ConfigError::NoSeeds)?;
+            let seeded = seeded.ok_or(ConfigError::SeededWithoutOptions)?;
             if seeded.options.reserved != 0 {
                 return Err(ConfigError::NotAllowed {
                     field: "seeded.reserved",
@@ -335,18 +330,14 @@ fn strategy(
     }
 }
 
-fn seeding(seeded: &Seeded) -> Result<Seeds, ConfigError> {
-    let lines = seeded.seeds.lines().enumerate();
-    let lines = lines.map(|(index, line)| (index + 1, line.trim()));
-    let addresses = lines
-        .filter(|(_, line)| !line.is_empty())
-        .map(|(line, text)| match parse_target(text) {
-            Ok(target) => Ok((text.into(), target)),
-            Err(source) => Err(ConfigError::Seed { line, source }),
-        })
-        .collect::<Result<_, _>>()?;
-    Ok(Seeds {
-        addresses,
+fn seeding(seeded: &Seeded) -> Seeding {
+    let lines = seeded.seeds.lines().map(str::trim);
+    Seeding {
+        seeds: lines
+            .filter(|line| !line.is_empty())
+            .map(Into::into)
+            .collect(),
         is_seed: seeded.options.is_seed != 0,
-    })
+        address: String::new(),
+    }
 }

@@ -5,7 +5,7 @@ use quinn::Endpoint;
 use super::*;
 
 /// How long a test waits for what must happen; only a broken one gets there.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A process on 127.0.0.1 that accepts and dials.
 pub(crate) struct Process {
@@ -74,6 +74,6 @@ pub(crate) async fn pair() -> (Process, Connection, Process, Connection) {
 }
 
 pub(crate) async fn in_time<F: IntoFuture>(future: F) -> F::Output {
-    let ended = tokio::time::timeout(PATIENCE, future).await;
+    let ended = tokio::time::timeout(TIMEOUT, future).await;
     ended.expect("what the test waits for happens")
 }

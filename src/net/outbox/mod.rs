@@ -18,8 +18,8 @@ use std::time::Instant;
 use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
 
+use super::compression::pack;
 use super::frame::{MessageHeader, MessageRole, OWN_FLAG, put_message};
-use super::packing::pack;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Opaque;
 use crate::error::SendError;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::core::id::Fingerprint;
-use crate::core::wire::{Decrees, MAX_KICKED};
+use crate::core::wire::{MAX_KICKED, RoomRules};
 use crate::net::close;
 use crate::net::identity::{client_config, transport_config};
 
@@ -20,8 +20,8 @@ async fn streams_that_nobody_reads_hold_a_bounded_number_of_bytes() {
     for _ in 0..3 {
         let mut lane = in_time(member.connection.open_uni()).await.expect("a lane");
         let mut written = 0;
-        let patience = Duration::from_millis(300);
-        while let Ok(Ok(len)) = tokio::time::timeout(patience, lane.write(&chunk)).await {
+        let limit = Duration::from_millis(300);
+        while let Ok(Ok(len)) = tokio::time::timeout(limit, lane.write(&chunk)).await {
             written += len;
             assert!(
                 written <= 4 << 20,
@@ -148,31 +148,31 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
 
 /// A long list of made-up names makes each word of the leader 50 kB long.
 #[tokio::test]
-async fn a_flood_of_decrees_costs_no_honest_member_its_link_and_the_leader_no_power() {
-    let pair = Pair::settled("decrees").await;
+async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no_power() {
+    let pair = Pair::settled("rules").await;
     let (leader, other) = match pair.a.room.snapshot().is_leader {
         true => (&pair.a, &pair.b),
         false => (&pair.b, &pair.a),
     };
-    let mut member = Attacker::new("m", "decrees").join(leader).await;
+    let mut member = Attacker::new("m", "rules").join(leader).await;
     let long_name = |n| id(&format!("{n:0>64}"));
     let made_up = (0..MAX_KICKED).map(|n| (long_name(n), Fingerprint([9; 32])));
-    let list = Decrees {
+    let list = RoomRules {
         kicked: made_up.collect(),
-        ..Decrees::default()
+        ..RoomRules::default()
     };
-    member.tell_core(Message::Decrees(list)).await;
+    member.tell_core(Message::RoomRules(list)).await;
     for count in 0..20_000 {
-        let limit = Decrees {
+        let limit = RoomRules {
             version: (Stamp::default(), count),
             max_peers: 1,
             kicked: Vec::new(),
         };
-        member.tell_core(Message::Decrees(limit)).await;
+        member.tell_core(Message::RoomRules(limit)).await;
     }
-    pair.undisturbed("a flood of decrees").await;
+    pair.undisturbed("a flood of room rules").await;
     assert!(leader.has("m"), "it was not heard, no more");
-    let newcomer = Host::open("newcomer", "decrees");
+    let newcomer = Host::open("newcomer", "rules");
     assert_eq!(newcomer.connect(other).await, (true, 0));
     leader.room.kick(&id("m"), 1, b"liar").expect("it leads");
     leader.wait_for(left("m"), 1).await;

@@ -397,7 +397,7 @@ async fn calls_during_a_close_do_not_wait_for_it() {
     let released = Mutex::new(released);
     let stand_still = move |_: &Incoming| {
         let released = released.lock().expect("one at a time");
-        let _ = released.recv_timeout(PATIENCE);
+        let _ = released.recv_timeout(TIMEOUT);
     };
     let dispatch = pair.b.room.dispatch();
     dispatch.register::<kind::Receive>(Some(Arc::new(stand_still)));

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::offences::{entry, led_by};
 use super::*;
-use crate::core::wire::{Decrees, PeerEntry};
+use crate::core::wire::{PeerEntry, RoomRules};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 
 /// The heartbeat of one that leads in `term`.
@@ -36,7 +36,7 @@ async fn claim_until_believed(member: &mut Member, victim: &Host, name: &str, fi
             }
         }
     };
-    let believed = tokio::time::timeout(PATIENCE, claims).await;
+    let believed = tokio::time::timeout(TIMEOUT, claims).await;
     assert!(believed.is_ok(), "{name} is never believed");
 }
 
@@ -54,7 +54,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
             record: Record::default(),
             live: None,
         };
-        let decrees = Decrees {
+        let rules = RoomRules {
             version: (Stamp::default(), term),
             max_peers: 1,
             kicked: Vec::new(),
@@ -62,7 +62,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
         member.tell_core(claim("m", term)).await;
         member.tell_core(heartbeat(term, follows)).await;
         member.tell_core(Stamped::new(stamp, nack).encoded()).await;
-        member.tell_core(Message::Decrees(decrees)).await;
+        member.tell_core(Message::RoomRules(rules)).await;
     }
     let far = MessageRole::Leader(Opaque::of(&led_by("m", u64::MAX)));
     member.send_as(0, 0x100, far, b"dropped").await;

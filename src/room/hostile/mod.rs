@@ -36,7 +36,7 @@ use crate::error::SendError;
 use crate::net::admission::{RoomProof, dial_pake, read_hello_ack, write_hello};
 use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
 use crate::net::frame::{put_message, put_value, read_frame};
-use crate::net::identity::testing::{PATIENCE, Process, in_time};
+use crate::net::identity::testing::{Process, TIMEOUT, in_time};
 use crate::net::identity::{ALPN, DialError};
 use crate::snapshot::PeerStatus;
 use crate::target::parse_target;
@@ -112,7 +112,7 @@ async fn eventually(what: &str, condition: impl Fn() -> bool) {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    let seen = tokio::time::timeout(PATIENCE, look).await;
+    let seen = tokio::time::timeout(TIMEOUT, look).await;
     assert!(seen.is_ok(), "it never came about: {what}");
 }
 
@@ -206,7 +206,7 @@ impl Host {
     /// Waits until the host was told what `find` looks for.
     async fn wait<T>(&self, what: &str, find: impl Fn(&[Told]) -> Option<T>) -> T {
         let mut told = self.told.subscribe();
-        let seen = tokio::time::timeout(PATIENCE, told.wait_for(|told| find(told).is_some()));
+        let seen = tokio::time::timeout(TIMEOUT, told.wait_for(|told| find(told).is_some()));
         if seen.await.is_err() {
             let told = self.told.borrow();
             let last = &told[told.len().saturating_sub(50)..];
@@ -265,7 +265,7 @@ impl Host {
         let sent = self.room.shared.commands.send(HostCommand::Count(answer));
         assert!(sent.is_ok(), "the network thread of {} ended", self.name);
         answered
-            .recv_timeout(PATIENCE)
+            .recv_timeout(TIMEOUT)
             .expect("the network thread answers")
     }
 }

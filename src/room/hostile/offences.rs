@@ -4,12 +4,12 @@ use super::*;
 use crate::core::election::record::Epoch;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{
-    Candidate, Decrees, MAX_CONTROL_FRAME_BYTES, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED,
-    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry,
+    Candidate, MAX_CONTROL_FRAME_BYTES, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_LIST_ENTRIES,
+    MAX_REASON_BYTES, PeerEntry, RoomRules,
 };
 use crate::net::close;
+use crate::net::compression::pack;
 use crate::net::frame::OWN_FLAG;
-use crate::net::packing::pack;
 
 /// Bytes that no member sends, and where.
 enum Offence {
@@ -281,9 +281,9 @@ fn offences() -> Vec<(&'static str, Offence)> {
         ),
         (
             "a long list of kicked peers",
-            core(Message::Decrees(Decrees {
+            core(Message::RoomRules(RoomRules {
                 kicked: vec![(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
-                ..Decrees::default()
+                ..RoomRules::default()
             })),
         ),
         (

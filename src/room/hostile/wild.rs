@@ -22,9 +22,9 @@ use crate::fuzzing::Chance;
 use crate::fuzzing::wild::{Known, Wild, probes};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::close;
+use crate::net::compression::pack;
 use crate::net::frame::OWN_FLAG;
 use crate::net::identity::peer_fingerprint;
-use crate::net::packing::pack;
 
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it.
 const SECONDS: u64 = 40;
@@ -75,7 +75,7 @@ fn policy(strategy: Strategy) -> RoomPolicy {
     RoomPolicy {
         strategy,
         authority: match strategy {
-            Strategy::Raft => Authority::Anyone,
+            Strategy::Raft | Strategy::Seeded(_) => Authority::Anyone,
             Strategy::Gossip { .. } => Authority::LeaderOnly,
         },
         ..RoomPolicy::default()
@@ -312,7 +312,7 @@ async fn a_room_with_wild_members() {
         };
         hosts.iter().all(linked) && agreed(&hosts).is_some()
     };
-    assert!(within(PATIENCE, whole).await, "the room never settled");
+    assert!(within(TIMEOUT, whole).await, "the room never settled");
 
     let start = Instant::now();
     let until = start + Duration::from_secs(seconds);
@@ -358,7 +358,7 @@ async fn a_room_with_wild_members() {
     let mut deeds = Vec::new();
     for attack in attacks {
         deeds.push(
-            timeout(PATIENCE, attack)
+            timeout(TIMEOUT, attack)
                 .await
                 .expect("it ends")
                 .expect("no panic"),
@@ -515,7 +515,7 @@ impl Attack {
             if Instant::now() >= until {
                 break;
             }
-            // Now and then under the same name and key, which may be barred.
+            // Now and then under the same name and key, which may be banned.
             if attacker.is_none() || self.chance.flip() {
                 let name = format!("{}{n}", self.prefix);
                 attacker = Some(Attacker::new(&name, &self.session));

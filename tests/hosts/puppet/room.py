@@ -14,7 +14,7 @@ from pathlib import Path
 import lab
 
 PUPPET = Path(__file__).with_name("puppet.py")
-PATIENCE_SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 """For what should come at once: this machine may be busy with much else."""
 
 OK, ALREADY_CONNECTED = 0, -14
@@ -68,7 +68,7 @@ class Room:
         self.meshed(*members)
         return members
 
-    def meshed(self, *members, seconds=PATIENCE_SECONDS):
+    def meshed(self, *members, seconds=TIMEOUT_SECONDS):
         """Waits until each of these was told that it is linked to all others."""
         self.wait(
             f"{[member.peer for member in members]} are linked",
@@ -76,7 +76,7 @@ class Room:
             seconds,
         )
 
-    def agreed(self, *members, seconds=PATIENCE_SECONDS):
+    def agreed(self, *members, seconds=TIMEOUT_SECONDS):
         """Waits until these were told of one leader, who is one of them; the leader's puppet."""
         names = {member.peer for member in members}
 
@@ -87,7 +87,7 @@ class Room:
         self.wait(f"one leader of {sorted(names)}", agreement, seconds)
         return next(member for member in members if member.peer == members[0].leader)
 
-    def wait(self, what, condition, seconds=PATIENCE_SECONDS):
+    def wait(self, what, condition, seconds=TIMEOUT_SECONDS):
         """Waits until the condition holds, which is looked at after every line of a puppet; gives its value."""
         deadline = time.monotonic() + seconds
         with self.changed:
@@ -171,10 +171,10 @@ class Puppet:
         """As `begin`, for what a puppet itself can do."""
         return self._send({"do": action, **options})
 
-    def do(self, action, *, thread=None, seconds=PATIENCE_SECONDS, **options):
+    def do(self, action, *, thread=None, seconds=TIMEOUT_SECONDS, **options):
         return self.finish(self.begin_to(action, thread=thread, **options), seconds)["result"]
 
-    def finish(self, number, seconds=PATIENCE_SECONDS):
+    def finish(self, number, seconds=TIMEOUT_SECONDS):
         """All that was said to that command: result, began, and error and sentence of a failed call."""
         self.room.wait(f"{self.peer} answers", lambda: number in self._answers, seconds)
         said = self._answers.pop(number)
@@ -205,7 +205,7 @@ class Puppet:
         self.ok("ShutdownNetwork")
         self.may_end = True
         self.process.stdin.close()
-        self.process.wait(PATIENCE_SECONDS)
+        self.process.wait(TIMEOUT_SECONDS)
 
     # -- what it was told
 
@@ -228,14 +228,14 @@ class Puppet:
     def received(self):
         return [tuple(message[:2]) for message in self.told("Receive")]
 
-    def streamed(self, kind, seconds=PATIENCE_SECONDS):
+    def streamed(self, kind, seconds=TIMEOUT_SECONDS):
         """Waits for the end of a stream that it sends; the event."""
         found = lambda: [event for event in self.events if event["event"] == "Streamed" and event["args"] == [kind]]
         (event,) = self.room.wait(f"{self.peer}'s stream {kind:#x} ends", found, seconds)
         assert event["failed"] is None, f"{self.peer}: {event}"
         return event
 
-    def took_all(self, sender, event, seconds=PATIENCE_SECONDS):
+    def took_all(self, sender, event, seconds=TIMEOUT_SECONDS):
         """Waits until it has all that the ended stream sent, and compares number, order and content."""
         (kind,), count = event["args"], event["accepted"]
         self.do("inflow", peer=sender.peer, kind=kind, watch=count)

@@ -16,7 +16,7 @@ use room_core::node::{
     Output,
 };
 use room_core::time::{Duration, Time};
-use room_core::wire::{Authority, Candidate, Decrees, Envelope, Message, PeerEntry, Verdict};
+use room_core::wire::{Authority, Candidate, Envelope, Message, PeerEntry, RoomRules, Verdict};
 
 use crate::chaos::Run;
 use crate::world::World;
@@ -30,7 +30,7 @@ pub enum Slander {
     /// That it is kicked, as only the leader says it.
     Kick,
     /// That leaders have kicked it.
-    Decree,
+    RoomRules,
     /// That it has another key, or another address.
     Peers,
     /// The same, as the leader says it of one that it lets in.
@@ -50,7 +50,7 @@ pub enum Slander {
 /// All of them.
 pub const SLANDERS: [Slander; 9] = [
     Slander::Kick,
-    Slander::Decree,
+    Slander::RoomRules,
     Slander::Peers,
     Slander::Admits,
     Slander::Dispute,
@@ -64,7 +64,7 @@ pub const SLANDERS: [Slander; 9] = [
 #[derive(Debug, Default)]
 pub struct Slandered {
     /// Whose lists of kicked members name it.
-    decreed: BTreeMap<usize, BTreeSet<usize>>,
+    in_rules: BTreeMap<usize, BTreeSet<usize>>,
     /// Of whom a liar said that it is kicked, to somebody that takes the liar for the leader.
     kicked: BTreeSet<usize>,
     /// Of whom a liar said that it is kicked, to whomever.
@@ -94,7 +94,7 @@ impl Run<'_> {
         ) else {
             return;
         };
-        let kicks = matches!(words, Slander::Kick | Slander::Decree);
+        let kicks = matches!(words, Slander::Kick | Slander::RoomRules);
         if liar == victim || liar == about || (kicks && !self.can_spare(about)) {
             return;
         }
@@ -109,9 +109,9 @@ impl Run<'_> {
             stamp: own.clone(),
         };
         match words {
-            Slander::Decree => {
-                let decreed = &mut self.world.slandered.decreed;
-                decreed.entry(about).or_default().insert(liar);
+            Slander::RoomRules => {
+                let in_rules = &mut self.world.slandered.in_rules;
+                in_rules.entry(about).or_default().insert(liar);
             }
             Slander::Dispute => {
                 self.world.slandered.disputed.insert(about);
@@ -165,7 +165,7 @@ impl Lie {
                 code: 9,
                 bytes: b"a lie".to_vec(),
             }],
-            Slander::Decree => vec![Message::Decrees(Decrees {
+            Slander::RoomRules => vec![Message::RoomRules(RoomRules {
                 version: (Stamp::default(), 0),
                 max_peers: 0,
                 kicked: vec![(self.its.clone(), self.key)],
@@ -249,7 +249,7 @@ impl World {
     /// Whether lies may have put it out, or its leader did.
     fn may_be_out(&self, slot: usize) -> bool {
         let anyone = self.settings.authority == Authority::Anyone;
-        let by_list = self.slandered.decreed.get(&slot).is_some_and(|liars| {
+        let by_list = self.slandered.in_rules.get(&slot).is_some_and(|liars| {
             let counts = |liar| anyone || self.slandered.believed.contains(liar);
             liars.iter().any(counts)
         });
@@ -337,8 +337,8 @@ impl World {
 
     /// One that lies put out stays out.
     fn is_put_out(&mut self, slot: usize) {
-        let decreed = self.slandered.decreed.contains_key(&slot);
-        let lied_about = decreed || self.slandered.kicked.contains(&slot);
+        let in_rules = self.slandered.in_rules.contains_key(&slot);
+        let lied_about = in_rules || self.slandered.kicked.contains(&slot);
         if lied_about && !std::mem::replace(&mut self.slots[slot].kicked, true) {
             self.sometimes.put_out_by_liars += 1;
         }
@@ -365,7 +365,7 @@ impl World {
             return;
         }
         let (peer, wrong) = match refusal {
-            AdmissionRefusal::Barred(peer) => (peer, true),
+            AdmissionRefusal::Banned(peer) => (peer, true),
             AdmissionRefusal::Kicked(peer) => {
                 let Some(other) = self.slot_of(peer) else {
                     return;
@@ -457,16 +457,16 @@ mod tests {
 
     #[test]
     fn a_kick_that_a_liar_made_up_counts_where_rooms_take_it() {
-        let decree = |world: &mut World| {
-            world.slandered.decreed.entry(1).or_default().insert(2);
+        let by_rules = |world: &mut World| {
+            world.slandered.in_rules.entry(1).or_default().insert(2);
         };
         let harm =
             |authority, lie: &dyn Fn(&mut World)| is_harm(authority, lie, left(LeftReason::Kicked));
-        assert!(!harm(Authority::Anyone, &decree));
-        assert!(harm(Authority::LeaderOnly, &decree));
+        assert!(!harm(Authority::Anyone, &by_rules));
+        assert!(harm(Authority::LeaderOnly, &by_rules));
         // It is the leader's then.
         assert!(!harm(Authority::LeaderOnly, &|world| {
-            decree(world);
+            by_rules(world);
             world.slandered.believed.insert(2);
         }));
         assert!(harm(Authority::LeaderOnly, &|world| {

@@ -16,7 +16,7 @@ use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::{Incarnation, PeerId};
 use room_core::node::Output;
 use room_core::time::Duration;
-use room_core::wire::{Decrees, Envelope, Message, Opaque};
+use room_core::wire::{Envelope, Message, Opaque, RoomRules};
 
 use crate::chaos::Run;
 use crate::decoded;
@@ -352,7 +352,7 @@ impl Lie {
                 },
             ]),
             // A limit is told once, so that all clocks must allow it, or none.
-            Words::Limit => vec![Message::Decrees(Decrees {
+            Words::Limit => vec![Message::RoomRules(RoomRules {
                 version: match self.number {
                     u64::MAX => (Stamp::default(), u64::MAX),
                     number => (Stamp::default(), number % (1 << 40)),

@@ -24,7 +24,7 @@ pub const PLANS: &[(&str, &str)] = &[
     ),
     (
         "a member whose new leader had kicked it before was not told that nobody leads (P8)",
-        r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"Decree"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
+        r#"{"seed":331,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":true,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[10,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[1285,{"Start":{"slot":3,"contact":2}}],[1519,{"Start":{"slot":2,"contact":2}}],[2246,{"Start":{"slot":1,"contact":1}}],[4443,{"Lie":{"liar":3,"victim":{"Slot":1},"words":"Leads","far":{"Above":1},"epoch":false}}],[4830,{"Pause":{"who":"Leader","for_ms":2022}}],[6046,{"Slander":{"liar":3,"victim":{"Slot":1},"about":1,"words":"RoomRules"}}]],"heal_at_ms":11337,"phase":"Quiet","liars":[true],"wall_clocks":[-852,886,1125]}"#,
     ),
     (
         "an acceptor counted the time for which its host thought about a leader as time led (P16)",

@@ -117,7 +117,7 @@ impl Raft {
     pub(super) fn await_votes(&mut self, now: Time, view: &View) {
         let mut delay = self.retry_delay(slowest_rtt(view)) + self.write_time() * 2;
         if self.asked_by().is_some() {
-            delay = delay.max(self.transfer_patience(view));
+            delay = delay.max(self.transfer_timeout(view));
         }
         self.set_round_at(now + delay);
     }
@@ -153,8 +153,8 @@ impl Raft {
             return;
         };
         // Voters that just started refuse until their grace is over (G9): it asks for so long, and once more.
-        let patience = self.election_timeout_max() + MIN_RETRY_SPREAD;
-        if now.since(in_place.since) > patience {
+        let timeout = self.election_timeout_max() + MIN_RETRY_SPREAD;
+        if now.since(in_place.since) > timeout {
             self.resign(now);
             return;
         }

@@ -60,8 +60,8 @@ impl From<Option<Named>> for Following {
     }
 }
 
-/// A peer's word of a live leader.
-pub(super) enum Word {
+/// What a peer reports of a live leader.
+pub(super) enum Report {
     /// It names none.
     None,
     /// It names one that this node knows to be gone: as good as no answer (G3).
@@ -188,14 +188,18 @@ impl Raft {
         }
     }
 
-    /// What an answer's word of a live leader is worth to this node.
-    pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Word {
+    /// What a report of a live leader is worth to this node.
+    pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Report {
         match live {
-            None => Word::None,
-            Some(live) if live.id == self.me && live.incarnation == self.incarnation => Word::None,
-            Some(live) if live.id == self.me => Word::Dead,
-            Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => Word::Dead,
-            Some(live) => Word::Alive(live),
+            None => Report::None,
+            Some(live) if live.id == self.me && live.incarnation == self.incarnation => {
+                Report::None
+            }
+            Some(live) if live.id == self.me => Report::Dead,
+            Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => {
+                Report::Dead
+            }
+            Some(live) => Report::Alive(live),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What heartbeats say of who leads, and what a leader is told that goes by an older record.
 
-use super::following::{Following, Named, Word};
+use super::following::{Following, Named, Report};
 use super::standing::millis;
 use super::{
     ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
@@ -217,17 +217,17 @@ impl Raft {
             self.show_leader_of(now, view, record, live);
             return;
         }
-        let word = self.weigh_live(now, live);
+        let report = self.weigh_live(now, live);
         let Some(leader) = self.leading() else {
             // A candidate goes by what it is told.
-            match word {
-                Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-                Word::Dead | Word::None => self.take_over(now, view, record),
+            match report {
+                Report::Alive(live) => self.follow_indirectly(now, view, record, &live),
+                Report::Dead | Report::None => self.take_over(now, view, record),
             }
             return;
         };
         if self.lets_pass(now, record) {
-            if let Word::Alive(live) = &word
+            if let Report::Alive(live) = &report
                 && record.leader.as_ref() == Some(&live.id)
             {
                 self.follow_indirectly(now, view, record, live);
@@ -237,11 +237,11 @@ impl Raft {
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
         let assigned_to_me =
             record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
-        let stays = match (&word, self.config.policy.merge) {
+        let stays = match (&report, self.config.policy.merge) {
             // It has what this leader wants it to have.
-            (Word::Alive(live), _) if leader.hands_over_to(&live.id) => false,
+            (Report::Alive(live), _) if leader.hands_over_to(&live.id) => false,
             (_, MergePolicy::HighestTerm) => false,
-            (Word::Alive(live), MergePolicy::LargestSide) => {
+            (Report::Alive(live), MergePolicy::LargestSide) => {
                 let own = (
                     self.weight(now, view, leader),
                     millis(now.since(leader.since)),
@@ -255,7 +255,7 @@ impl Raft {
                 };
                 !foreign_epoch && heavier
             }
-            (Word::Dead | Word::None, MergePolicy::LargestSide) => true,
+            (Report::Dead | Report::None, MergePolicy::LargestSide) => true,
         };
         if assigned_to_me {
             // C4.6: this node was named and did not know it.
@@ -264,22 +264,22 @@ impl Raft {
         }
         let target = record.leader.as_ref();
         let is_here = target.is_some_and(|target| view.voters.contains_key(target));
-        if foreign_epoch && record.assigned && is_here && matches!(word, Word::None) {
+        if foreign_epoch && record.assigned && is_here && matches!(report, Report::None) {
             // A SetLeader that has not reached this leader yet: nobody hears its target so far, but to go
             // above it now would undo what a host just asked for (C4). One whose target is not here may be old.
             self.adopt_assignment(now, view, record);
             return;
         }
         if stays {
-            if let (Some(leader), Word::Alive(live)) = (self.leading_mut(), &word) {
+            if let (Some(leader), Report::Alive(live)) = (self.leading_mut(), &report) {
                 leader.contest(live.id.clone());
             }
             self.campaign_in_place(now, view, &record.stamp.clone());
             return;
         }
-        match word {
-            Word::Alive(live) => self.follow_indirectly(now, view, record, &live),
-            Word::Dead | Word::None => {
+        match report {
+            Report::Alive(live) => self.follow_indirectly(now, view, record, &live),
+            Report::Dead | Report::None => {
                 self.take_over(now, view, record);
                 self.become_follower(Following::None);
                 self.arm_election(now, view);

@@ -1,6 +1,6 @@
 //! Links come and go: two sides meet, a leader is lost.
 
-use super::following::{Following, Word};
+use super::following::{Following, Report};
 use super::{AssignOutcome, ElectionOutput, Gone, LeaderReason, Raft, SUCCESSION_GRACE, View};
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::core::election::record::{Epoch, Record};
@@ -35,8 +35,8 @@ impl Raft {
             return;
         }
         let their_live = match self.weigh_live(now, theirs.live.clone()) {
-            Word::Alive(live) => Some(live),
-            Word::Dead | Word::None => None,
+            Report::Alive(live) => Some(live),
+            Report::Dead | Report::None => None,
         };
         let higher = theirs.record > *self.rules.record();
         match (self.live(now, view), their_live) {
@@ -117,7 +117,7 @@ impl Raft {
     ) {
         if self.is_free()
             && *record == *self.rules.record()
-            && let Word::Alive(live) = self.weigh_live(now, live)
+            && let Report::Alive(live) = self.weigh_live(now, live)
         {
             self.follow_indirectly(now, view, record, &live);
         }

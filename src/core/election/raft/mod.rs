@@ -115,7 +115,7 @@ pub struct Raft {
     leaving: bool,
     assigning: Assigning,
     departures: Departures,
-    /// The last leader that was believed in on others' word, and in which incarnation.
+    /// The last leader that was believed in on others' reports, and in which incarnation.
     believed: Option<(PeerId, Incarnation)>,
     outputs: VecDeque<OutputOf<Self>>,
     /// Only where term and vote survive the process.

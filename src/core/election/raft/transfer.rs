@@ -208,7 +208,7 @@ impl Raft {
     pub(super) fn ask_heir(&mut self, now: Time, view: &View) {
         let stamp = self.rules.record().stamp.clone();
         let campaigns = self.rules.campaigning();
-        let patience = self.transfer_patience(view);
+        let timeout = self.transfer_timeout(view);
         let handover = self
             .leading_mut()
             .and_then(|leader| leader.handover.as_mut());
@@ -222,7 +222,7 @@ impl Raft {
         {
             return;
         }
-        handover.asked = Some((stamp, now + patience));
+        handover.asked = Some((stamp, now + timeout));
         let target = handover.target.clone();
         for to in view.voters.keys() {
             let target = target.clone();
@@ -259,7 +259,7 @@ impl Raft {
 
     /// A campaign that the leader asked for has no rival that a fast repetition would help against, and a term that
     /// was begun is won by waiting for the votes.
-    pub(super) fn transfer_patience(&self, view: &View) -> Duration {
+    pub(super) fn transfer_timeout(&self, view: &View) -> Duration {
         (slowest_rtt(view) * 4).max(self.election_timeout_min() / 2)
     }
 
@@ -350,8 +350,8 @@ impl Raft {
     }
 
     /// Whether `candidate`, which says that `leader` asked it to campaign, takes over what this node goes by. A leader
-    /// knows whom it asked. Others take a member's word for it, except where only the leader may name a leader, or the
-    /// quorum is static: there it must have said so. Of a leader of another side nobody's word counts: its side is met as any other (C5).
+    /// knows whom it asked. Others believe a member, except where only the leader may name a leader, or the
+    /// quorum is static: there it must have said so. Of a leader of another side nobody's report counts: its side is met as any other (C5).
     pub(super) fn is_handed_over(&self, now: Time, leader: &PeerId, candidate: &PeerId) -> bool {
         match self.leading() {
             Some(leader) => leader
@@ -368,7 +368,7 @@ impl Raft {
         }
     }
 
-    /// The successor's vote request was here before the leader's word: it is answered now.
+    /// The successor's vote request was here before the leader's message: it is answered now.
     pub(super) fn answer_early_request(&mut self, now: Time, view: &View) {
         if let Some(early) = self.transfers.early_request.take()
             && self.is_heir(now, &early.candidate)

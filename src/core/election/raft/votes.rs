@@ -1,6 +1,6 @@
 //! Pre-votes and votes: what this node answers, and what it does of the answers.
 
-use super::following::Word;
+use super::following::Report;
 use super::round_trips::slowest_rtt;
 use super::transfer::EarlyRequest;
 use super::{Raft, Role, View};
@@ -98,11 +98,11 @@ impl Raft {
         self.rules.refresh_electorate(&self.electorate(view));
         let (is_voter, alone) = (view.is_eligible(from), view.is_alone());
         match self.veto(now, live) {
-            Word::Dead => {}
-            Word::Alive(live) => self.follow_indirectly(now, view, &record, &live),
+            Report::Dead => {}
+            Report::Alive(live) => self.follow_indirectly(now, view, &record, &live),
             // An observer can object, but not consent for a voter that is linked.
-            Word::None if self.one_answer_decides(view) && !is_voter && !alone => {}
-            Word::None if self.one_answer_decides(view) => {
+            Report::None if self.one_answer_decides(view) && !is_voter && !alone => {}
+            Report::None if self.one_answer_decides(view) => {
                 // G3: an answer that names no live leader ends the window.
                 let above = record.stamp.clone().max(self.rules.record().stamp.clone());
                 let tally = self.become_candidate(self.electorate(view), &above, None);
@@ -112,7 +112,7 @@ impl Raft {
                     leader.acks.insert(from.clone(), now);
                 }
             }
-            Word::None => {
+            Report::None => {
                 if record > *self.rules.record() {
                     // Ask again, for a higher term, when the round is repeated.
                     self.take_over(now, view, &record);
@@ -142,7 +142,7 @@ impl Raft {
             && bound
             && self.follows()
         {
-            // The leader's own word, which travels another way, may come a moment later.
+            // The leader's own message, which travels another way, may come a moment later.
             self.transfers.early_request = Some(EarlyRequest {
                 candidate: from.clone(),
                 round,
@@ -197,7 +197,7 @@ impl Raft {
         let asked = |live: &LiveLeader| self.asked_by() == Some(&live.id);
         if !granted
             && matches!(self.role, Role::Candidate(_))
-            && let Word::Alive(live) = self.veto(now, live)
+            && let Report::Alive(live) = self.veto(now, live)
             && !asked(&live)
         {
             self.follow_indirectly(now, view, &record, &live);
@@ -211,8 +211,8 @@ impl Raft {
         }
     }
 
-    /// G3: what the word of a live leader in the answer to a request is worth.
-    fn veto(&self, now: Time, live: Option<LiveLeader>) -> Word {
+    /// G3: what the report of a live leader in the answer to a request is worth.
+    fn veto(&self, now: Time, live: Option<LiveLeader>) -> Report {
         let live = live.filter(|_| self.config.guards.veto());
         self.weigh_live(now, live)
     }

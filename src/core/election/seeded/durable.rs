@@ -1,7 +1,7 @@
 //! Votes on disk before anybody hears of them: a restarted voter must not vote twice on a version.
 //!
-//! What is sent after a change of the state waits until that state is on disk, in order. Heartbeats do not wait: they say
-//! what is on disk.
+//! What elects, and what is sent under a version that is not on disk yet, waits for the disk, in order. Heartbeats do not wait:
+//! they say what is on disk.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -75,13 +75,17 @@ impl Disk {
             self.revision += 1;
         }
         for output in outputs {
-            match output {
-                ElectionOutput::Send { .. } | ElectionOutput::HeartbeatNow => {
-                    if self.held.len() < MAX_HELD {
-                        self.held.push_back((self.revision, output));
-                    }
+            let waits = match &output {
+                ElectionOutput::Send { message, .. } => {
+                    message.elects() || message.basis.version > self.safe.acceptor.decided()
                 }
-                _ => self.free.push_back(output),
+                ElectionOutput::HeartbeatNow => true,
+                _ => false,
+            };
+            if !waits {
+                self.free.push_back(output);
+            } else if self.held.len() < MAX_HELD {
+                self.held.push_back((self.revision, output));
             }
         }
     }
@@ -114,7 +118,8 @@ impl Disk {
 
     /// What waits for a link that is gone must not go out on the next one.
     pub(super) fn forget(&mut self, peer: &PeerId) {
-        self.held
-            .retain(|(_, output)| !matches!(output, ElectionOutput::Send { to, .. } if to == peer));
+        let to_others = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
+        self.held.retain(|(_, output)| to_others(output));
+        self.free.retain(to_others);
     }
 }

@@ -80,14 +80,14 @@ impl Seeded {
     }
 
     /// Attempts that were in each other's way are repeated at times that are more and more apart.
-    fn postpone_campaign(&mut self, now: Time) {
-        let retry = self.intervals().retry();
+    fn postpone_campaign(&mut self, now: Time, view: &View) {
+        let retry = self.answer_timeout(view);
         let spread = retry * (1 << self.campaigns.min(MAX_DOUBLINGS));
         self.campaign_at = now + retry + self.jitter(spread);
     }
 
     fn ask_for_leaders(&mut self, now: Time, view: &View) {
-        self.postpone_campaign(now);
+        self.postpone_campaign(now, view);
         self.campaigns = self.campaigns.saturating_add(1);
         let query = self.next_number();
         self.campaign = Some(Campaign::Asking {
@@ -242,7 +242,7 @@ impl Seeded {
             if !matches!(vote, Vote::Refused(_)) {
                 // Another goes before: an attempt of this node would only be in its way.
                 self.campaign = None;
-                self.postpone_campaign(now);
+                self.postpone_campaign(now, view);
             }
             let ballot = ballot.clone();
             let message = SeededMessage::Vote { ballot, vote };

@@ -51,6 +51,7 @@ impl Seeded {
         if self.target.is_some() {
             return;
         }
+        let timeout = self.answer_timeout(view);
         let retry = self.intervals().retry();
         let probe = self.intervals().probe();
         let Role::Joining(joining) = &mut self.role else {
@@ -64,7 +65,7 @@ impl Seeded {
         };
         let all_answered = attempt.asked.is_subset(&attempt.answered);
         let dialled = now.since(attempt.began) >= probe && !view.dialing;
-        if now.since(attempt.began) >= retry || (all_answered && dialled) {
+        if now.since(attempt.began) >= timeout || (all_answered && dialled) {
             joining.attempt_at = attempt.began + retry;
             joining.attempt = None;
             joining.has_failed = true;
@@ -185,11 +186,11 @@ impl Seeded {
 
     /// A leader that does not answer, or that cannot be reached, is given up.
     pub(super) fn probe_target(&mut self, now: Time, view: &View) {
-        let retry = self.intervals().retry();
+        let timeout = self.answer_timeout(view);
         if self
             .target
             .as_ref()
-            .is_some_and(|target| now.since(target.since) >= retry)
+            .is_some_and(|target| now.since(target.since) >= timeout)
         {
             self.target = None;
             if let Role::Joining(joining) = &mut self.role {

@@ -7,6 +7,9 @@ use super::{LeaderReason, Listed, MemberState, Seeded, View};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
 
+/// Members whose states are sent one by one; of more the leader sends its table.
+const MAX_UPDATES: usize = 4;
+
 /// What a follower does.
 impl Seeded {
     pub(super) fn probe_follower(&mut self, now: Time, view: &View) {
@@ -169,16 +172,15 @@ impl Seeded {
         if let Some(leader) = self.leading_mut() {
             leader.had_majority |= enough;
         }
-        for (id, silence) in silent {
-            let Some(incarnation) = self.members.incarnation(&id) else {
-                continue;
-            };
-            if silence > intervals.ttl() {
-                self.take_out(view, &id);
+        let overdue = silent.into_iter().map(|(id, silence)| {
+            let state = if silence > intervals.ttl() {
+                MemberState::Removed
             } else {
-                self.set_state(view, &id, incarnation, MemberState::Unreachable);
-            }
-        }
+                MemberState::Unreachable
+            };
+            (id, state)
+        });
+        self.set_states(view, overdue.collect());
         if seeds_due {
             self.seed_keep_alives(now, view);
         }
@@ -270,6 +272,31 @@ impl Seeded {
         for other in others {
             if other != *member && other != self.me {
                 self.send(view, &other, observed.clone(), message.clone());
+            }
+        }
+    }
+
+    /// Changes the states of members that are silent. Where these are many, the others get the table instead of each change.
+    fn set_states(&mut self, view: &View, states: Vec<(PeerId, MemberState)>) {
+        let many = states.len() > MAX_UPDATES;
+        let mut changed = false;
+        for (member, state) in states {
+            let Some(incarnation) = self.members.incarnation(&member) else {
+                continue;
+            };
+            match (state, self.leading_mut()) {
+                (MemberState::Removed, Some(leader)) if many => {
+                    leader.heard.remove(&member);
+                    changed |= self.members.remove(&member);
+                }
+                (MemberState::Removed, _) => self.take_out(view, &member),
+                _ if many => changed |= self.members.set(&member, incarnation, state),
+                _ => self.set_state(view, &member, incarnation, state),
+            }
+        }
+        if changed {
+            for member in self.members.ids().cloned().collect::<Vec<_>>() {
+                self.align(view, &member);
             }
         }
     }

@@ -265,6 +265,13 @@ impl Seeded {
         }
     }
 
+    /// How long an answer of a linked peer may take before it is asked again.
+    fn answer_timeout(&self, view: &View) -> Duration {
+        let round_trips = view.voters.values().filter_map(|voter| voter.rtt);
+        let longest = round_trips.max().unwrap_or_default();
+        self.intervals().retry().max(longest * 3)
+    }
+
     fn next_number(&mut self) -> u64 {
         self.asked += 1;
         self.asked

@@ -194,6 +194,15 @@ pub enum Rejection {
 }
 
 impl Based {
+    /// Whether it is a vote, asks for one or follows from some.
+    pub(super) fn elects(&self) -> bool {
+        use SeededMessage as M;
+        matches!(
+            self.message,
+            M::Proposal { .. } | M::Vote { .. } | M::LeaderElected { .. }
+        )
+    }
+
     /// Every version in it.
     pub(super) fn largest_version(&self) -> u64 {
         use SeededMessage as M;

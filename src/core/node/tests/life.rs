@@ -131,8 +131,8 @@ fn m18_a_lost_member_can_be_disconnected_and_stays_away() {
     net.dials_work = true;
     net.run(ms(10_000));
     assert!(!net.has("a", "b") && !net.has("b", "a"));
-    assert_eq!(net.check("b", "a"), Err(AdmissionRefusal::Barred(id("b"))));
-    net.order("a", Command::Unbar(id("b")));
+    assert_eq!(net.check("b", "a"), Err(AdmissionRefusal::Banned(id("b"))));
+    net.order("a", Command::LiftBan(id("b")));
     assert_eq!(net.check("b", "a"), Ok(()));
 }
 
@@ -210,8 +210,8 @@ fn break_the_rules(net: &mut Net, offender: &str, at: &str) {
     assert!(!net.has(at, offender));
 }
 
-fn barred(peer: &str) -> Result<(), AdmissionRefusal> {
-    Err(AdmissionRefusal::Barred(id(peer)))
+fn banned(peer: &str) -> Result<(), AdmissionRefusal> {
+    Err(AdmissionRefusal::Banned(id(peer)))
 }
 
 #[test]
@@ -219,13 +219,13 @@ fn the_other_end_lifts_a_disconnection_by_hand_and_not_a_violation() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;
     net.order("a", Command::Disconnect(id("b")));
-    assert_eq!(net.check("b", "a"), barred("b"));
+    assert_eq!(net.check("b", "a"), banned("b"));
     assert_eq!(net.check_by_hand("b", "a"), Ok(()));
     break_the_rules(&mut net, "c", "a");
-    assert_eq!(net.check("c", "a"), barred("c"));
-    assert_eq!(net.check_by_hand("c", "a"), barred("c"));
-    net.order("a", Command::Unbar(id("c")));
-    assert_eq!(net.check_by_hand("c", "a"), barred("c"));
+    assert_eq!(net.check("c", "a"), banned("c"));
+    assert_eq!(net.check_by_hand("c", "a"), banned("c"));
+    net.order("a", Command::LiftBan(id("c")));
+    assert_eq!(net.check_by_hand("c", "a"), banned("c"));
     // The own host does.
     net.order("a", Command::Pardon(net.place("c").life.key));
     assert_eq!(net.check("c", "a"), Ok(()));
@@ -238,7 +238,7 @@ fn a_violation_bars_the_key_for_a_minute_and_twice_as_long_each_time_after() {
         net.dials_work = false;
         break_the_rules(&mut net, "b", "a");
         net.run(ms(seconds * 1000 - 1));
-        assert_eq!(net.check("b", "a"), barred("b"), "{seconds} s");
+        assert_eq!(net.check("b", "a"), banned("b"), "{seconds} s");
         net.dials_work = true;
         net.run(ms(1));
         assert_eq!(net.check("b", "a"), Ok(()), "{seconds} s");
@@ -259,13 +259,13 @@ fn a_violation_bars_the_key_that_committed_it_and_nobody_else_under_that_id() {
     net.start_as("b", life(200, net.now.as_micros()));
     net.enter("b", "a");
     break_the_rules(&mut net, "b", "a");
-    assert_eq!(net.check("b", "a"), barred("b"));
+    assert_eq!(net.check("b", "a"), banned("b"));
     net.kill("b", false);
     net.start_as("b", honest);
     assert_eq!(net.check("b", "a"), Ok(()));
     // And no other name helps the key that did it.
     net.start_as("z", life(200, net.now.as_micros()));
-    assert_eq!(net.check("z", "a"), barred("z"));
+    assert_eq!(net.check("z", "a"), banned("z"));
 }
 
 #[test]

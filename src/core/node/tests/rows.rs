@@ -178,7 +178,7 @@ fn s17_no_change_of_the_membership_is_missed_by_the_election() {
     // Everybody is heard, so that nobody is lost before the election.
     let mut asked = BTreeSet::new();
     let began = lone.now;
-    while asked.is_empty() && lone.now.since(began) < PATIENCE {
+    while asked.is_empty() && lone.now.since(began) < TIMEOUT {
         for peer in present.clone() {
             lone.feed(Input::Heard { peer });
         }

@@ -51,19 +51,19 @@ fn allowed_since(first: Instant) -> usize {
 /// Dials, over and over, and tests guesses; counts those that were heard.
 async fn guess_by_dialling(address: SocketAddr, heard: Arc<AtomicUsize>) {
     let guesser = Attacker::new("guesser", "a guess");
-    let patience = Duration::from_secs(8);
+    let limit = Duration::from_secs(8);
     loop {
         let config = guesser.process.client(None, ALPN);
         let dialling = guesser
             .process
             .endpoint
             .connect_with(config, address, "mmn");
-        let dialling = tokio::time::timeout(patience, dialling.expect("an address"));
+        let dialling = tokio::time::timeout(limit, dialling.expect("an address"));
         let Ok(Ok(connection)) = dialling.await else {
             continue;
         };
         let guess = dial_pake(&connection, &guesser.proof);
-        if let Ok(Err(error)) = tokio::time::timeout(patience, guess).await
+        if let Ok(Err(error)) = tokio::time::timeout(limit, guess).await
             && error.code() == -10
         {
             heard.fetch_add(1, Ordering::Relaxed);
@@ -284,7 +284,7 @@ async fn form_a_mesh(hosts: &[Host]) {
         .all(|host| host.room.snapshot().connected == hosts.len() - 1)
     {
         let seen: Vec<_> = hosts.iter().map(|h| h.room.snapshot().connected).collect();
-        assert!(start.elapsed() < 3 * PATIENCE, "no mesh: {seen:?}");
+        assert!(start.elapsed() < 3 * TIMEOUT, "no mesh: {seen:?}");
         sleep(Duration::from_millis(50)).await;
     }
 }
@@ -398,7 +398,7 @@ async fn a_flood_of_forged_records_makes_discovery_pause_and_not_end() {
     let mut number = 0;
     while a.room.is_announced() {
         assert!(
-            start.elapsed() < 2 * PATIENCE,
+            start.elapsed() < 2 * TIMEOUT,
             "{number} packets changed nothing"
         );
         for _ in 0..10 {

@@ -26,8 +26,6 @@ pub enum Bug {
     ExpiryForgets,
     /// A voter that resets itself forgets its votes on an undecided version.
     ResetForgets,
-    /// A new leader clears the state of the version after its own, too.
-    LeaderClearsLater,
     /// The last pre-vote decides, though it knows of no candidate and others do.
     LastPreVoteDecides,
     /// Votes on an earlier ballot of the same proposer count for its present one.
@@ -386,7 +384,7 @@ impl<'a> Search<'a> {
                 if ballot.proposer == self.ids[node.index] => {}
             Message::Prepare { version, ballot } => {
                 // The proposer says with it that a leader of the version before was known.
-                node.decide(version - 1, self.scope.bug);
+                node.acceptor.decide(version - 1);
                 let vote = node.acceptor.prepare(version, &ballot);
                 says.extend(node.vote(version, ballot, vote));
             }
@@ -395,7 +393,7 @@ impl<'a> Search<'a> {
                 ballot,
                 candidate,
             } => {
-                node.decide(version - 1, self.scope.bug);
+                node.acceptor.decide(version - 1);
                 let vote = node.acceptor.accept(version, &ballot, &candidate);
                 says.extend(node.vote(version, ballot, vote));
             }
@@ -405,7 +403,9 @@ impl<'a> Search<'a> {
                 ballot,
                 vote,
             } => self.count(node, (voter, vote), version, ballot, says),
-            Message::Elected { version, .. } => node.decide(version, self.scope.bug),
+            Message::Elected { version, .. } => {
+                node.acceptor.decide(version);
+            }
         }
     }
 
@@ -451,7 +451,7 @@ impl<'a> Search<'a> {
                     node.proposer = Some(proposer);
                 }
                 Tally::Chosen(leader) => {
-                    node.decide(version, self.scope.bug);
+                    node.acceptor.decide(version);
                     says.push(Message::Elected { version, leader });
                 }
                 Tally::Lost => {}
@@ -500,13 +500,6 @@ impl Node {
             self.acceptor.decide(decided);
         }
         (open || votes_too).then_some(())
-    }
-
-    fn decide(&mut self, version: u64, bug: Option<Bug>) {
-        let news = self.acceptor.decide(version);
-        if bug == Some(Bug::LeaderClearsLater) && !news && version > 0 {
-            let _ = self.lose_volatile(true);
-        }
     }
 
     fn vote(&self, version: u64, ballot: Ballot, vote: Option<Vote>) -> Option<Message> {

@@ -175,7 +175,7 @@ impl World {
         let permanent = matches!(
             refusal,
             AdmissionRefusal::Kicked(_)
-                | AdmissionRefusal::Barred(_)
+                | AdmissionRefusal::Banned(_)
                 | AdmissionRefusal::Ended
                 | AdmissionRefusal::Policy { .. }
         );

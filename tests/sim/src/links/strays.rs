@@ -163,5 +163,5 @@ impl World {
 
 /// These say how things are, the newest wins, and nothing in them tells which is the newest: the order of the stream does.
 fn needs_its_order(message: &Message) -> bool {
-    matches!(message, Message::Standing { .. } | Message::Decrees(_))
+    matches!(message, Message::Standing { .. } | Message::RoomRules(_))
 }

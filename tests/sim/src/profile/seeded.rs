@@ -13,7 +13,7 @@ use room_core::wire::Message;
 
 use super::{Profile, StrategyPlan};
 use crate::chaos::Run;
-use crate::clock::slowest_clock;
+use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
 use crate::world::World;
 
 /// What was seen of a room so far.
@@ -33,7 +33,8 @@ struct Observed {
     led_at: Time,
     /// When a majority was heard here under its leadership last.
     majority_at: Time,
-    was_paused: bool,
+    /// When it took its last input.
+    seen_at: Time,
 }
 
 /// See the module's text.
@@ -48,6 +49,7 @@ pub(super) struct Clusters {
 struct Before {
     led: bool,
     decided: u64,
+    in_cluster: bool,
 }
 
 impl Clusters {
@@ -132,6 +134,7 @@ impl Profile for Clusters {
         Box::new(seeded.map(|seeded| Before {
             led: node.is_leader(),
             decided: seeded.kept().acceptor.decided(),
+            in_cluster: seeded.member_state(node.id()) != MemberState::Init,
         }))
     }
 
@@ -169,12 +172,11 @@ impl Profile for Clusters {
             version: 0,
             led_at: now,
             majority_at: now,
-            was_paused: false,
+            seen_at: now,
         };
         let mut seen = self.seen.borrow_mut();
         let last = seen.observed.get(&(slot, life)).copied().unwrap_or(fresh);
-        let in_cluster = seeded.member_state(&me) != MemberState::Init;
-        if observation.version < last.version && in_cluster && !reset {
+        if observation.version < last.version && before.in_cluster && !reset {
             let (was, is) = (last.version, observation.version);
             found = found.or(Some((
                 "version",
@@ -184,6 +186,7 @@ impl Profile for Clusters {
         let intervals = self.rules.intervals;
         let millis = |ms: u32| Duration::from_millis(ms.into());
         let slack = world.settings.lateness * 2 + Duration::from_millis(20);
+        let probe = millis(intervals.probe_interval_ms);
         let leads = node.is_leader();
         let mut next = Observed {
             version: observation.version,
@@ -192,27 +195,30 @@ impl Profile for Clusters {
         if leads && !before.led {
             next.majority_at = now;
             let alone = seeded.claim().is_some_and(|claim| !claim.elected);
-            let long =
-                now.since(last.led_at) + slack >= fastest(millis(intervals.ttl_timeout_ms) * 3);
+            // It observes a leader for a TTL after its last answer.
+            let long = now.since(last.led_at) + slack
+                >= fastest(millis(intervals.ttl_timeout_ms) * 2 - probe * 2);
             let first = before.decided == 0 && !self.rules.strict_start;
             if alone && !first && (!long || self.rules.never_alone) {
                 found = found.or(Some(("alone", format!("{me} leads alone"))));
             }
         }
-        if acknowledged || !leads || process.leaving {
+        // One that was stopped looks at it first with its next probe.
+        let was_stopped = now.since(last.seen_at) > slowest_clock(probe) + slack;
+        if acknowledged || !leads || process.leaving || was_stopped {
             next.majority_at = now;
         }
         let needs = seeded.claim().is_some_and(|claim| claim.elected);
         let bound = slowest_clock(
             millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms) * 2,
         ) + slack;
-        if leads && needs && !next.was_paused && now.since(next.majority_at) > bound {
+        if leads && needs && now.since(next.majority_at) > bound {
             found = found.or(Some(("majority", format!("no majority acknowledges {me}"))));
         }
-        if observation.leader.is_some() {
+        if observation.leader.is_some() && !was_stopped {
             next.led_at = now;
         }
-        next.was_paused = process.paused;
+        next.seen_at = now;
         seen.observed.insert((slot, life), next);
         drop(seen);
 
@@ -279,5 +285,5 @@ impl Profile for Clusters {
 
 /// So long by the fastest clock.
 fn fastest(duration: Duration) -> Duration {
-    duration.mul_f64(0.99)
+    duration * (1_000_000 - MAX_DEVIATION_PPM) / 1_000_000
 }

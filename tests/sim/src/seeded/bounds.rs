@@ -46,7 +46,9 @@ impl Run<'_> {
                 if left >= majority {
                     self.next_leader_within(plan, leader);
                 }
-                self.start_at(leader, self.world.now);
+                // A process that leaves may wait for answers.
+                self.start_at(leader, self.world.now + ms(2_500));
+                self.run_until(self.world.now + ms(2_500));
             }
             Trial::Minority => {
                 // The leader, and as many voters as a majority can spare.

@@ -62,12 +62,13 @@ pub struct SeededPlan {
 }
 
 impl SeededPlan {
-    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>) -> Self {
+    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32) -> Self {
         let all: Vec<usize> = voters.iter().copied().collect();
         let count = rng.random_range(1..=all.len());
         let probe_ms = rng.random_range(50..=200);
         let heartbeat_ms = probe_ms * rng.random_range(2..=4);
-        let timeout_ms = heartbeat_ms * rng.random_range(3..=4);
+        // Until a new leader is acknowledged, it is told of, answered, and heard by the next keep-alive.
+        let timeout_ms = heartbeat_ms * rng.random_range(3..=4) + 3 * rtt_ms;
         Self {
             seeds: some(rng, all, count),
             voters,
@@ -113,6 +114,20 @@ fn some(rng: &mut ChaCha8Rng, mut places: Vec<usize>, count: usize) -> BTreeSet<
     places.into_iter().take(count).collect()
 }
 
+/// Of all that the network ever has.
+fn longest_trip_ms(plan: &Plan) -> u32 {
+    let steps = plan.steps.iter().map(|(_, step)| match step {
+        Step::Delay { most_ms, .. } => *most_ms,
+        _ => 0,
+    });
+    let slow = plan.steps.iter().map(|(_, step)| match step {
+        Step::SlowLink { more_ms, .. } => *more_ms,
+        _ => 0,
+    });
+    let trip = steps.max().unwrap_or_default().max(plan.rules.delay_ms.1);
+    u32::try_from(trip + slow.max().unwrap_or_default()).unwrap_or(u32::MAX / 16)
+}
+
 /// The plan of a seed.
 pub fn draw(seed: u64) -> Plan {
     let mut plan = Plan::draw_narrow(seed, None);
@@ -129,7 +144,8 @@ pub fn draw(seed: u64) -> Plan {
     let count = rng.random_range(1.max(most / 2)..=most);
     let places: Vec<usize> = (0..plan.size).collect();
     let voters = some(&mut rng, places.clone(), count);
-    let strategy = SeededPlan::draw(&mut rng, voters);
+    let rtt_ms = 2 * longest_trip_ms(&plan);
+    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms);
     if rng.random_bool(0.3) {
         let percent = rng.random_range(5..=40);
         plan.steps.push((0, Step::Strikes { percent }));

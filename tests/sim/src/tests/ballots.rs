@@ -49,7 +49,6 @@ fn t20_each_bug_of_the_votes_is_found() {
         (Bug::RestartForgets, 1, 1),
         (Bug::ExpiryForgets, 1, 1),
         (Bug::ResetForgets, 1, 1),
-        (Bug::LeaderClearsLater, 1, 2),
         (Bug::LastPreVoteDecides, 1, 1),
         (Bug::EarlierVotesCount, 2, 1),
         (Bug::SecondVotesCount, 1, 1),

@@ -20,7 +20,7 @@ use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{HostMode, MergePolicy};
+use crate::core::wire::MergePolicy;
 
 const MIN: Duration = Duration::from_millis(1500);
 const MAX: Duration = Duration::from_millis(3000);

@@ -319,10 +319,10 @@ fn a_leader_that_leads_on_asks_nobody_to_follow_it_when_the_disk_is_back() {
             target: Some(id(target)),
         };
         voting.take(at(10_000), hands_over_to("candidate"));
+        let mut outputs = voting.outputs();
         if cancels {
             voting.take(at(10_000), hands_over_to("voter"));
         }
-        let mut outputs = voting.outputs();
         for number in 1..4 {
             voting.persisted(number);
             outputs.extend(voting.outputs());

@@ -26,7 +26,7 @@ fn live(number: u64) -> LiveLeader {
     }
 }
 
-/// What a voter that saw incarnation 5 of its leader end makes of a word that this incarnation lives.
+/// What a voter that saw incarnation 5 of its leader end makes of a report that this incarnation lives.
 fn believes(number: u64) -> bool {
     let mut voting = Voting::new();
     voting.hear_leader(at(10_000));
@@ -72,8 +72,8 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     let mut voting = Voting::new();
     sees_the_leader_end(&mut voting, at(10_000));
     let is_dead = |voting: &Voting, number| {
-        let word = voting.raft.weigh_live(at(10_100), Some(live(number)));
-        matches!(word, following::Word::Dead)
+        let report = voting.raft.weigh_live(at(10_100), Some(live(number)));
+        matches!(report, following::Report::Dead)
     };
     assert!(is_dead(&voting, 4) && is_dead(&voting, 5));
     // In the view the leader is linked in incarnation 1.
@@ -115,7 +115,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     };
     voting.take(at(10_100), left);
     let of = |number| voting.raft.weigh_live(at(10_200), Some(live(number)));
-    assert!(matches!(of(1), following::Word::Dead));
-    assert!(matches!(of(7), following::Word::Dead));
-    assert!(matches!(of(8), following::Word::Alive(_)));
+    assert!(matches!(of(1), following::Report::Dead));
+    assert!(matches!(of(7), following::Report::Dead));
+    assert!(matches!(of(8), following::Report::Alive(_)));
 }

@@ -11,12 +11,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::election::bound::WallClock;
-use crate::core::election::guards::Guards;
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Side};
 use crate::core::election::record::Stamp;
 use crate::core::election::rules::RoleKind;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{HostMode, MergePolicy};
 
 const MIN: Duration = Duration::from_millis(1500);
 
@@ -140,7 +138,7 @@ impl Voting {
                     },
                 ..
             }) => granted,
-            // It waits for the leader's word.
+            // It waits for the leader's message.
             None if asked_by.is_some() => false,
             other => panic!("no answer, but {other:?}"),
         }

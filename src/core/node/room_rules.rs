@@ -1,11 +1,11 @@
-//! What a leader decrees, and how a room ends for a node.
+//! The rules that a leader sets for the room, and how a room ends for a node.
 //!
-//! The present leader's word counts. What another member says was decreed is hearsay: kicks count for peers that
+//! What the present leader says counts. What another member reports is hearsay: kicks count for peers that
 //! were members here and a few of them for each source; a limit, where the leader that set it is gone and another has
 //! just begun to lead.
 
 use super::*;
-use crate::core::wire::{Authority, Decrees, MAX_KICKED, MAX_REASON_BYTES};
+use crate::core::wire::{Authority, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
 
 /// Kicks that count on the word of one member that does not lead, at most.
 const MAX_HEARSAY: usize = 16;
@@ -13,10 +13,10 @@ const MAX_HEARSAY: usize = 16;
 const MAX_SEEN: usize = 1024;
 /// A leader takes over the limit of one that is gone for so long after it began to lead.
 const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
-/// Decrees that one member is told, and that are taken from one, at once; after these, one in
-/// [`DECREES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
-const DECREES_BURST: u32 = 8;
-const DECREES_INTERVAL: Duration = Duration::from_millis(250);
+/// RoomRules that one member is told, and that are taken from one, at once; after these, one in
+/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
+const ROOM_RULES_BURST: u32 = 8;
+const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Names a kicked peer.
 type Kicked = (PeerId, Fingerprint);
@@ -94,35 +94,35 @@ impl Kicks {
     }
 }
 
-/// What a member says was decreed.
+/// The room rules that a member reported.
 #[derive(Debug)]
 pub(super) struct Said {
     /// The newest; it counts when the member leads.
-    decrees: Decrees,
+    rules: RoomRules,
     /// Whether nothing came of it yet.
     is_new: bool,
     pace: Pace,
 }
 
-/// What a member is told of decrees.
+/// What a member is sent of the room rules.
 #[derive(Debug)]
-pub(super) struct Telling {
+pub(super) struct Delivery {
     pace: Pace,
     /// Whether there is something that it was not told.
     is_due: bool,
 }
 
-fn decrees_pace(now: Time) -> Pace {
-    Pace::new(now, DECREES_BURST, DECREES_INTERVAL)
+fn room_rules_pace(now: Time) -> Pace {
+    Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
 }
 
 impl Node {
     /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
     /// is no limit.
     pub fn max_peers(&self) -> u32 {
-        let was_set = self.decrees.version != Decrees::default().version;
+        let was_set = self.room_rules.version != RoomRules::default().version;
         if was_set {
-            self.decrees.max_peers
+            self.room_rules.max_peers
         } else {
             self.config.max_peers
         }
@@ -130,13 +130,13 @@ impl Node {
 
     /// The same, with who is kicked.
     #[cfg(test)]
-    pub(super) fn decrees(&self) -> &Decrees {
-        &self.decrees
+    pub(super) fn room_rules(&self) -> &RoomRules {
+        &self.room_rules
     }
 
     pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
         let names = |(id, its): &Kicked| id == peer || *its == key;
-        self.decrees.kicked.iter().any(names)
+        self.room_rules.kicked.iter().any(names)
     }
 
     /// Puts a peer on the list; `false` where the list is full of others that do not make way.
@@ -147,15 +147,15 @@ impl Node {
             }
             return true;
         }
-        if self.decrees.kicked.len() >= MAX_KICKED {
-            let Some(index) = self.kicks.makes_way(&self.decrees.kicked, &by) else {
+        if self.room_rules.kicked.len() >= MAX_KICKED {
+            let Some(index) = self.kicks.makes_way(&self.room_rules.kicked, &by) else {
                 return false;
             };
-            let forgotten = self.decrees.kicked.remove(index);
+            let forgotten = self.room_rules.kicked.remove(index);
             self.kicks.by.remove(&forgotten);
         }
         self.kicks.by.insert(kicked.clone(), by);
-        self.decrees.kicked.push(kicked);
+        self.room_rules.kicked.push(kicked);
         true
     }
 
@@ -191,7 +191,7 @@ impl Node {
         }
         self.out(now, peer, code, bytes);
         // For those to whom this node does not lead yet.
-        self.tell_all_decrees(now);
+        self.tell_all_room_rules(now);
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Node {
             return;
         }
         if self.leader() != Some(from) {
-            // Only the leader may. If decrees of this member then say the same, this is why.
+            // Only the leader may. If room rules of this member then say the same, this is why.
             if *peer == self.me {
                 self.reason_passed_on = Some((from.clone(), code, bytes));
             }
@@ -242,7 +242,7 @@ impl Node {
     fn out(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
         // The leader's word may not have reached it. Once: it is the last that it hears.
         if self.membership.get(peer).is_some() {
-            self.transmit(peer, Message::Decrees(self.decrees.clone()));
+            self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
         self.close(peer, LinkEnd::Kicked);
         let gone = Gone::Left { successor: None };
@@ -253,135 +253,135 @@ impl Node {
         if !self.is_leader() {
             return Err(CommandError::NotLeader);
         }
-        let (known, count) = &self.decrees.version;
+        let (known, count) = &self.room_rules.version;
         let stamp = &self.record().stamp;
-        self.decrees.version = if stamp > known {
+        self.room_rules.version = if stamp > known {
             (stamp.clone(), 1)
         } else {
             (known.clone(), count.saturating_add(1))
         };
-        self.decrees.max_peers = max_peers;
-        self.tell_all_decrees(now);
+        self.room_rules.max_peers = max_peers;
+        self.tell_all_room_rules(now);
         Ok(())
     }
 
-    fn tell_all_decrees(&mut self, now: Time) {
+    fn tell_all_room_rules(&mut self, now: Time) {
         for peer in self.membership.ids() {
-            self.tell_decrees(now, &peer);
+            self.tell_room_rules(now, &peer);
         }
     }
 
-    /// Tells a member what is decreed, if anything is, or if it was told something else.
-    pub(super) fn tell_decrees(&mut self, now: Time, peer: &PeerId) {
-        if self.decrees != Decrees::default() || self.telling.contains_key(peer) {
-            self.say_decrees(now, peer);
+    /// Sends a member the room rules, if there are any, or if it was sent others.
+    pub(super) fn tell_room_rules(&mut self, now: Time, peer: &PeerId) {
+        if self.room_rules != RoomRules::default() || self.deliveries.contains_key(peer) {
+            self.say_room_rules(now, peer);
         }
     }
 
-    /// Tells a member what is decreed: now, or the newest when it may be told again.
-    fn say_decrees(&mut self, now: Time, peer: &PeerId) {
-        let telling = self.telling.entry(peer.clone());
-        let telling = telling.or_insert_with(|| Telling {
-            pace: decrees_pace(now),
+    /// Sends a member the room rules: now, or the newest when it may be sent some again.
+    fn say_room_rules(&mut self, now: Time, peer: &PeerId) {
+        let delivery = self.deliveries.entry(peer.clone());
+        let delivery = delivery.or_insert_with(|| Delivery {
+            pace: room_rules_pace(now),
             is_due: false,
         });
-        telling.is_due = !telling.pace.take(now);
-        if !telling.is_due {
-            self.transmit(peer, Message::Decrees(self.decrees.clone()));
+        delivery.is_due = !delivery.pace.take(now);
+        if !delivery.is_due {
+            self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
     }
 
-    pub(super) fn decrees_deadline(&self) -> Option<Time> {
-        let telling = self.telling.values().filter(|telling| telling.is_due);
-        let telling = telling.map(|telling| telling.pace.next());
-        let said = self.decreed_by.values().filter(|said| said.is_new);
-        telling.chain(said.map(|said| said.pace.next())).min()
+    pub(super) fn room_rules_deadline(&self) -> Option<Time> {
+        let due = self.deliveries.values().filter(|delivery| delivery.is_due);
+        let due = due.map(|delivery| delivery.pace.next());
+        let said = self.rules_of.values().filter(|said| said.is_new);
+        due.chain(said.map(|said| said.pace.next())).min()
     }
 
-    pub(super) fn decrees_due(&mut self, now: Time) {
+    pub(super) fn room_rules_due(&mut self, now: Time) {
         let said: Vec<_> = self
-            .decreed_by
+            .rules_of
             .iter()
             .filter(|(_, said)| said.is_new)
             .map(|(peer, _)| peer.clone())
             .collect();
         for peer in said {
-            self.take_decrees(now, &peer);
+            self.take_room_rules(now, &peer);
         }
-        let telling: Vec<_> = self
-            .telling
+        let due: Vec<_> = self
+            .deliveries
             .iter()
-            .filter(|(_, telling)| telling.is_due)
+            .filter(|(_, delivery)| delivery.is_due)
             .map(|(peer, _)| peer.clone())
             .collect();
-        for peer in telling {
-            self.say_decrees(now, &peer);
+        for peer in due {
+            self.say_room_rules(now, &peer);
         }
     }
 
     /// A peer is linked no longer. When it is back it says anew what it goes by, and nothing where that is nothing.
-    pub(super) fn decrees_unlinked(&mut self, peer: &PeerId) {
-        self.telling.remove(peer);
-        self.decreed_by.remove(peer);
+    pub(super) fn room_rules_unlinked(&mut self, peer: &PeerId) {
+        self.deliveries.remove(peer);
+        self.rules_of.remove(peer);
     }
 
-    /// A member tells what was decreed. A member that says more than a few things in a second is heard less often, and
+    /// A member reports the room rules. A member that says more than a few things in a second is heard less often, and
     /// then what it said last.
-    pub(super) fn decreed(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
-        if decrees.kicked.len() > MAX_KICKED {
+    pub(super) fn room_rules_received(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
+        if rules.kicked.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
-        match self.decreed_by.get_mut(from) {
+        match self.rules_of.get_mut(from) {
             Some(said) => {
-                said.decrees = decrees;
+                said.rules = rules;
                 said.is_new = true;
             }
             None => {
                 let said = Said {
-                    decrees,
+                    rules,
                     is_new: true,
-                    pace: decrees_pace(now),
+                    pace: room_rules_pace(now),
                 };
-                self.decreed_by.insert(from.clone(), said);
+                self.rules_of.insert(from.clone(), said);
             }
         }
-        self.take_decrees(now, from);
+        self.take_room_rules(now, from);
     }
 
-    fn take_decrees(&mut self, now: Time, from: &PeerId) {
-        let Some(said) = self.decreed_by.get_mut(from) else {
+    fn take_room_rules(&mut self, now: Time, from: &PeerId) {
+        let Some(said) = self.rules_of.get_mut(from) else {
             return;
         };
         if !said.pace.take(now) {
             return;
         }
         said.is_new = false;
-        let decrees = said.decrees.clone();
+        let rules = said.rules.clone();
         if self.leader() == Some(from) {
-            self.set_limit(&decrees);
-            self.adopt_kicks_of_leader(now, from, decrees);
+            self.set_limit(&rules);
+            self.adopt_kicks_of_leader(now, from, rules);
         } else {
-            self.hear_decrees(now, from, decrees);
+            self.hear_room_rules(now, from, rules);
         }
     }
 
     /// What a member that does not lead says, where such words count.
-    fn hear_decrees(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+    fn hear_room_rules(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         if self.config.election.policy.authority != Authority::Anyone || self.is_fixed() {
             return;
         }
-        let says = decrees.max_peers;
-        self.adopt_hearsay(now, from, decrees);
-        if self.is_leader() && says != self.decrees.max_peers {
+        let says = rules.max_peers;
+        self.adopt_hearsay(now, from, rules);
+        if self.is_leader() && says != self.room_rules.max_peers {
             // It has the limit from a leader that this one does not follow: it learns that there is another, or none.
-            self.say_decrees(now, from);
+            self.say_room_rules(now, from);
         }
     }
 
     /// Another leads. A former leader may have been lost before all had its word: the new one is told what is
     /// known here, and tells everybody what it knows.
-    pub(super) fn share_decrees(&mut self, now: Time) {
+    pub(super) fn share_room_rules(&mut self, now: Time) {
         let Some(leader) = self.leader().cloned() else {
             return;
         };
@@ -389,45 +389,45 @@ impl Node {
             self.leads_since = now;
             let stamp = self.record().stamp.clone();
             self.led_first.get_or_insert(stamp);
-            self.tell_all_decrees(now);
-            self.hear_decrees_again(now);
+            self.tell_all_room_rules(now);
+            self.hear_room_rules_again(now);
         } else if self.membership.get(&leader).is_some() {
-            self.tell_decrees(now, &leader);
+            self.tell_room_rules(now, &leader);
         }
         // What it said before it was known to lead.
-        if let Some(said) = self.decreed_by.get_mut(&leader) {
+        if let Some(said) = self.rules_of.get_mut(&leader) {
             said.is_new = false;
-            let decrees = said.decrees.clone();
-            if decrees.version > self.decrees.version {
-                self.set_limit(&decrees);
+            let rules = said.rules.clone();
+            if rules.version > self.room_rules.version {
+                self.set_limit(&rules);
             }
-            self.adopt_kicks_of_leader(now, &leader, decrees);
+            self.adopt_kicks_of_leader(now, &leader, rules);
         }
     }
 
     /// This node leads now. Members that took it for the leader before it was one do not repeat what they said then.
-    fn hear_decrees_again(&mut self, now: Time) {
-        let said = self.decreed_by.iter();
-        let said = said.map(|(peer, said)| (peer.clone(), said.decrees.clone()));
-        for (peer, decrees) in said.collect::<Vec<_>>() {
+    fn hear_room_rules_again(&mut self, now: Time) {
+        let said = self.rules_of.iter();
+        let said = said.map(|(peer, said)| (peer.clone(), said.rules.clone()));
+        for (peer, rules) in said.collect::<Vec<_>>() {
             if self.membership.get(&peer).is_some() && !self.ended {
-                self.hear_decrees(now, &peer, decrees);
+                self.hear_room_rules(now, &peer, rules);
             }
         }
     }
 
     /// The leader's limit holds, whatever version others gave theirs. A version says nothing of a leadership that has
     /// not begun.
-    fn set_limit(&mut self, decrees: &Decrees) {
-        let (stamp, count) = decrees.version.clone();
+    fn set_limit(&mut self, rules: &RoomRules) {
+        let (stamp, count) = rules.version.clone();
         let stamp = stamp.min(self.record().stamp.clone());
-        self.decrees.version = (stamp, count);
-        self.decrees.max_peers = decrees.max_peers;
+        self.room_rules.version = (stamp, count);
+        self.room_rules.max_peers = rules.max_peers;
     }
 
     /// Whoever the leader has kicked is out.
-    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, decrees: Decrees) {
-        for (peer, key) in decrees.kicked {
+    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, rules: RoomRules) {
+        for (peer, key) in rules.kicked {
             if peer == self.me || key == self.config.key {
                 self.out_myself(now, leader);
                 return;
@@ -444,14 +444,14 @@ impl Node {
 
     /// What a member says that does not lead counts for whom this node has known as a member, the newest first. Once
     /// somebody leads that was not told of a limit by the last leader, it takes that over.
-    fn adopt_hearsay(&mut self, now: Time, from: &PeerId, decrees: Decrees) {
+    fn adopt_hearsay(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         let mut changed = false;
-        if self.is_leader() && self.is_credible(now, from, &decrees.version) {
-            self.set_limit(&decrees);
+        if self.is_leader() && self.is_credible(now, from, &rules.version) {
+            self.set_limit(&rules);
             changed = true;
         }
         let mut held = self.kicks.held_for(from);
-        for kicked in decrees.kicked.into_iter().rev() {
+        for kicked in rules.kicked.into_iter().rev() {
             if kicked == (self.me.clone(), self.config.key) {
                 self.out_myself(now, from);
                 return;
@@ -470,13 +470,13 @@ impl Node {
             return;
         }
         if self.is_leader() {
-            self.tell_all_decrees(now);
+            self.tell_all_room_rules(now);
         } else if let Some(leader) = self.leader().cloned()
             && leader != *from
             && self.membership.get(&leader).is_some()
         {
             // Whoever had it may not be linked to the leader, which tells everybody.
-            self.tell_decrees(now, &leader);
+            self.tell_room_rules(now, &leader);
         }
     }
 
@@ -486,7 +486,7 @@ impl Node {
         let was_restarted = self.led_first.as_ref() > Some(&version.0);
         let gone = |leader: &PeerId| self.membership.get(leader).is_none();
         now.since(self.leads_since) < TAKES_OVER_FOR
-            && *version > self.decrees.version
+            && *version > self.room_rules.version
             && self.recent_leaders.under(&version.0).any(|leader| {
                 if *leader == self.me {
                     was_restarted

@@ -1,4 +1,4 @@
-//! What leaders decree.
+//! The rules that leaders set for the room.
 
 use super::*;
 use crate::core::wire::{Authority, MAX_KICKED, MAX_REASON_BYTES};
@@ -184,24 +184,24 @@ fn a_member_that_its_new_leader_kicked_before_shows_no_leader_and_its_host_knows
 }
 
 #[test]
-fn where_members_may_not_name_leaders_they_may_not_decree_either() {
+fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
     let mut net = Net::new();
     net.config.election.policy.authority = Authority::LeaderOnly;
     net.fill(&["a", "b", "c"]);
-    let forged = Decrees {
+    let forged = RoomRules {
         version: (Stamp::default(), 9),
         max_peers: 1,
         kicked: vec![(id("a"), net.place("a").life.key)],
     };
-    net.forge("c", "a", Message::Decrees(forged.clone()));
-    net.forge("c", "b", Message::Decrees(forged));
+    net.forge("c", "a", Message::RoomRules(forged.clone()));
+    net.forge("c", "b", Message::RoomRules(forged));
     net.run(ms(1000));
     assert!(net.is_settled() && net.leads("a"));
     assert_eq!(
         (net.node("a").max_peers(), net.node("b").max_peers()),
         (0, 0)
     );
-    // What the leader decreed reaches those that come later all the same.
+    // The room rules reach those that come later all the same.
     net.order("a", Command::SetMaxPeers(7));
     net.order("a", kick("c", 0, b""));
     net.run(ms(50));
@@ -297,7 +297,7 @@ fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_
 }
 
 #[test]
-fn what_a_leader_decreed_in_this_life_it_is_not_told_by_others() {
+fn a_leader_learns_no_room_rule_of_this_incarnation_from_others() {
     let mut net = Net::room(&["a", "b", "c"]);
     let stamp = net.node("a").record().stamp.clone();
     net.order("a", Command::SetLeader(id("a")));
@@ -332,13 +332,13 @@ fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
         term: u64::MAX,
         ..Stamp::default()
     };
-    let decrees = Decrees {
+    let rules = RoomRules {
         version: (far, 5),
         max_peers: 1,
         kicked: Vec::new(),
     };
-    net.forge("b", "a", Message::Decrees(decrees.clone()));
-    net.forge("a", "b", Message::Decrees(decrees));
+    net.forge("b", "a", Message::RoomRules(rules.clone()));
+    net.forge("a", "b", Message::RoomRules(rules));
     net.order("a", Command::SetMaxPeers(9));
     net.run(ms(50));
     assert_eq!(
@@ -349,24 +349,24 @@ fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
 
 #[test]
 fn a_long_list_of_kicked_peers_is_a_violation_and_a_large_count_is_none() {
-    for (violates, decrees) in [
+    for (violates, rules) in [
         (
             false,
-            Decrees {
+            RoomRules {
                 version: (Stamp::default(), u64::MAX),
-                ..Decrees::default()
+                ..RoomRules::default()
             },
         ),
         (
             true,
-            Decrees {
+            RoomRules {
                 kicked: made_up(MAX_KICKED + 1),
-                ..Decrees::default()
+                ..RoomRules::default()
             },
         ),
     ] {
         let mut net = Net::room(&["a", "b"]);
-        net.forge("b", "a", Message::Decrees(decrees));
+        net.forge("b", "a", Message::RoomRules(rules));
         assert_eq!(net.has("a", "b"), !violates);
         net.order("a", Command::SetMaxPeers(1));
     }
@@ -453,7 +453,7 @@ fn a_new_leader_answers_a_limit_that_it_heard_before_it_led() {
     net.run(ms(500));
     let answers = net.heard_from("c", "b");
     let answers = answers.iter().filter_map(|message| match message {
-        Message::Decrees(decrees) => Some(decrees.max_peers),
+        Message::RoomRules(rules) => Some(rules.max_peers),
         _ => None,
     });
     assert_eq!(answers.collect::<Vec<_>>(), [0]);
@@ -471,9 +471,9 @@ fn of_two_limits_of_the_leader_the_one_that_it_says_last_holds() {
     }
 }
 
-/// Decrees of a member that does not lead, or not yet.
+/// RoomRules of a member that does not lead, or not yet.
 fn word(version: (Stamp, u64), max_peers: u32, kicked: Vec<(PeerId, Fingerprint)>) -> Message {
-    Message::Decrees(Decrees {
+    Message::RoomRules(RoomRules {
         version,
         max_peers,
         kicked,
@@ -549,13 +549,13 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
     net.forge("b", "a", word((Stamp::default(), 0), 0, word_of_b));
     net.run(ms(2000));
     assert!(net.has("a", "c"));
-    assert_eq!(net.node("a").decrees().kicked, []);
+    assert_eq!(net.node("a").room_rules().kicked, []);
     for chunk in were_members.chunks(5) {
         let message = word((Stamp::default(), 0), 0, chunk.to_vec());
         net.forge("b", "a", message);
         net.run(ms(2000));
     }
-    assert_eq!(net.node("a").decrees().kicked.len(), 16);
+    assert_eq!(net.node("a").room_rules().kicked.len(), 16);
 }
 
 #[test]
@@ -570,11 +570,11 @@ fn what_members_say_is_forgotten_before_what_leaders_said() {
     net.mute("a", true);
     net.forge("b", "e", word((Stamp::default(), 0), 0, vec![c.clone()]));
     assert!(!net.has("e", "c"), "a member's word puts a member out");
-    assert_eq!(net.node("e").decrees().kicked, [d.clone(), c.clone()]);
+    assert_eq!(net.node("e").room_rules().kicked, [d.clone(), c.clone()]);
     // Then the leader says as much as fits.
     let message = word((Stamp::default(), 0), 0, made_up(MAX_KICKED - 1));
     net.forge("a", "e", message);
-    let known = net.node("e").decrees().kicked.clone();
+    let known = net.node("e").room_rules().kicked.clone();
     assert_eq!(known.len(), MAX_KICKED);
     assert!(known.contains(&d) && !known.contains(&c));
 }
@@ -616,7 +616,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
 }
 
 #[test]
-fn a_flood_of_decrees_gives_few_lists_and_nobody_hears_more_than_the_newest() {
+fn a_flood_of_room_rules_gives_few_lists_and_nobody_hears_more_than_the_newest() {
     let mut net = Net::room(&["a", "b", "c"]);
     let stamp = net.node("a").record().stamp.clone();
     // The leader goes, so that what members know of its limits may count.
@@ -630,7 +630,7 @@ fn a_flood_of_decrees_gives_few_lists_and_nobody_hears_more_than_the_newest() {
     assert_eq!(net.node("c").max_peers(), 100);
     for name in ["b", "c"] {
         let lists = net.place(name).said.iter();
-        let lists = lists.filter(|(_, message)| matches!(message, Message::Decrees(_)));
+        let lists = lists.filter(|(_, message)| matches!(message, Message::RoomRules(_)));
         assert!(lists.count() <= 50, "by {name}");
     }
     assert!(net.has("c", "b"), "few of its words were taken, no more");
@@ -641,6 +641,6 @@ fn a_flood_of_decrees_gives_few_lists_and_nobody_hears_more_than_the_newest() {
     net.run(ms(1000));
     assert_eq!(net.node("b").max_peers(), 999);
     let lists = net.place("c").said.iter();
-    let lists = lists.filter(|(_, message)| matches!(message, Message::Decrees(_)));
+    let lists = lists.filter(|(_, message)| matches!(message, Message::RoomRules(_)));
     assert!(lists.count() <= 60);
 }

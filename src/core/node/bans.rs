@@ -1,7 +1,7 @@
 //! Who is kept away from this node: by its host, or for a while because it broke the rules.
 //!
-//! A violation bars the key that committed it, whatever its name: nobody can be barred by what others do under its
-//! name. And it bars for a while only, after which this node dials: somebody else may have made the peer do it.
+//! A violation bans the key that committed it, whatever its name: nobody can be banned by what others do under its
+//! name. And it bans for a while only, after which this node dials: somebody else may have made the peer do it.
 
 use super::*;
 
@@ -9,27 +9,27 @@ use super::*;
 const MAX_DISCONNECTED: usize = 1024;
 /// Keys that broke the rules and that are remembered, at most.
 const MAX_VIOLATORS: usize = 1024;
-/// How long the first violation bars; each further one twice as long as the one before.
-const FIRST_BAR: Duration = Duration::from_secs(60);
-/// The longest bar. So long after its end a key counts as one that broke no rule.
-const LONGEST_BAR: Duration = Duration::from_secs(3600);
+/// How long the first violation bans; each further one twice as long as the one before.
+const FIRST_BAN: Duration = Duration::from_secs(60);
+/// The longest ban. So long after its end a key counts as one that broke no rule.
+const LONGEST_BAN: Duration = Duration::from_secs(3600);
 
 /// See the module's text.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Bars {
+pub(super) struct Bans {
     disconnected: BTreeSet<PeerId>,
     violators: BTreeMap<Fingerprint, Violator>,
 }
 
 #[derive(Debug, Clone)]
 struct Violator {
-    /// Whom to dial when the bar is over; nobody where that was done.
+    /// Whom to dial when the ban is over; nobody where that was done.
     entry: Option<PeerEntry>,
-    bar: Duration,
+    ban: Duration,
     until: Time,
 }
 
-impl Bars {
+impl Bans {
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let waiting = self.violators.values().filter(|one| one.entry.is_some());
         waiting.map(|one| one.until).min()
@@ -53,10 +53,10 @@ impl Bars {
 
     fn violated(&mut self, now: Time, entry: PeerEntry) {
         let violators = &mut self.violators;
-        violators.retain(|_, one| now < one.until + LONGEST_BAR);
-        let bar = match violators.get(&entry.key) {
-            Some(before) => (before.bar * 2).min(LONGEST_BAR),
-            None => FIRST_BAR,
+        violators.retain(|_, one| now < one.until + LONGEST_BAN);
+        let ban = match violators.get(&entry.key) {
+            Some(before) => (before.ban * 2).min(LONGEST_BAN),
+            None => FIRST_BAN,
         };
         if violators.len() >= MAX_VIOLATORS && !violators.contains_key(&entry.key) {
             let first_over = violators.iter().min_by_key(|(_, one)| one.until);
@@ -64,8 +64,8 @@ impl Bars {
                 violators.remove(&first_over);
             }
         }
-        let until = now + bar;
-        let violator = |entry| Violator { entry, bar, until };
+        let until = now + ban;
+        let violator = |entry| Violator { entry, ban, until };
         violators.insert(entry.key, violator(Some(entry)));
     }
 
@@ -77,7 +77,7 @@ impl Bars {
         self.violators.get(&key).is_some_and(|one| now < one.until)
     }
 
-    /// Whose bars are over.
+    /// Whose bans are over.
     fn due(&mut self, now: Time) -> Vec<PeerEntry> {
         let over = self.violators.values_mut().filter(|one| now >= one.until);
         over.filter_map(|one| one.entry.take()).collect()
@@ -86,8 +86,8 @@ impl Bars {
 
 impl Node {
     /// Whether this node keeps out of links with that peer, unless its own host asks for one.
-    pub(super) fn is_barred(&self, now: Time, peer: &PeerId, key: Fingerprint) -> bool {
-        self.bars.is_disconnected(peer) || self.bars.is_violator(now, key)
+    pub(super) fn is_banned(&self, now: Time, peer: &PeerId, key: Fingerprint) -> bool {
+        self.bans.is_disconnected(peer) || self.bans.is_violator(now, key)
     }
 
     /// A peer, linked or lost, sent what no member sends.
@@ -96,7 +96,7 @@ impl Node {
         let linked = self.membership.get(peer);
         let addresses = linked.map(|member| member.addresses.clone());
         if let Some((key, _)) = self.id_holder(peer) {
-            self.bars.violated(
+            self.bans.violated(
                 now,
                 PeerEntry {
                     id: peer.clone(),
@@ -107,12 +107,12 @@ impl Node {
         }
     }
 
-    /// Bars that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
-    pub(super) fn bars_due(&mut self, now: Time) {
-        for entry in self.bars.due(now) {
+    /// Bans that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
+    pub(super) fn bans_due(&mut self, now: Time) {
+        for entry in self.bans.due(now) {
             let is_wanted = self.id_holder(&entry.id).is_none()
                 && !self.is_kicked(&entry.id, entry.key)
-                && !self.bars.is_disconnected(&entry.id)
+                && !self.bans.is_disconnected(&entry.id)
                 && self.membership.len() < self.config.max_connections;
             if is_wanted && !self.ended {
                 self.introductions.introduce(now, &self.me, &entry);
@@ -141,28 +141,28 @@ mod tests {
 
     #[test]
     fn a_bar_grows_to_an_hour_and_an_hour_after_it_nothing_is_held_against_the_key() {
-        let (mut bars, key) = (Bars::default(), entry(1).key);
+        let (mut bans, key) = (Bans::default(), entry(1).key);
         let mut now = 0;
-        for bar in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
-            bars.violated(at(now), entry(1));
-            assert!(bars.is_violator(at(now + bar - 1), key));
-            now += bar;
-            assert!(!bars.is_violator(at(now), key));
+        for ban in [60, 120, 240, 480, 960, 1920, 3600, 3600] {
+            bans.violated(at(now), entry(1));
+            assert!(bans.is_violator(at(now + ban - 1), key));
+            now += ban;
+            assert!(!bans.is_violator(at(now), key));
         }
         now += 3600;
-        bars.violated(at(now), entry(1));
-        assert!(!bars.is_violator(at(now + 60), key));
+        bans.violated(at(now), entry(1));
+        assert!(!bans.is_violator(at(now + 60), key));
     }
 
     #[test]
     fn both_kinds_of_bars_are_bounded() {
-        let mut bars = Bars::default();
+        let mut bans = Bans::default();
         for n in 0..3000 {
-            bars.violated(at(n as u64 / 1000), entry(n));
-            bars.disconnect(&PeerId::new(&format!("p{n}")).expect("a valid name"));
+            bans.violated(at(n as u64 / 1000), entry(n));
+            bans.disconnect(&PeerId::new(&format!("p{n}")).expect("a valid name"));
         }
-        assert_eq!(bars.violators.len(), MAX_VIOLATORS);
-        assert_eq!(bars.disconnected.len(), MAX_DISCONNECTED);
-        assert!(bars.is_violator(at(3), entry(2999).key));
+        assert_eq!(bans.violators.len(), MAX_VIOLATORS);
+        assert_eq!(bans.disconnected.len(), MAX_DISCONNECTED);
+        assert!(bans.is_violator(at(3), entry(2999).key));
     }
 }

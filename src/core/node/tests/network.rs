@@ -1,0 +1,327 @@
+//! The virtual network: links, what is on them, and time.
+
+use super::*;
+
+/// Orders and links.
+impl Net {
+    pub(super) fn try_order(&mut self, name: &str, command: Command) -> Result<(), CommandError> {
+        self.feed(&id(name), Input::Command(command))
+    }
+
+    pub(super) fn order(&mut self, name: &str, command: Command) {
+        self.try_order(name, command).expect("accepted");
+    }
+
+    /// Both ends are told of a link between them.
+    pub(super) fn link(&mut self, one: &str, other: &str) {
+        for (me, peer) in [(one, other), (other, one)] {
+            self.end_session_of_earlier_incarnation(me, peer);
+        }
+        self.counted += 1;
+        let link = self.counted;
+        let ups = [(one, other), (other, one)].map(|(me, peer)| {
+            let (mine, its) = (self.place(me), self.place(peer));
+            let (eligible, priority) = its.node.standing_of_myself();
+            LinkUp {
+                peer: id(peer),
+                incarnation: its.life.incarnation,
+                key: its.life.key,
+                addresses: vec![its.address],
+                eligible,
+                priority,
+                is_host: its.is_host,
+                ours: mine.node.side(self.now),
+                theirs: its.node.side(self.now),
+            }
+        });
+        self.ends.insert((id(one), id(other)), link);
+        self.ends.insert((id(other), id(one)), link);
+        for (up, me) in ups.into_iter().zip([one, other]) {
+            let _ = self.feed(&id(me), Input::LinkUp(Box::new(up)));
+        }
+    }
+
+    pub(super) fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
+        let incarnation = self.place(peer).life.incarnation;
+        let known = self.node(me).id_holder(&id(peer));
+        if known.is_some_and(|(_, known)| known != incarnation) {
+            let (peer, why) = (id(peer), LeftReason::Replaced);
+            let _ = self.feed(&id(me), Input::SessionOver { peer, why });
+        }
+    }
+
+    /// Both ends are told that their link ended.
+    pub(super) fn unlink(&mut self, one: &str, other: &str, why: LinkEnd) {
+        for (me, peer) in [(one, other), (other, one)] {
+            self.ends.remove(&(id(me), id(peer)));
+        }
+        for (me, peer) in [(one, other), (other, one)] {
+            if self.places.contains_key(&id(me)) {
+                let _ = self.feed(
+                    &id(me),
+                    Input::LinkDown {
+                        peer: id(peer),
+                        why,
+                    },
+                );
+            }
+        }
+    }
+
+    pub(super) fn feed(&mut self, name: &PeerId, input: Input) -> Result<(), CommandError> {
+        let now = self.now;
+        let Some(place) = self.places.get_mut(name) else {
+            return Ok(());
+        };
+        let result = place.node.handle(now, input);
+        self.drain(name);
+        result
+    }
+
+    pub(super) fn drain(&mut self, name: &PeerId) {
+        let Some(place) = self.places.get_mut(name) else {
+            return;
+        };
+        let outputs: Vec<_> = std::iter::from_fn(|| place.node.poll_output()).collect();
+        for output in outputs {
+            self.carry_out(name, output);
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, name: &PeerId, output: Output) {
+        let now = self.now;
+        let Some(place) = self.places.get_mut(name) else {
+            return;
+        };
+        match output {
+            Output::Persist { number, state } => {
+                let life = place.life;
+                if let Some(write_time) = self.write_time {
+                    self.counted += 1;
+                    let written = Happening::Written {
+                        by: name.clone(),
+                        life,
+                        number,
+                        state,
+                    };
+                    self.queue.insert((now + write_time, self.counted), written);
+                }
+            }
+            Output::Transmit { to, envelope, .. } => {
+                if !matches!(
+                    envelope.message,
+                    Message::Heartbeat(_) | Message::PeerList(_)
+                ) {
+                    place.said.push((to.clone(), envelope.message.clone()));
+                }
+                if let Some(link) = self.ends.get(&(name.clone(), to.clone())).copied() {
+                    let from = name.clone();
+                    let envelope = Box::new(envelope);
+                    self.later(Happening::Message {
+                        link,
+                        from,
+                        to,
+                        envelope,
+                    });
+                }
+            }
+            Output::Datagram { to, probe } => {
+                if let Some(link) = self.ends.get(&(name.clone(), to.clone())).copied() {
+                    let from = name.clone();
+                    self.later(Happening::Datagram {
+                        link,
+                        from,
+                        to,
+                        probe,
+                    });
+                }
+            }
+            Output::Dial(dial) => self.later(Happening::Dialled {
+                from: name.clone(),
+                dial,
+            }),
+            Output::Close { peer, why } => {
+                place.closes.push((peer.clone(), why));
+                self.hang_up(name, &peer, why);
+            }
+            Output::JoinAnswer { ticket, verdict } => {
+                let known = place.answers.insert(ticket, (now, verdict.clone()));
+                assert_eq!(known, None, "a question is answered once");
+                self.answered(name, ticket, &verdict);
+            }
+            Output::Event(event) => {
+                place.events.push((now, event.clone()));
+                if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = event {
+                    self.hang_up(name, &peer, LinkEnd::Closed);
+                }
+            }
+            Output::StaleState { .. } => place.is_stale = true,
+            Output::DialSeeds(_) => {}
+            Output::Dropped { from, value, bound } => {
+                assert!(value > bound);
+                place.dropped.push((now, from));
+            }
+            Output::Departed => {
+                let ends: Vec<_> = self
+                    .ends
+                    .keys()
+                    .filter(|(me, _)| me == name)
+                    .cloned()
+                    .collect();
+                for (_, peer) in ends {
+                    self.hang_up(name, &peer, LinkEnd::Closed);
+                }
+            }
+        }
+    }
+
+    pub(super) fn hang_up(&mut self, me: &PeerId, peer: &PeerId, why: LinkEnd) {
+        if let Some(link) = self.ends.remove(&(me.clone(), peer.clone())) {
+            let (from, to) = (me.clone(), peer.clone());
+            let why = match why {
+                LinkEnd::Disconnected | LinkEnd::Silent => why,
+                _ => LinkEnd::Closed,
+            };
+            self.later(Happening::Closed {
+                link,
+                from,
+                to,
+                why,
+            });
+        }
+    }
+}
+
+/// Time.
+impl Net {
+    pub(super) fn later(&mut self, happening: Happening) {
+        self.counted += 1;
+        self.queue
+            .insert((self.now + DELAY, self.counted), happening);
+    }
+
+    pub(super) fn run(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            let tick = self
+                .places
+                .iter()
+                .filter_map(|(name, place)| Some((place.node.next_deadline()?, name.clone())))
+                .min();
+            let happens = self.queue.first_key_value().map(|(at, _)| *at);
+            match (happens, tick) {
+                (Some((at, number)), tick)
+                    if at <= until && tick.as_ref().is_none_or(|(due, _)| at <= *due) =>
+                {
+                    self.now = self.now.max(at);
+                    let happening = self.queue.remove(&(at, number)).expect("just seen");
+                    self.happen(happening);
+                }
+                (_, Some((due, name))) if due <= until => {
+                    self.now = self.now.max(due);
+                    let _ = self.feed(&name, Input::Tick);
+                }
+                _ => break,
+            }
+        }
+        self.now = until;
+    }
+
+    /// Runs until `done`; how long it took.
+    pub(super) fn wait(&mut self, what: &str, done: impl Fn(&Self) -> bool) -> Duration {
+        let from = self.now;
+        while !done(self) {
+            assert!(
+                self.now.since(from) < TIMEOUT,
+                "it never came about: {what}"
+            );
+            self.run(ms(1));
+        }
+        self.now.since(from)
+    }
+
+    pub(super) fn reaches(&self, link: u64, from: &PeerId, to: &PeerId) -> bool {
+        let hears = |name| {
+            self.places
+                .get(name)
+                .is_none_or(|place: &Place| !place.muted)
+        };
+        self.ends.get(&(to.clone(), from.clone())) == Some(&link) && hears(from) && hears(to)
+    }
+
+    pub(super) fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Message {
+                link,
+                from,
+                to,
+                envelope,
+            } => {
+                if self.reaches(link, &from, &to) {
+                    let envelope = *envelope;
+                    let _ = self.feed(&to, Input::Message { from, envelope });
+                }
+            }
+            Happening::Datagram {
+                link,
+                from,
+                to,
+                probe,
+            } => {
+                if self.reaches(link, &from, &to) {
+                    let _ = self.feed(&to, Input::Datagram { from, probe });
+                }
+            }
+            Happening::Closed {
+                link,
+                from,
+                to,
+                why,
+            } => {
+                if self.reaches(link, &from, &to) {
+                    self.ends.remove(&(to.clone(), from.clone()));
+                    let _ = self.feed(&to, Input::LinkDown { peer: from, why });
+                }
+            }
+            Happening::Dialled { from, dial } => self.dialled(&from, dial),
+            Happening::Written {
+                by,
+                life,
+                number,
+                state,
+            } => {
+                if self.places.get(&by).is_some_and(|place| place.life == life) {
+                    self.disks.insert(by.clone(), (life.incarnation, state));
+                    let _ = self.feed(&by, Input::Persisted { number });
+                }
+            }
+        }
+    }
+
+    pub(super) fn dialled(&mut self, from: &PeerId, dial: Dial) {
+        let Dial { peer, key, .. } = dial;
+        let Some(dialler) = self.places.get(from) else {
+            return;
+        };
+        let life = dialler.life;
+        let hello = self.hello(from.as_str());
+        let welcome = self.places.get(&peer).is_some_and(|target| {
+            let linked = self.ends.contains_key(&(peer.clone(), from.clone()));
+            let heard = !target.muted && !dialler.muted && self.dials_work;
+            let is_it = target.life.key == key;
+            let checked = target.node.check_hello(self.now, &hello, life.key, false);
+            heard && is_it && !linked && checked.is_ok()
+        });
+        if welcome {
+            self.ask_for(from.as_str(), life, peer.as_str(), true);
+        } else {
+            let _ = self.feed(
+                from,
+                Input::DialFailed {
+                    peer,
+                    permanent: false,
+                },
+            );
+        }
+    }
+}

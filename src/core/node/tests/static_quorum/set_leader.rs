@@ -1,0 +1,150 @@
+//! `SetLeader`, which is a transfer here.
+
+use super::*;
+
+fn outcomes(net: &Net, name: &str) -> Vec<AssignOutcome> {
+    let events = net.events(name).into_iter();
+    let outcomes = events.filter_map(|event| match event {
+        Event::SetLeaderResult { outcome, .. } => Some(outcome),
+        _ => None,
+    });
+    outcomes.collect()
+}
+
+/// C2: votes alone make a leader. Any member asks the leader to hand over, and is told when the target leads.
+#[test]
+fn set_leader_asks_the_leader_to_hand_over() {
+    let mut net = static_room(&["a", "b", "c"]);
+    let first = leader(&net);
+    let [caller, target] = others(&["a", "b", "c"], &first)[..] else {
+        panic!("two others");
+    };
+    let term = net.node(&first).record().term();
+    net.order(caller, Command::SetLeader(id(target)));
+    assert!(net.leads(&first));
+    let took = net.wait("the target leads", |net| {
+        net.is_settled() && net.leads(target)
+    });
+    assert!(took < ms(200), "{took:?}");
+    assert_eq!(outcomes(&net, caller), [AssignOutcome::Done]);
+    // By the leader itself, and by the one that wants to lead.
+    net.order(target, Command::SetLeader(id(caller)));
+    net.wait("the caller leads", |net| {
+        net.is_settled() && net.leads(caller)
+    });
+    assert_eq!(outcomes(&net, target), [AssignOutcome::Done]);
+    net.order(&first, Command::SetLeader(id(&first)));
+    net.wait("the first leads", |net| {
+        net.is_settled() && net.leads(&first)
+    });
+    assert_eq!(outcomes(&net, &first), [AssignOutcome::Done]);
+    // Who leads already needs nobody's help.
+    net.order(caller, Command::SetLeader(id(&first)));
+    assert_eq!(
+        outcomes(&net, caller),
+        [AssignOutcome::Done, AssignOutcome::Done]
+    );
+    for name in ["a", "b", "c"] {
+        let record = net.node(name).record();
+        assert_eq!(record.term(), term + 3, "{name}");
+        assert_eq!(
+            (&record.stamp.epoch, record.assigned),
+            (&Epoch::default(), false)
+        );
+    }
+}
+
+/// What broke: a member that is cut off made itself leader.
+#[test]
+fn set_leader_makes_no_leader_of_a_member_that_is_cut_off() {
+    let mut net = static_room(&["a", "b", "c"]);
+    let first = leader(&net);
+    let cut_off = others(&["a", "b", "c"], &first)[0];
+    net.dials_work = false;
+    for other in others(&["a", "b", "c"], cut_off) {
+        net.unlink(cut_off, other, LinkEnd::Silent);
+    }
+    let itself = Command::SetLeader(id(cut_off));
+    let refused = Err(ElectionError::NoLeader.into());
+    assert_eq!(net.try_order(cut_off, itself.clone()), refused);
+    net.run(ms(10_000));
+    assert_eq!(net.try_order(cut_off, itself), refused);
+    assert_eq!(net.node(cut_off).leader(), None);
+    // A leader that is cut off leads on for a moment, but hands over to nobody.
+    for other in others(&["a", "b", "c"], &first) {
+        if other != cut_off {
+            net.unlink(&first, other, LinkEnd::Silent);
+        }
+    }
+    let target = Command::SetLeader(id(cut_off));
+    let gone = ElectionError::UnknownTarget(id(cut_off));
+    assert_eq!(net.try_order(&first, target), Err(gone.into()));
+}
+
+#[test]
+fn a_leader_refuses_to_hand_over_to_whom_it_cannot_reach() {
+    let names = ["a", "b", "c", "d"];
+    let mut net = static_room(&names);
+    let first = leader(&net);
+    let [caller, target, _] = others(&names, &first)[..] else {
+        panic!("three others");
+    };
+    net.dials_work = false;
+    net.unlink(&first, target, LinkEnd::Silent);
+    net.run(ms(2000));
+    net.order(caller, Command::SetLeader(id(target)));
+    net.run(ms(100));
+    assert_eq!(outcomes(&net, caller), [AssignOutcome::Rejected]);
+    assert!(net.leads(&first));
+}
+
+#[test]
+fn a_target_that_does_not_answer_leaves_the_leader_in_its_place() {
+    let mut net = static_room(&["a", "b", "c"]);
+    let first = leader(&net);
+    let [caller, target] = others(&["a", "b", "c"], &first)[..] else {
+        panic!("two others");
+    };
+    net.mute(target, true);
+    net.order(caller, Command::SetLeader(id(target)));
+    net.run(ms(200));
+    // A second call takes the place of the first.
+    net.order(caller, Command::SetLeader(id(target)));
+    net.run(ms(3100));
+    assert_eq!(
+        outcomes(&net, caller),
+        [AssignOutcome::Superseded, AssignOutcome::Timeout]
+    );
+    assert!(net.leads(&first));
+    assert_eq!(net.node(caller).leader(), Some(&id(&first)));
+}
+
+#[test]
+fn where_only_the_leader_may_name_a_leader_nobody_else_asks_it() {
+    let mut net = static_net(&["a", "b", "c"]);
+    net.config.election.policy.authority = Authority::LeaderOnly;
+    for name in ["a", "b", "c"] {
+        net.start(name);
+    }
+    for name in ["b", "c"] {
+        net.enter(name, "a");
+    }
+    net.settle();
+    let first = leader(&net);
+    let [caller, target] = others(&["a", "b", "c"], &first)[..] else {
+        panic!("two others");
+    };
+    let refused = Err(ElectionError::NotLeader.into());
+    let call = Command::SetLeader(id(target));
+    assert_eq!(net.try_order(caller, call.clone()), refused);
+    // Nor does the leader obey one that asks all the same.
+    let request = ElectionMessage::TransferRequest {
+        seq: 1,
+        target: id(target),
+    };
+    net.forge(caller, &first, request);
+    net.run(ms(1000));
+    assert!(net.leads(&first));
+    net.order(&first, call);
+    net.wait("the target leads", |net| net.leads(target));
+}

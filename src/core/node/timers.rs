@@ -1,0 +1,97 @@
+//! When a node comes back: one row for each thing that may wait for time alone.
+
+use super::{LinkEnd, Node, Output};
+use crate::core::election::Local;
+use crate::core::membership::Due;
+use crate::core::time::Time;
+
+/// What waits for time. A tick serves them in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A peer is silent: it is probed, or lost.
+    Silence,
+    /// The next heartbeat to every peer.
+    Heartbeat,
+    /// Somebody is to be dialled.
+    Dial,
+    /// A lost peer has had its place for long enough.
+    Absence,
+    /// A ban is over.
+    Ban,
+    /// A room rule that changed is to be taken, or sent on.
+    RoomRule,
+    /// A question about somebody who wants to enter has waited for long enough.
+    Join,
+    /// The election's own.
+    Election,
+}
+
+impl Timer {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Silence,
+        Self::Heartbeat,
+        Self::Dial,
+        Self::Absence,
+        Self::Ban,
+        Self::RoomRule,
+        Self::Join,
+        Self::Election,
+    ];
+}
+
+impl Node {
+    pub(super) fn deadline(&self, timer: Timer) -> Option<Time> {
+        match timer {
+            Timer::Silence => self.membership.next_deadline(),
+            Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
+            Timer::Dial => self.introductions.next_deadline(),
+            Timer::Absence => self.absence_deadline(),
+            Timer::Ban => self.bans.next_deadline(),
+            Timer::RoomRule => self.room_rules_deadline(),
+            Timer::Join => self.joins.next_deadline(),
+            Timer::Election => self.election.next_deadline(),
+        }
+    }
+
+    pub(super) fn tick(&mut self, now: Time) {
+        for timer in Timer::ALL {
+            self.serve(now, timer);
+        }
+    }
+
+    /// Does what is due by `now`, if anything is.
+    fn serve(&mut self, now: Time, timer: Timer) {
+        match timer {
+            Timer::Silence => self.silences_due(now),
+            Timer::Heartbeat if now >= self.heartbeat_at => {
+                self.heartbeat_at = now + self.config.heartbeat_interval;
+                self.heartbeat_all(now, false);
+                self.elect(now, Local::HeartbeatSent);
+                // Those to whom it says something now may be gone at the end of this tick.
+                self.take_election_outputs(now);
+            }
+            Timer::Heartbeat => {}
+            Timer::Dial => {
+                let dials = self.introductions.due(now);
+                self.outputs.extend(dials.into_iter().map(Output::Dial));
+            }
+            Timer::Absence => self.end_absences(now),
+            Timer::Ban => self.bans_due(now),
+            Timer::RoomRule => self.room_rules_due(now),
+            Timer::Join => self.joins_due(now),
+            Timer::Election => self.elect(now, Local::Tick),
+        }
+    }
+
+    fn silences_due(&mut self, now: Time) {
+        for due in self.membership.due(now) {
+            match due {
+                Due::Probe(peer) => self.ping(&peer),
+                Due::Lost(peer) => {
+                    self.close(&peer, LinkEnd::Silent);
+                    self.link_down(now, &peer, LinkEnd::Silent);
+                }
+            }
+        }
+    }
+}
