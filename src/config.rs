@@ -319,9 +319,17 @@ impl Config {
 
     fn check_seeded(&self) -> Result<(), ConfigError> {
         let Strategy::Seeded(rules) = self.strategy else {
-            return Ok(());
+            return match self.seeding == Seeding::default() {
+                true => Ok(()),
+                false => Err(ConfigError::SeededWithoutStrategy),
+            };
         };
         rules.intervals.check()?;
+        if self.priority != 0 {
+            return Err(ConfigError::PriorityWithSeeded {
+                priority: self.priority,
+            });
+        }
         if !self.quorum.is_static() {
             return Err(ConfigError::SeededWithoutRoster);
         }
@@ -331,13 +339,6 @@ impl Config {
         }
         for seed in &self.seeding.seeds {
             parse_target(seed)?;
-        }
-        let ttl = Duration::from_millis(rules.intervals.ttl_timeout_ms.into());
-        if self.member_hold < ttl {
-            return Err(ConfigError::HoldBelowTtl {
-                member_hold_ms: millis(self.member_hold),
-                ttl_timeout_ms: millis(ttl),
-            });
         }
         Ok(())
     }
@@ -393,13 +394,15 @@ pub enum ConfigError {
         discovery_mode: u8,
     },
     /// An election strategy that this build does not have.
-    #[error("strategy is {strategy}; this build has 0 (raft) and 1 (gossip)")]
+    #[error("strategy is {strategy}; this build has 0 (raft), 1 (gossip) and 2 (seeded)")]
     UnknownStrategy {
         /// The number given.
         strategy: u32,
     },
     /// Flags of a strategy that has none.
-    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or strategy 1")]
+    #[error(
+        "strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy"
+    )]
     FlagsWithoutGossip {
         /// The flags given.
         flags: u32,
@@ -421,31 +424,37 @@ pub enum ConfigError {
     #[error(transparent)]
     Window(#[from] WindowError),
     /// An interval of the seeded strategy is too short.
-    #[error(transparent)]
+    #[error("seeded.{0}")]
     Interval(#[from] IntervalError),
     /// The seeded strategy without voters.
     #[error(
-        "strategy is 2 (seeded), which needs quorum_policy 1 (static) and quorum_roster; give the ids of all voters"
+        "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to {MAX_ROSTER_VOTERS}"
     )]
     SeededWithoutRoster,
     /// No seeds, or too many.
-    #[error("seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
+    #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
     Seeds {
         /// How many were given.
         seeds: usize,
     },
     /// The address of a seed cannot be dialled.
-    #[error("seeds: {0}")]
+    #[error("seeded.seeds: {0}")]
     Seed(#[from] TargetError),
-    /// A lost member would be gone before its leader says that it is leaving.
+    /// The options of a strategy that is not the room's.
+    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
+    SeededWithoutStrategy,
+    /// The seeded strategy without its options.
     #[error(
-        "member_hold_ms is {member_hold_ms}, below ttl_timeout_ms, which is {ttl_timeout_ms}; give at least that"
+        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
     )]
-    HoldBelowTtl {
-        /// The hold.
-        member_hold_ms: u64,
-        /// The TTL.
-        ttl_timeout_ms: u64,
+    SeededWithoutOptions,
+    /// A preference that a seeded cluster would not look at.
+    #[error(
+        "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithSeeded {
+        /// The number given.
+        priority: i32,
     },
     /// A static quorum of nobody.
     #[error(

@@ -58,21 +58,24 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
 /// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
-/// NetworkEvent.kind: the state of the member `peer` of a seeded cluster has changed. `reason` is one
-/// of MMN_MEMBER_..., `term` the version of the cluster.
+/// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
+/// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
+/// the cluster. Since ABI version 7.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
 
-/// MMN_EVENT_MEMBER_STATE: the member is in no cluster.
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
-/// MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
 pub const MMN_MEMBER_JOINING: i32 = 1;
-/// MMN_EVENT_MEMBER_STATE: the member takes part.
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.
 pub const MMN_MEMBER_ACTIVE: i32 = 2;
-/// MMN_EVENT_MEMBER_STATE: the leader has not heard the member for the heartbeat timeout.
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// heartbeat_timeout_ms.
 pub const MMN_MEMBER_UNREACHABLE: i32 = 3;
-/// MMN_EVENT_MEMBER_STATE: the leader has not heard the member for the TTL, and removes it.
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// ttl_timeout_ms, and removes it.
 pub const MMN_MEMBER_LEAVING: i32 = 4;
-/// MMN_EVENT_MEMBER_STATE: the member is no longer in the cluster.
+/// MMN_EVENT_MEMBER_STATE: the leader has removed the member.
 pub const MMN_MEMBER_REMOVED: i32 = 5;
 
 /// MMN_EVENT_LEADER_CHANGED: the reason is unknown.
@@ -353,7 +356,8 @@ fn fill_in<'a>(
     }
 }
 
-fn member_state(state: MemberState) -> i32 {
+/// The number of a state.
+pub(super) fn member_state(state: MemberState) -> i32 {
     match state {
         MemberState::Init => MMN_MEMBER_INIT,
         MemberState::Joining => MMN_MEMBER_JOINING,

@@ -8,10 +8,15 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
-use super::config::{NetworkConfigFFI, bytes};
-use super::failure::Failure;
+use super::config::NetworkConfigFFI;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::config::bytes;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::growing::MAX_STRUCT_BYTES;
+use super::growing::{Growing, fill, read};
 use super::guard::command;
 use super::lifecycle::refuse_second_room;
+use super::seeded::SeededOptions;
 use super::values::*;
 use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES};
 #[cfg(any(test, feature = "fuzzing"))]
@@ -56,14 +61,16 @@ pub struct NetworkOptions {
     /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
-    /// How the room elects its leader: MMN_STRATEGY_RAFT or, since ABI version 4,
-    /// MMN_STRATEGY_GOSSIP [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for
-    /// all members. Gossip has no votes: election_timeout_min_ms, election_timeout_max_ms,
+    /// How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
+    /// MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
+    /// other value is MMN_NOT_SUPPORTED. The same for all members. MMN_STRATEGY_SEEDED needs
+    /// seeded, quorum_roster and state_directory, and takes its times from seeded. Gossip has no
+    /// votes: election_timeout_min_ms, election_timeout_max_ms,
     /// manual_override_recovery, merge_policy and set_leader_authority have no effect, and
     /// SetLeaderAliveThreshold and the functions beside it set the times.
     pub strategy: u32,
-    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with
-    /// MMN_STRATEGY_GOSSIP.
+    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with any
+    /// strategy but MMN_STRATEGY_RAFT.
     pub priority: i32,
     /// The UDP port to bind [0]. 0 is any free port.
     pub bind_port: u16,
@@ -90,7 +97,8 @@ pub struct NetworkOptions {
     /// there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
     /// which the first start makes and every later start reuses. A quorum_roster or identity_key
     /// that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-    /// as the same member. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 3.
+    /// as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL
+    /// [NULL]. Since ABI version 3.
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
     /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
@@ -99,14 +107,16 @@ pub struct NetworkOptions {
     pub trace_path: *const c_char,
     /// Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
     /// same for all members. A room with a static quorum never has two leaders, and has none
-    /// without a majority of the voters in quorum_roster. It requires MMN_STRATEGY_RAFT and
-    /// excludes host_mode. Since ABI version 3.
+    /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
+    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI
+    /// version 3.
     pub quorum_policy: u32,
     /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
     /// MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.
     pub quorum_voters: u32,
-    /// Flags of the strategy [0]. With MMN_STRATEGY_GOSSIP either MMN_GOSSIP_STRICT_LOWEST or 0,
-    /// the same for all members; else 0. Since ABI version 4.
+    /// Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP
+    /// MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START
+    /// and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.
     pub strategy_flags: u32,
     /// 0. Since ABI version 4.
     pub reserved: u32,
@@ -121,8 +131,12 @@ pub struct NetworkOptions {
     /// (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is
     /// that voter. Spaces around a line and empty lines are ignored. The same voters for all
     /// members and for the whole session. A member that is not on the roster never leads and has no
-    /// vote. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 6.
+    /// vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI
+    /// version 6.
     pub quorum_roster: *const c_char,
+    /// The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
+    /// [NULL]. Since ABI version 7.
+    pub seeded: *const SeededOptions,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -133,8 +147,19 @@ const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy
 const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
 /// Bytes of it in version 5 of the ABI. Never changes.
 const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_roster);
-/// No struct has a `struct_size` above this: the caller did not set it.
-const MAX_STRUCT_BYTES: usize = 64 * 1024;
+/// Bytes of it in version 6 of the ABI. Never changes.
+const SIXTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, seeded);
+
+impl Growing for NetworkOptions {
+    const NAME: &'static str = "NetworkOptions";
+    const EARLIER: &'static [usize] = &[
+        SIXTH_VERSION_BYTES,
+        FIFTH_VERSION_BYTES,
+        FOURTH_VERSION_BYTES,
+        THIRD_VERSION_BYTES,
+        FIRST_VERSION_BYTES,
+    ];
+}
 
 impl Default for NetworkOptions {
     fn default() -> Self {
@@ -172,6 +197,7 @@ impl Default for NetworkOptions {
             max_peers: 0,
             reserved2: 0,
             quorum_roster: ptr::null(),
+            seeded: ptr::null(),
         }
     }
 }
@@ -188,21 +214,12 @@ impl Default for NetworkOptions {
 pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) -> i32 {
     command("GetDefaultNetworkOptions", || {
         // SAFETY: the caller's promise, passed on.
-        let size = unsafe { struct_size(options) }?;
-        let defaults = NetworkOptions {
-            struct_size: size,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
-        // has; they are copied as bytes, because hosts that build the struct by hand may not align it.
         unsafe {
-            ptr::copy_nonoverlapping(
-                (&raw const defaults).cast::<u8>(),
-                options.cast::<u8>(),
-                known(size),
-            );
+            fill("options", options, |struct_size| NetworkOptions {
+                struct_size,
+                ..NetworkOptions::default()
+            })
         }
-        Ok(())
     })
 }
 
@@ -230,7 +247,7 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
         // SAFETY: the same.
         let session = unsafe { session_id_argument("session_id", session_id) }?;
         // SAFETY: the same.
-        let options = unsafe { read(options) }?;
+        let options = unsafe { read("options", options) }?;
         // SAFETY: the same.
         let pointed = unsafe { Pointed::read(&options) }?;
         refuse_second_room()?;
@@ -240,61 +257,6 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
             config(&options, pointed)?,
         )?)
     })
-}
-
-/// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
-/// version. A size between two versions is that of the earlier one, so that no field is read by half.
-fn known(size: u32) -> usize {
-    let versions = [
-        size_of::<NetworkOptions>(),
-        FIFTH_VERSION_BYTES,
-        FOURTH_VERSION_BYTES,
-        THIRD_VERSION_BYTES,
-    ];
-    versions
-        .into_iter()
-        .find(|known| *known <= bytes(size))
-        .unwrap_or(FIRST_VERSION_BYTES)
-}
-
-/// The checked size of the struct at `options`.
-///
-/// # Safety
-/// `options` is NULL or points to four bytes that can be read.
-unsafe fn struct_size(options: *const NetworkOptions) -> Result<u32, Failure> {
-    if options.is_null() {
-        return Err(Failure::invalid(
-            "options is NULL; give a NetworkOptions with its struct_size set".to_owned(),
-        ));
-    }
-    // SAFETY: not NULL, so that the caller vouches for the first four bytes.
-    let size = unsafe { options.cast::<u32>().read_unaligned() };
-    if !(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size)) {
-        return Err(Failure::invalid(format!(
-            "struct_size is {size}; set it to sizeof(NetworkOptions), which is {FIRST_VERSION_BYTES} or more"
-        )));
-    }
-    Ok(size)
-}
-
-/// The options at `options`; what an older program does not know has its default.
-///
-/// # Safety
-/// `options` is NULL, or points to struct_size bytes that can be read, the first four being struct_size.
-unsafe fn read(options: *const NetworkOptions) -> Result<NetworkOptions, Failure> {
-    // SAFETY: the caller's promise, passed on.
-    let size = unsafe { struct_size(options) }?;
-    let mut read = NetworkOptions::default();
-    // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
-    // has; every pattern of bytes is one. Hosts that build it by hand may not align it.
-    unsafe {
-        ptr::copy_nonoverlapping(
-            options.cast::<u8>(),
-            (&raw mut read).cast::<u8>(),
-            known(size),
-        );
-    }
-    Ok(read)
 }
 
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
@@ -352,7 +314,7 @@ pub(crate) fn check(input: &[u8]) {
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<NetworkOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
-    let read = unsafe { read(options) };
+    let read = unsafe { read("options", options) };
     let Ok(options) = read else {
         assert!(!(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&given.len()));
         return;

@@ -46,6 +46,8 @@ enum Seed {
     Dialled,
     /// This member answered there last.
     Reached(PeerId),
+    /// This node itself answered.
+    Own,
 }
 
 /// A peer that the host disconnected while dials of its own were running.
@@ -104,7 +106,7 @@ impl Dialling {
     pub(super) fn dial_seeds(&mut self, seeds: Vec<Arc<str>>, is_linked: impl Fn(&PeerId) -> bool) {
         for seed in seeds {
             let needs_none = match self.seeds.get(&seed) {
-                Some(Seed::Dialled) => true,
+                Some(Seed::Dialled | Seed::Own) => true,
                 Some(Seed::Reached(peer)) => is_linked(peer),
                 None => false,
             };
@@ -129,6 +131,9 @@ impl Dialling {
         match result {
             Ok(peer) => {
                 self.seeds.insert(Arc::clone(seed), Seed::Reached(peer));
+            }
+            Err(refused) if refused.code == Code::InvalidArgument => {
+                self.seeds.insert(Arc::clone(seed), Seed::Own);
             }
             Err(refused) => {
                 tracing::debug!(%seed, code = ?refused.code, "a seed was not reached");
@@ -263,7 +268,8 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     result
 }
 
-/// Resolves and dials, within the handshake's time for all addresses together.
+/// Resolves and dials, within the handshake's time for all addresses together. Seeds have no `number`; one to which there
+/// is a link is not dialled.
 async fn dial_target(
     gate: &Connector,
     target: &Target,
@@ -285,6 +291,9 @@ async fn dial_target(
             }
         }
     };
+    if number.is_none() && gate.is_linked(&addresses).await {
+        return Err(Code::AlreadyConnected.into());
+    }
     let mut result = Err(Code::ConnectionFailed.into());
     for (index, address) in addresses.iter().enumerate() {
         if bound.is_own(*address) {

@@ -26,7 +26,7 @@ use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
-use crate::core::wire::{Opaque, RoomPolicy};
+use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
@@ -240,7 +240,7 @@ fn node_config(
             max: config.reconnect_max,
             max_retries: config.reconnect_max_retries,
         },
-        member_hold: config.member_hold,
+        member_hold: member_hold(config),
         handshake_timeout: config.handshake_timeout,
         ask_host: false,
         wall_clock,
@@ -279,6 +279,19 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
         seeding,
         guards: Guards::ALL,
     }
+}
+
+/// How long a lost member's place is kept: in a seeded cluster at least until the leader has removed the member, so that no
+/// host is told LEFT before that.
+fn member_hold(config: &Config) -> Duration {
+    let removed_after = match config.strategy {
+        Strategy::Seeded(rules) => {
+            let ttl = Duration::from_millis(rules.intervals.ttl_timeout_ms.into());
+            ttl + Duration::from_millis(rules.intervals.probe_interval_ms.into()) * 2
+        }
+        _ => Duration::ZERO,
+    };
+    config.member_hold.max(removed_after)
 }
 
 /// Discovery as the configuration has it. A room works without it.

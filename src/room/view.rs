@@ -44,6 +44,8 @@ pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a Pe
         term: stamp.term,
         epoch: stamp.epoch.override_seq,
         strategy: node.policy().strategy,
+        member_states: node.election().member_states(),
+        cluster_version: node.election().cluster_version(),
         leader_token: node.leader_token(),
     }
 }

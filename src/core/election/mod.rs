@@ -420,6 +420,14 @@ pub trait Election: fmt::Debug {
     fn voted_for(&self) -> Option<&PeerId> {
         None
     }
+    /// The members of its cluster, with their states, sorted by id; none where the strategy has no such states.
+    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
+        Vec::new()
+    }
+    /// The version of its cluster, where the strategy has one.
+    fn cluster_version(&self) -> Option<u64> {
+        None
+    }
     /// Whether `peer` may be linked under this key.
     fn admits(&self, _peer: &PeerId, _key: Fingerprint) -> bool {
         true

@@ -652,6 +652,15 @@ impl Election for Seeded {
         accepted.map(|accepted| &accepted.candidate)
     }
 
+    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
+        let members = self.members.list().into_iter();
+        members.map(|member| (member.id, member.state)).collect()
+    }
+
+    fn cluster_version(&self) -> Option<u64> {
+        Some(self.observation().version)
+    }
+
     fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
         let fixed = self.config.roster.key_of(peer);
         let known = fixed.or_else(|| self.kept.keys.get(peer).copied());
