@@ -535,10 +535,10 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
             (o.quorum_policy, o.quorum_roster) = (MMN_QUORUM_STATIC, c"a\nb".as_ptr());
             o.state_directory = path.as_ptr();
         };
-        refused(-3, "state_directory is NULL while", &|o| {
+        refused(-3, "state_directory is NULL, but", &|o| {
             (o.quorum_policy, o.quorum_roster) = (MMN_QUORUM_STATIC, c"a\nb".as_ptr());
         });
-        refused(-3, "state_directory is set while", &|o| {
+        refused(-3, "state_directory is set, but", &|o| {
             o.state_directory = c"/tmp".as_ptr()
         });
         refused(-3, "state_directory is empty", &|o| in_directory(c"", o));

@@ -1,6 +1,6 @@
 //! How large a counter that comes from another member may be. Time alone bounds it (C4.8).
 //!
-//! Terms, override numbers and the count of room rules are numbers that members tell each other and go above. Whoever holds
+//! Terms, override numbers and the count of room rules are numbers that members tell each other and go above. A member that holds
 //! a large one may have it from somebody else, who made it up: so nobody is punished for one, and none is measured by
 //! what its receiver holds, or members that a third one lied to would throw each other out. What is above the bound is
 //! dropped; what is below it every member takes. The bound grows faster than a room can count, so that one that was

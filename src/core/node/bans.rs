@@ -107,7 +107,7 @@ impl Node {
         }
     }
 
-    /// Bans that are over: whoever is not back by itself is dialled. Whether it may enter is the room's to say.
+    /// Bans that are over: this node dials the peers that are not back by themselves. Whether it may enter is the room's to say.
     pub(super) fn bans_due(&mut self, now: Time) {
         for entry in self.bans.due(now) {
             let is_wanted = self.id_holder(&entry.id).is_none()

@@ -116,6 +116,11 @@ fn room_rules_pace(now: Time) -> Pace {
     Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
 }
 
+fn peers_where<T>(of: &BTreeMap<PeerId, T>, is_so: impl Fn(&T) -> bool) -> Vec<PeerId> {
+    let those = of.iter().filter(|(_, value)| is_so(value));
+    those.map(|(peer, _)| peer.clone()).collect()
+}
+
 impl Node {
     /// Most other members: as a leader set it, or else the own setting, by which this node goes where it decides; 0
     /// is no limit.
@@ -299,22 +304,10 @@ impl Node {
     }
 
     pub(super) fn room_rules_due(&mut self, now: Time) {
-        let said: Vec<_> = self
-            .rules_of
-            .iter()
-            .filter(|(_, said)| said.is_new)
-            .map(|(peer, _)| peer.clone())
-            .collect();
-        for peer in said {
+        for peer in peers_where(&self.rules_of, |said| said.is_new) {
             self.take_room_rules(now, &peer);
         }
-        let due: Vec<_> = self
-            .deliveries
-            .iter()
-            .filter(|(_, delivery)| delivery.is_due)
-            .map(|(peer, _)| peer.clone())
-            .collect();
-        for peer in due {
+        for peer in peers_where(&self.deliveries, |delivery| delivery.is_due) {
             self.say_room_rules(now, &peer);
         }
     }

@@ -182,7 +182,7 @@ fn a_key_that_is_made_here_is_the_same_at_every_start() {
     let error = directory.start("a\nb", Some(&given));
     let error = error.expect_err("another key").to_string();
     for part in [
-        "identity_key is not that of the state file",
+        "identity_key is not the one in the state file",
         "(NULL: the file holds it)",
         &Digits(given.fingerprint()).to_string(),
         &Digits(made).to_string(),
@@ -250,7 +250,7 @@ fn another_roster_than_that_of_the_first_start_is_refused() {
         for part in [
             says,
             "another session id",
-            "removed while none of them runs",
+            "remove the state files of all members while none of them runs",
         ] {
             assert!(error.contains(part), "{part} is not in {error}");
         }
@@ -281,13 +281,16 @@ fn a_file_of_another_version_is_refused_as_such() {
     directory.start("a", None).expect("a first start");
     let path = directory.state();
     let mut bytes = fs::read(&path).expect("there");
-    for (version, says) in [(1, "an older one wrote it, without a roster"), (4, "newer")] {
+    for (version, says) in [
+        (1, "an older library wrote it, without a roster"),
+        (4, "newer"),
+    ] {
         bytes[MAGIC.len()] = version;
         fs::write(&path, &bytes).expect("written");
         let error = directory.start("a", None).expect_err("another version");
         assert_eq!(error.code(), Code::InvalidArgument);
         let error = error.to_string();
-        let version = format!("is of version {version}, and this library reads version 3");
+        let version = format!("has version {version}, and this library reads version 3");
         assert!(error.contains(&version) && error.contains(says), "{error}");
     }
 }
@@ -411,7 +414,10 @@ fn the_file_of_another_member_is_refused() {
     drop((a, b));
     let error = directory.open("s", "b").map(drop).expect_err("it is a's");
     assert_eq!(error.code(), Code::InvalidArgument);
-    assert!(error.to_string().contains("of \"a\" in \"s\""), "{error}");
+    assert!(
+        error.to_string().contains("belongs to \"a\" in \"s\""),
+        "{error}"
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::core::time::{Duration, Time};
 
 /// A check that is so late was held up with the whole process, and so were the answers that it counts.
 const LATE: Duration = Duration::from_millis(100);
-/// The longest election timeout that round trips ask for, and the most that a leader's report adds to the own one.
+/// The longest election timeout that round trips ask for, and the most that a leader's report adds to this node's.
 const MAX_ROUND_TRIPS: Duration = Duration::from_secs(5);
 
 /// The time over which a leader counts who answers it.

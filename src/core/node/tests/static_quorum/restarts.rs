@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// X5a, O14: what was voted is known after a restart, and whoever led follows.
+/// X5a, O14: a restarted voter knows its votes, and one that led follows.
 #[test]
 fn a_restarted_voter_knows_its_term_and_its_vote() {
     let names = ["a", "b", "c"];
