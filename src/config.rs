@@ -330,6 +330,9 @@ impl Config {
                 priority: self.priority,
             });
         }
+        if !self.eligible {
+            return Err(ConfigError::NotEligibleWithSeeded);
+        }
         if !self.quorum.is_static() {
             return Err(ConfigError::SeededWithoutRoster);
         }
@@ -344,19 +347,23 @@ impl Config {
     }
 
     fn check_quorum(&self) -> Result<(), ConfigError> {
+        let seeded = matches!(self.strategy, Strategy::Seeded(_));
         if !self.quorum.is_static() {
             return match self.state_directory {
                 Some(_) => Err(ConfigError::StateDirectoryWithoutStatic),
                 None => Ok(()),
             };
         }
-        if self.host_mode != HostMode::Off {
-            return Err(ConfigError::StaticQuorumWithHost {
-                host_mode: self.host_mode,
-            });
+        let host_mode = self.host_mode;
+        match (host_mode == HostMode::Off, seeded) {
+            (true, _) => {}
+            (false, true) => return Err(ConfigError::SeededWithHost { host_mode }),
+            (false, false) => return Err(ConfigError::StaticQuorumWithHost { host_mode }),
         }
-        if self.state_directory.is_none() {
-            return Err(ConfigError::StaticWithoutStateDirectory);
+        match (self.state_directory.is_some(), seeded) {
+            (true, _) => {}
+            (false, true) => return Err(ConfigError::SeededWithoutStateDirectory),
+            (false, false) => return Err(ConfigError::StaticWithoutStateDirectory),
         }
         Ok(())
     }
@@ -403,7 +410,7 @@ pub enum ConfigError {
     #[error(
         "strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy"
     )]
-    FlagsWithoutGossip {
+    FlagsWithRaft {
         /// The flags given.
         flags: u32,
     },
@@ -456,6 +463,25 @@ pub enum ConfigError {
         /// The number given.
         priority: i32,
     },
+    /// A voter that may not lead: the roster alone says who votes and leads.
+    #[error(
+        "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster"
+    )]
+    NotEligibleWithSeeded,
+    /// The seeded strategy and a fixed host exclude each other.
+    #[error(
+        "strategy is 2 (seeded), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        *host_mode as u8
+    )]
+    SeededWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// The seeded strategy without a place for its state.
+    #[error(
+        "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart"
+    )]
+    SeededWithoutStateDirectory,
     /// A static quorum of nobody.
     #[error(
         "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"

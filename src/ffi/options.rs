@@ -56,18 +56,20 @@ pub struct NetworkOptions {
     pub secret_length: u32,
     /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
     pub identity_key_length: u32,
-    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0.
+    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+    /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
     pub member_hold_ms: u32,
     /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
     /// How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
     /// MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
-    /// other value is MMN_NOT_SUPPORTED. The same for all members. MMN_STRATEGY_SEEDED needs
-    /// seeded, quorum_roster and state_directory, and takes its times from seeded. Gossip has no
-    /// votes: election_timeout_min_ms, election_timeout_max_ms,
-    /// manual_override_recovery, merge_policy and set_leader_authority have no effect, and
-    /// SetLeaderAliveThreshold and the functions beside it set the times.
+    /// other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but
+    /// MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
+    /// manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
+    /// no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
+    /// MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
+    /// excludes host_mode and eligible 0, and auto_election_enabled has no effect.
     pub strategy: u32,
     /// How much elections prefer this member: the highest priority first [0]. Must be 0 with any
     /// strategy but MMN_STRATEGY_RAFT.
@@ -259,25 +261,34 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
     })
 }
 
+/// Strings that hosts may point to: an address, none, no UTF-8, an address as some write it, a list with a control character,
+/// and a list that is a roster as well as seeds.
+#[cfg(any(test, feature = "fuzzing"))]
+const TEXTS: [&[u8]; 6] = [
+    b"127.0.0.1\0",
+    b"\0",
+    b"\xff\0",
+    b"::ffff:1.2.3.4\0",
+    b"a\n b \n\n\x07\0",
+    b"a:1\n[::1]:9\n\0",
+];
+
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
-/// size.
+/// size; what it does not hold is a `SeededOptions` for its last pointer, likewise.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
         return;
     };
-    let size = u32::from(u16::from_le_bytes(*size));
-    // Exactly as long as it says, so that a sanitizer sees what is read beyond.
-    let mut given = vec![0_u8; bytes(size).max(4)];
-    let some = fields.len().min(given.len().saturating_sub(4));
-    given[4..][..some].copy_from_slice(&fields[..some]);
-    let texts: [&[u8]; 5] = [
-        b"127.0.0.1\0",
-        b"\0",
-        b"\xff\0",
-        b"::ffff:1.2.3.4\0",
-        b"a\n b \n\n\x07\0",
-    ];
+    let (size, mut given, rest) = any_struct(*size, fields);
+    let (seeded_size, seeded_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let (seeded_size, mut seeded, _) = any_struct(*seeded_size, seeded_fields);
+    point(
+        &mut seeded,
+        std::mem::offset_of!(SeededOptions, seeds),
+        text_of,
+    );
+    seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
     for (offset, length) in [
         (std::mem::offset_of!(NetworkOptions, bind_address), None),
         (std::mem::offset_of!(NetworkOptions, state_directory), None),
@@ -292,16 +303,10 @@ pub(crate) fn check(input: &[u8]) {
             Some(std::mem::offset_of!(NetworkOptions, identity_key_length)),
         ),
     ] {
-        let Some(place) = given.get_mut(offset..offset + size_of::<usize>()) else {
+        let Some(chosen) = point(&mut given, offset, text_of) else {
             continue;
         };
-        // Only pointers that a host may pass: NULL, or to what is there.
-        let text = texts[usize::from(place[0] % 5)];
-        let pointer = match place[0] < 64 {
-            true => 0,
-            false => text.as_ptr().addr(),
-        };
-        place.copy_from_slice(&pointer.to_ne_bytes());
+        let text = TEXTS[usize::from(chosen) % TEXTS.len()];
         if let Some(length) = length
             && let Some(length) = given.get_mut(length..length + 4)
             && u32::from_ne_bytes([length[0], length[1], length[2], length[3]])
@@ -311,6 +316,8 @@ pub(crate) fn check(input: &[u8]) {
             length.copy_from_slice(&len.to_ne_bytes());
         }
     }
+    let offset = std::mem::offset_of!(NetworkOptions, seeded);
+    point(&mut given, offset, |_| seeded.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<NetworkOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
@@ -337,4 +344,86 @@ pub(crate) fn check(input: &[u8]) {
         right,
         "a struct of {size} bytes"
     );
+}
+
+/// A struct of `size` bytes, four at least, with what it takes of `fields` behind its size, and the rest of them. Exactly as
+/// long as it says, so that a sanitizer sees what is read beyond.
+#[cfg(any(test, feature = "fuzzing"))]
+fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
+    let size = u32::from(u16::from_le_bytes(size));
+    let mut given = vec![0_u8; bytes(size).max(4)];
+    let (fields, rest) = fields.split_at(fields.len().min(given.len() - 4));
+    given[4..][..fields.len()].copy_from_slice(fields);
+    (size, given, rest)
+}
+
+/// Makes a pointer that a host may pass of the bytes at `offset`, if the struct has them: NULL, or what `target` gives for the
+/// first of them, which it returns.
+#[cfg(any(test, feature = "fuzzing"))]
+fn point(given: &mut [u8], offset: usize, target: impl FnOnce(u8) -> *const u8) -> Option<u8> {
+    let place = given.get_mut(offset..offset + size_of::<usize>())?;
+    let chosen = place[0];
+    let pointer = match chosen < 64 {
+        true => 0,
+        false => target(chosen).addr(),
+    };
+    place.copy_from_slice(&pointer.to_ne_bytes());
+    Some(chosen)
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+fn text_of(chosen: u8) -> *const u8 {
+    TEXTS[usize::from(chosen) % TEXTS.len()].as_ptr()
+}
+
+/// First inputs of the fuzz target with a `SeededOptions`: one that is right, and some with a field that is not.
+#[cfg(test)]
+pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
+    // The list that is a roster as well as seeds.
+    const LIST: usize = 65;
+    let list = ptr::without_provenance(LIST);
+    let options = NetworkOptions {
+        strategy: MMN_STRATEGY_SEEDED,
+        state_directory: list,
+        quorum_roster: list,
+        seeded: ptr::without_provenance(LIST),
+        ..NetworkOptions::default()
+    };
+    let right = SeededOptions {
+        is_seed: 1,
+        seeds: list,
+        ..SeededOptions::default()
+    };
+    let changed: [fn(&mut SeededOptions); 9] = [
+        |_| {},
+        |seeded| seeded.struct_size = 39,
+        |seeded| seeded.seeds = ptr::null(),
+        |seeded| seeded.probe_interval_ms = 0,
+        |seeded| seeded.heartbeat_interval_ms = 1,
+        |seeded| seeded.heartbeat_timeout_ms = 1,
+        |seeded| seeded.ttl_timeout_ms = 1,
+        |seeded| seeded.retry_interval_ms = 0,
+        |seeded| seeded.reserved = 1,
+    ];
+    let inputs = changed.map(|change| {
+        let mut seeded = right;
+        change(&mut seeded);
+        [
+            input_of(&options, options.struct_size),
+            input_of(&seeded, seeded.struct_size),
+        ]
+        .concat()
+    });
+    inputs.into()
+}
+
+/// Two bytes of size, and what lies behind the size in the struct.
+#[cfg(test)]
+fn input_of<T: Growing>(given: &T, size: u32) -> Vec<u8> {
+    // SAFETY: the structs of the ABI have no padding.
+    let memory =
+        unsafe { std::slice::from_raw_parts(ptr::from_ref(given).cast::<u8>(), size_of::<T>()) };
+    let size = u16::try_from(size).expect("short");
+    let end = usize::from(size).min(memory.len());
+    [&size.to_le_bytes()[..], &memory[4..end]].concat()
 }

@@ -24,7 +24,7 @@ use crate::core::election::seeded::Intervals;
 pub struct SeededOptions {
     /// sizeof(SeededOptions) as the host was compiled, in bytes.
     pub struct_size: u32,
-    /// Whether this member is a seed: 0 is no, else yes [0]. A seed must be on quorum_roster.
+    /// Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.
     pub is_seed: u32,
     /// The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes
     /// it. Spaces around a line and empty lines are ignored. A seed may list itself. The library

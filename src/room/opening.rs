@@ -89,6 +89,13 @@ fn open(
     socket: &mut Option<ClosedInChildren>,
 ) -> Result<(Driver, Bound), StartError> {
     let config = &shared.config;
+    if let Some(roster) = config.quorum.roster()
+        && config.seeding.is_seed
+        && !roster.contains(&shared.peer_id)
+    {
+        let peer = shared.peer_id.clone();
+        return Err(StartError::SeedWithoutVote { peer });
+    }
     let now = new_incarnation(draw()?);
     let (identity, state_file, saved) = take_member(&shared, now)?;
     let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);

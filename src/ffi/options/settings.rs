@@ -192,6 +192,9 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         "0 (off), 1 (host) and 2 (guest)",
     )?;
     let seeded = pointed.seeded.as_ref();
+    if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
+        return Err(ConfigError::SeededWithoutStrategy);
+    }
     let strategy = strategy(options.strategy, options.strategy_flags, seeded)?;
     let quorum = match (&strategy, options.quorum_policy, &pointed.quorum_roster) {
         (Strategy::Seeded(_), MMN_QUORUM_DYNAMIC | MMN_QUORUM_STATIC, None) => {
@@ -325,8 +328,8 @@ fn strategy(strategy: u32, flags: u32, seeded: Option<&Seeded>) -> Result<Strate
                 intervals: seeded.options.intervals(),
             }))
         }
-        _ if flags == 0 => Ok(Strategy::Raft),
-        _ => Err(ConfigError::FlagsWithoutGossip { flags }),
+        _ if flags != 0 => Err(ConfigError::FlagsWithRaft { flags }),
+        _ => Ok(Strategy::Raft),
     }
 }
 

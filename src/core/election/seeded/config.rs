@@ -48,16 +48,29 @@ impl Default for Intervals {
     }
 }
 
-/// Why intervals cannot be used.
+/// Why intervals cannot be used. Names the first field that is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{field} is {value} ms; it must be {rule}")]
-pub struct IntervalError {
-    /// The field.
-    pub field: &'static str,
-    /// Its value.
-    pub value: u32,
-    /// What it must be.
-    pub rule: &'static str,
+pub enum IntervalError {
+    /// It is zero.
+    #[error("{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field.
+        field: &'static str,
+    },
+    /// It is too short beside another one.
+    #[error("{field} is {value}; it must be {rule} {other}, which is {limit}")]
+    TooShort {
+        /// The field.
+        field: &'static str,
+        /// Its value, in milliseconds.
+        value: u32,
+        /// How it must compare with the other.
+        rule: &'static str,
+        /// The other field.
+        other: &'static str,
+        /// The value of that, in milliseconds.
+        limit: u32,
+    },
 }
 
 impl Intervals {
@@ -75,42 +88,18 @@ impl Intervals {
     /// # Errors
     /// [`IntervalError`] names the first field that is wrong.
     pub fn check(&self) -> Result<(), IntervalError> {
-        let rules = [
-            (
-                "probe_interval_ms",
-                self.probe_interval_ms,
-                self.probe_interval_ms > 0,
-                "above 0",
-            ),
-            (
-                "heartbeat_interval_ms",
-                self.heartbeat_interval_ms,
-                self.heartbeat_interval_ms >= self.probe_interval_ms,
-                "at least probe_interval_ms",
-            ),
-            (
-                "heartbeat_timeout_ms",
-                self.heartbeat_timeout_ms,
-                self.heartbeat_timeout_ms > self.heartbeat_interval_ms,
-                "above heartbeat_interval_ms",
-            ),
-            (
-                "ttl_timeout_ms",
-                self.ttl_timeout_ms,
-                self.ttl_timeout_ms > self.heartbeat_timeout_ms,
-                "above heartbeat_timeout_ms",
-            ),
-            (
-                "retry_interval_ms",
-                self.retry_interval_ms,
-                self.retry_interval_ms > 0,
-                "above 0",
-            ),
-        ];
-        let wrong = rules.into_iter().find(|(_, _, holds, _)| !holds);
-        wrong.map_or(Ok(()), |(field, value, _, rule)| {
-            Err(IntervalError { field, value, rule })
-        })
+        let probe = ("probe_interval_ms", self.probe_interval_ms);
+        let heartbeat = ("heartbeat_interval_ms", self.heartbeat_interval_ms);
+        let heartbeat_timeout = ("heartbeat_timeout_ms", self.heartbeat_timeout_ms);
+        let ttl_timeout = ("ttl_timeout_ms", self.ttl_timeout_ms);
+        let retry = ("retry_interval_ms", self.retry_interval_ms);
+        above_zero(probe)?;
+        if heartbeat.1 < probe.1 {
+            return Err(too_short(heartbeat, "at least", probe));
+        }
+        above(heartbeat_timeout, heartbeat)?;
+        above(ttl_timeout, heartbeat_timeout)?;
+        above_zero(retry)
     }
 
     pub(super) fn probe(&self) -> Duration {
@@ -131,6 +120,37 @@ impl Intervals {
 
     pub(super) fn retry(&self) -> Duration {
         Duration::from_millis(self.retry_interval_ms.into())
+    }
+}
+
+/// A field and its value, in milliseconds.
+type Interval = (&'static str, u32);
+
+fn above_zero((field, value): Interval) -> Result<(), IntervalError> {
+    match value {
+        0 => Err(IntervalError::Zero { field }),
+        _ => Ok(()),
+    }
+}
+
+fn above(interval: Interval, other: Interval) -> Result<(), IntervalError> {
+    match interval.1 > other.1 {
+        true => Ok(()),
+        false => Err(too_short(interval, "above", other)),
+    }
+}
+
+fn too_short(
+    (field, value): Interval,
+    rule: &'static str,
+    (other, limit): Interval,
+) -> IntervalError {
+    IntervalError::TooShort {
+        field,
+        value,
+        rule,
+        other,
+        limit,
     }
 }
 
@@ -183,10 +203,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn t1_an_error_names_the_interval_that_is_wrong() {
+    fn t1_an_error_names_the_interval_its_value_and_the_limit() {
         let right = Intervals::default();
         assert_eq!(right.check(), Ok(()));
         assert_eq!(Intervals::LAN.check(), Ok(()));
+        let shortest = Intervals {
+            probe_interval_ms: 1,
+            heartbeat_interval_ms: 1,
+            heartbeat_timeout_ms: 2,
+            ttl_timeout_ms: 3,
+            retry_interval_ms: 1,
+        };
+        assert_eq!(shortest.check(), Ok(()));
         let mut wrong = [right; 7];
         wrong[0].probe_interval_ms = 0;
         wrong[1].heartbeat_interval_ms = 0;
@@ -195,22 +223,18 @@ mod tests {
         wrong[4].ttl_timeout_ms = 30_000;
         wrong[5].ttl_timeout_ms = 0;
         wrong[6].retry_interval_ms = 0;
-        let fields = wrong.map(|intervals| intervals.check().map_err(|error| error.field));
+        let sentences = wrong.map(|intervals| intervals.check().expect_err("wrong").to_string());
         assert_eq!(
-            fields,
+            sentences,
             [
-                Err("probe_interval_ms"),
-                Err("heartbeat_interval_ms"),
-                Err("heartbeat_interval_ms"),
-                Err("heartbeat_timeout_ms"),
-                Err("ttl_timeout_ms"),
-                Err("ttl_timeout_ms"),
-                Err("retry_interval_ms"),
+                "probe_interval_ms is 0; it must be at least 1",
+                "heartbeat_interval_ms is 0; it must be at least probe_interval_ms, which is 500",
+                "heartbeat_interval_ms is 499; it must be at least probe_interval_ms, which is 500",
+                "heartbeat_timeout_ms is 10000; it must be above heartbeat_interval_ms, which is 10000",
+                "ttl_timeout_ms is 30000; it must be above heartbeat_timeout_ms, which is 30000",
+                "ttl_timeout_ms is 0; it must be above heartbeat_timeout_ms, which is 30000",
+                "retry_interval_ms is 0; it must be at least 1",
             ]
-        );
-        assert_eq!(
-            wrong[3].check().map_err(|error| error.to_string()),
-            Err("heartbeat_timeout_ms is 10000 ms; it must be above heartbeat_interval_ms".into())
         );
     }
 }
