@@ -153,7 +153,7 @@ fn a_seeded_room_knows_its_members_and_refuses_what_others_decide() {
         }
     }
     assert_eq!(ShutdownNetwork(), 0);
-    assert_eq!(files(), 1);
+    assert!(files() > 0);
     std::fs::remove_dir_all(&directory).expect("removed");
 
     // And a room of another strategy has no cluster.

@@ -32,11 +32,12 @@ macro_rules! stories {
         $(
             #[test]
             fn $name() {
-                story($file, stringify!($name));
+                $crate::promises::story($file, stringify!($name));
             }
         )*
     };
 }
+pub(crate) use stories;
 
 stories! { "promises.py":
     a_crashed_leader_is_replaced
