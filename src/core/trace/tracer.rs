@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Header, Role, Said, VERSION, What, Word};
 use crate::core::election::record::Record;
+use crate::core::election::seeded::MemberState;
 use crate::core::election::{self, AssignOutcome, Description, LeaderReason};
 use crate::core::id::PeerId;
 use crate::core::node::{
@@ -341,9 +342,25 @@ fn told(event: &Event) -> Option<What> {
             }
             .into(),
         },
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => What::MemberState {
+            peer,
+            state: match state {
+                MemberState::Init => "init",
+                MemberState::Joining => "joining",
+                MemberState::Active => "active",
+                MemberState::Unreachable => "unreachable",
+                MemberState::Leaving => "leaving",
+                MemberState::Removed => "removed",
+            }
+            .into(),
+            version,
+        },
         Event::LeadershipGained(_)
         | Event::LeadershipLost(_)
-        | Event::MemberState { .. }
         | Event::Message(_)
         | Event::ConnectionResult(_)
         | Event::Discovered { .. } => return None,
