@@ -32,12 +32,11 @@ macro_rules! stories {
         $(
             #[test]
             fn $name() {
-                $crate::promises::story($file, stringify!($name));
+                story($file, stringify!($name));
             }
         )*
     };
 }
-pub(crate) use stories;
 
 stories! { "promises.py":
     a_crashed_leader_is_replaced
