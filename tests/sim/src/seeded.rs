@@ -5,4 +5,4 @@ mod bounds;
 mod plan;
 pub mod regressions;
 
-pub use plan::{SeededPlan, Trial, draw};
+pub use plan::{SeededPlan, Trial, draw, draw_for};

@@ -130,7 +130,12 @@ fn longest_trip_ms(plan: &Plan) -> u32 {
 
 /// The plan of a seed.
 pub fn draw(seed: u64) -> Plan {
-    let mut plan = Plan::draw_narrow(seed, None);
+    draw_for(seed, None)
+}
+
+/// The same for a room of `size` places, where that is given.
+pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
+    let mut plan = Plan::draw_narrow(seed, size);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
     plan.rules.fixed_voters = false;
     plan.rules.keeps_keys = true;
