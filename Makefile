@@ -2,7 +2,7 @@
 # (as root, with apt) or named.
 
 LIBRARY := target/release/libmeta_mystia_network.so
-# How the demo's room elects: raft or gossip.
+# How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
 
 .PHONY: help build dist demo test asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
@@ -16,7 +16,7 @@ build: ## the library, in target/release
 dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
 	cargo build --profile dist
 
-demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip)
+demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 test: ## what CI runs: every outcome, with generous time limits

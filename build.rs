@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     "version",
     "codes",
     "values",
@@ -22,6 +22,7 @@ const SOURCES: [&str; 16] = [
     "members",
     "leader",
     "gossip",
+    "seeded",
     "send",
     "stats",
     "logs",

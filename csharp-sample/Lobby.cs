@@ -21,7 +21,8 @@ internal static class Lobby
     private const int FrameMs = 16;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-        + "             [--strategy raft|gossip] [--alive-ms N]\n"
+        + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
+        + "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
         + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.";
 
     private static readonly object InputLock = new object();
@@ -33,6 +34,9 @@ internal static class Lobby
     private static bool interactive;
     private static ElectionStrategy strategy;
     private static uint aliveMs;
+    // With the strategy seeded; a member with a port is a seed.
+    private static string voters = "", seeds = "", state;
+    private static ushort port;
 
     private static int Main(string[] arguments)
     {
@@ -52,6 +56,10 @@ internal static class Lobby
             }
             RoomOptions options = new RoomOptions();
             options.Settings.Strategy = (uint)strategy;
+            if (strategy == ElectionStrategy.Seeded)
+            {
+                JoinCluster(options);
+            }
             using (Room room = Room.Join(id, session, options))
             {
                 Run(room);
@@ -73,6 +81,18 @@ internal static class Lobby
         GossipWindows.MembershipSampleInterval = Math.Max(aliveMs / 5, 1);
         GossipWindows.LeaderAliveThreshold = aliveMs;
         GossipWindows.LeaderElectionDuration = Math.Max(aliveMs / 2, 1);
+    }
+
+    // A group that never splits, with the times of one local network.
+    private static void JoinCluster(RoomOptions options)
+    {
+        SeededOptions seeded = SeededOptions.Default(SeededProfile.Lan);
+        seeded.IsSeed = port > 0 ? 1u : 0u;
+        options.Seeded = seeded;
+        options.Seeds = seeds.Split(',');
+        options.QuorumRoster = voters.Split(',');
+        options.StateDirectory = state;
+        options.Settings.BindPort = port;
     }
 
     private static void Run(Room room)
@@ -136,6 +156,9 @@ internal static class Lobby
         {
             case EventKind.LeaderChanged:
                 Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
+                break;
+            case EventKind.MemberState:
+                Say("member " + e.Peer + " is " + MemberState.Describe(e.Reason) + ", version " + e.Term);
                 break;
             case EventKind.Joined:
                 Say("peer " + e.Peer + " connected");
@@ -285,11 +308,26 @@ internal static class Lobby
                     }
                     break;
                 case "--strategy":
-                    if (value != "raft" && value != "gossip")
+                    if (value != "raft" && value != "gossip" && value != "seeded")
                     {
                         return false;
                     }
-                    strategy = value == "raft" ? ElectionStrategy.Raft : ElectionStrategy.Gossip;
+                    strategy = value == "raft" ? ElectionStrategy.Raft : value == "gossip" ? ElectionStrategy.Gossip : ElectionStrategy.Seeded;
+                    break;
+                case "--voters":
+                    voters = value;
+                    break;
+                case "--seeds":
+                    seeds = value;
+                    break;
+                case "--state":
+                    state = value;
+                    break;
+                case "--port":
+                    if (!ushort.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out port))
+                    {
+                        return false;
+                    }
                     break;
                 case "--alive-ms":
                     if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out aliveMs))

@@ -7,15 +7,16 @@ use std::process::ExitCode;
 use room_simulator::plan::Plan;
 use room_simulator::profile::StrategyPlan;
 use room_simulator::record::{Section, from_lines, peers, to_lines};
-use room_simulator::{chaos, gossip, page};
+use room_simulator::{chaos, gossip, page, seeded};
 
 const USAGE: &str = "\
-usage: simulate --seed S [--nodes N] [--strategy raft|gossip] [--strict-lowest] [--out FILE] [--save FILE]
+usage: simulate --seed S [--nodes N] [--strategy raft|gossip|seeded] [--strict-lowest] [--out FILE] [--save FILE]
        simulate --trace FILE... [--out FILE]
 
   --seed S      runs the room of this seed under faults
   --nodes N     with so many peers, 2 to 100 (5)
-  --strategy S  raft: votes elect the leader; gossip: the lowest id does that finds none (raft)
+  --strategy S  raft: votes elect the leader; gossip: the lowest id does that finds none; seeded: votes of a fixed
+                group do (raft)
   --strict-lowest  with gossip: the lowest id follows for certain when a leader is lost; else the seed decides
   --save FILE   keeps the trace of the run, too
   --trace FILE  draws traces that rooms wrote (option trace_path), one file for each peer, or saved ones
@@ -26,6 +27,7 @@ usage: simulate --seed S [--nodes N] [--strategy raft|gossip] [--strict-lowest] 
 enum Strategy {
     Raft,
     Gossip,
+    Seeded,
 }
 
 /// What was asked for.
@@ -110,7 +112,8 @@ impl Wishes {
                     wishes.strategy = Some(match value.as_str() {
                         "raft" => Strategy::Raft,
                         "gossip" => Strategy::Gossip,
-                        _ => return Err(format!("--strategy {value}: raft or gossip")),
+                        "seeded" => Strategy::Seeded,
+                        _ => return Err(format!("--strategy {value}: raft, gossip or seeded")),
                     });
                 }
                 "--trace" => wishes.traces.push(value.into()),
@@ -167,10 +170,11 @@ fn draw(wishes: &Wishes) -> Result<String, String> {
 }
 
 fn plan_of(seed: u64, nodes: usize, wishes: &Wishes) -> Plan {
-    if wishes.strategy != Some(Strategy::Gossip) {
-        return Plan::draw_for(seed, Some(nodes));
-    }
-    let mut plan = gossip::draw_for(seed, Some(nodes));
+    let mut plan = match wishes.strategy {
+        Some(Strategy::Gossip) => gossip::draw_for(seed, Some(nodes)),
+        Some(Strategy::Seeded) => seeded::draw_for(seed, Some(nodes)),
+        Some(Strategy::Raft) | None => Plan::draw_for(seed, Some(nodes)),
+    };
     if let StrategyPlan::Gossip(rules) = &mut plan.strategy {
         rules.strict_lowest |= wishes.strict_lowest;
     }
@@ -231,7 +235,7 @@ mod tests {
             ("--trace a --strategy gossip", "go with --seed"),
             (
                 "--seed 1 --strategy votes",
-                "--strategy votes: raft or gossip",
+                "--strategy votes: raft, gossip or seeded",
             ),
             ("--seed 1 --strict-lowest", "goes with --strategy gossip"),
             (
@@ -293,6 +297,27 @@ mod tests {
             assert!(page.contains(kind), "{kind}");
         }
         assert!(!page.contains("\"kind\":\"vote_request\""));
+    }
+
+    #[test]
+    fn a_seeded_room_is_drawn_with_its_proposals_and_the_states_of_its_members() {
+        let out = folder().join("seeded.html");
+        let line = format!(
+            "--seed 7 --nodes 5 --strategy seeded --out {}",
+            out.display()
+        );
+        let wishes = parse(&line).expect("fine").expect("no help");
+        let said = draw(&wishes).expect("a page");
+        assert!(!said.contains("VIOLATION"), "{said}");
+        let page = std::fs::read_to_string(out).expect("a page");
+        for what in [
+            "\"kind\":\"pre_proposal\"",
+            "\"kind\":\"leader_keep_alive\"",
+            "\"what\":\"member_state\"",
+            "\"state\":\"unreachable\"",
+        ] {
+            assert!(page.contains(what), "{what}");
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 6
+#define MMN_ABI_VERSION 7
 
 /**
  * The call succeeded.
@@ -340,6 +340,32 @@
 #define MMN_STRATEGY_GOSSIP 1
 
 /**
+ * strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members
+ * enter through seeds. Since ABI version 7.
+ */
+#define MMN_STRATEGY_SEEDED 2
+
+/**
+ * strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
+ */
+#define MMN_SEEDED_STRICT_START 1
+
+/**
+ * strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.
+ */
+#define MMN_SEEDED_NEVER_ALONE 2
+
+/**
+ * GetDefaultSeededOptions: intervals for machines in different places.
+ */
+#define MMN_SEEDED_PROFILE_WAN 0
+
+/**
+ * GetDefaultSeededOptions: intervals for machines on one local network.
+ */
+#define MMN_SEEDED_PROFILE_LAN 1
+
+/**
  * strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
  */
 #define MMN_GOSSIP_STRICT_LOWEST 1
@@ -348,6 +374,11 @@
  * Longest room secret of NetworkOptions, in bytes.
  */
 #define MMN_MAX_SECRET_BYTES 1024
+
+/**
+ * Most addresses in SeededOptions.seeds.
+ */
+#define MMN_MAX_SEEDS 32
 
 /**
  * Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.
@@ -435,6 +466,45 @@
  * MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
+
+/**
+ * NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
+ * node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
+ * the cluster. Since ABI version 7.
+ */
+#define MMN_EVENT_MEMBER_STATE 16
+
+/**
+ * GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
+ */
+#define MMN_MEMBER_INIT 0
+
+/**
+ * GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
+ */
+#define MMN_MEMBER_JOINING 1
+
+/**
+ * GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.
+ */
+#define MMN_MEMBER_ACTIVE 2
+
+/**
+ * GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+ * heartbeat_timeout_ms.
+ */
+#define MMN_MEMBER_UNREACHABLE 3
+
+/**
+ * GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+ * ttl_timeout_ms, and removes it.
+ */
+#define MMN_MEMBER_LEAVING 4
+
+/**
+ * MMN_EVENT_MEMBER_STATE: the leader has removed the member.
+ */
+#define MMN_MEMBER_REMOVED 5
 
 /**
  * MMN_EVENT_LEADER_CHANGED: the reason is unknown.
@@ -649,6 +719,60 @@ typedef struct NetworkConfigFFI {
 } NetworkConfigFFI;
 
 /**
+ * The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:
+ *
+ *     SeededOptions seeded = {0};
+ *     seeded.struct_size = sizeof seeded;
+ *     GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &seeded);
+ *
+ * The default of each field is in brackets, for MMN_SEEDED_PROFILE_WAN and MMN_SEEDED_PROFILE_LAN.
+ * The five intervals are the same for all members of a room. Since ABI version 7.
+ */
+typedef struct SeededOptions {
+  /**
+   * sizeof(SeededOptions) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.
+   */
+  uint32_t is_seed;
+  /**
+   * The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes
+   * it. Spaces around a line and empty lines are ignored. A seed may list itself. The library
+   * dials them, and dials them again for as long as it needs them. Required [NULL].
+   */
+  const char *seeds;
+  /**
+   * How often a member checks what is due, in milliseconds [500, 50]. Above 0.
+   */
+  uint32_t probe_interval_ms;
+  /**
+   * Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.
+   */
+  uint32_t heartbeat_interval_ms;
+  /**
+   * Silence after which the leader calls a member unreachable, and after which a leader without
+   * a majority resigns, in milliseconds [30000, 600]. Above heartbeat_interval_ms.
+   */
+  uint32_t heartbeat_timeout_ms;
+  /**
+   * Silence after which the leader removes a member, and after which the members elect another
+   * leader, in milliseconds [90000, 1500]. Above heartbeat_timeout_ms.
+   */
+  uint32_t ttl_timeout_ms;
+  /**
+   * Time between two attempts to join a cluster or to elect a leader, in milliseconds
+   * [5000, 250]. Above 0.
+   */
+  uint32_t retry_interval_ms;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} SeededOptions;
+
+/**
  * Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
  * that an older host does not know keeps its default. Begin with the defaults:
  *
@@ -695,7 +819,8 @@ typedef struct NetworkOptions {
    */
   uint32_t identity_key_length;
   /**
-   * How long the room keeps a lost member's place, in milliseconds [60000]. Above 0.
+   * How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+   * MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
    */
   uint32_t member_hold_ms;
   /**
@@ -704,16 +829,19 @@ typedef struct NetworkOptions {
    */
   uint32_t queue_bytes;
   /**
-   * How the room elects its leader: MMN_STRATEGY_RAFT or, since ABI version 4,
-   * MMN_STRATEGY_GOSSIP [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for
-   * all members. Gossip has no votes: election_timeout_min_ms, election_timeout_max_ms,
-   * manual_override_recovery, merge_policy and set_leader_authority have no effect, and
-   * SetLeaderAliveThreshold and the functions beside it set the times.
+   * How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
+   * MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
+   * other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but
+   * MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
+   * manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
+   * no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
+   * MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
+   * excludes host_mode and eligible 0, and auto_election_enabled has no effect.
    */
   uint32_t strategy;
   /**
-   * How much elections prefer this member: the highest priority first [0]. Must be 0 with
-   * MMN_STRATEGY_GOSSIP.
+   * How much elections prefer this member: the highest priority first [0]. Must be 0 with any
+   * strategy but MMN_STRATEGY_RAFT.
    */
   int32_t priority;
   /**
@@ -756,7 +884,8 @@ typedef struct NetworkOptions {
    * there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
    * which the first start makes and every later start reuses. A quorum_roster or identity_key
    * that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-   * as the same member. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 3.
+   * as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL
+   * [NULL]. Since ABI version 3.
    */
   const char *state_directory;
   /**
@@ -769,8 +898,9 @@ typedef struct NetworkOptions {
   /**
    * Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
    * same for all members. A room with a static quorum never has two leaders, and has none
-   * without a majority of the voters in quorum_roster. It requires MMN_STRATEGY_RAFT and
-   * excludes host_mode. Since ABI version 3.
+   * without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
+   * host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI
+   * version 3.
    */
   uint32_t quorum_policy;
   /**
@@ -779,8 +909,9 @@ typedef struct NetworkOptions {
    */
   uint32_t quorum_voters;
   /**
-   * Flags of the strategy [0]. With MMN_STRATEGY_GOSSIP either MMN_GOSSIP_STRICT_LOWEST or 0,
-   * the same for all members; else 0. Since ABI version 4.
+   * Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP
+   * MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START
+   * and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.
    */
   uint32_t strategy_flags;
   /**
@@ -803,9 +934,15 @@ typedef struct NetworkOptions {
    * (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is
    * that voter. Spaces around a line and empty lines are ignored. The same voters for all
    * members and for the whole session. A member that is not on the roster never leads and has no
-   * vote. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 6.
+   * vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI
+   * version 6.
    */
   const char *quorum_roster;
+  /**
+   * The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
+   * [NULL]. Since ABI version 7.
+   */
+  const struct SeededOptions *seeded;
 } NetworkOptions;
 
 /**
@@ -1435,7 +1572,7 @@ int32_t RejectJoin(uint64_t request, int32_t code, const uint8_t *data, int32_t 
  * reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
  * MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
  * with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with
- * MMN_STRATEGY_GOSSIP).
+ * MMN_STRATEGY_GOSSIP and MMN_STRATEGY_SEEDED).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1446,7 +1583,7 @@ int32_t SetLeader(const char *peer_id);
  * Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either
  * way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED).
  */
 int32_t EnableAutoLeaderElection(uint8_t enabled);
 
@@ -1457,7 +1594,8 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
  * MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead,
  * and a member that is not on the roster never leads.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (the room has a fixed host).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
+ * MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster says who may lead).
  */
 int32_t SetLeaderEligible(uint8_t eligible);
 
@@ -1476,8 +1614,8 @@ int32_t SetLeaderEligible(uint8_t eligible);
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
  * (neither this node nor connected), MMN_REJECTED (the peer may not lead, or is a voter that may have
- * forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP). On
- * failure nothing has changed.
+ * forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
+ * MMN_STRATEGY_SEEDED). On failure nothing has changed.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1493,8 +1631,8 @@ int32_t TransferLeadership(const char *peer_id);
  * as after any loss. If there are no others, this node leads again after that time.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
- * lead; not with MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). On failure
- * nothing has changed.
+ * lead; not with MMN_STRATEGY_GOSSIP), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
+ * (with MMN_STRATEGY_SEEDED). On failure nothing has changed.
  */
 int32_t YieldLeadership(void);
 
@@ -1503,14 +1641,16 @@ int32_t YieldLeadership(void);
  * equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
  * succeeds a lost leader, and never displaces a living one.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
+ * MMN_STRATEGY_SEEDED).
  */
 int32_t SetElectionPriority(int32_t priority);
 
 /**
  * The term of the newest claim to lead that this node knows: the leader's, if there is one. It
  * rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch
- * first. Not negative, always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
+ * first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with
+ * MMN_STRATEGY_SEEDED. -1 when no room is open.
  */
 int64_t GetLeaderTerm(void);
 
@@ -1521,8 +1661,8 @@ int64_t GetLeaderTerm(void);
 int64_t GetLeaderEpoch(void);
 
 /**
- * How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is
- * open.
+ * How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or
+ * MMN_STRATEGY_SEEDED. -1 when no room is open.
  */
 int32_t GetElectionStrategy(void);
 
@@ -1611,6 +1751,38 @@ uint32_t GetMsgExpirationTimeout(void);
  * milliseconds, rounded down. Since ABI version 4.
  */
 uint32_t GetLeadershipDeclarationInterval(void);
+
+/**
+ * Fills `options` with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or
+ * MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it,
+ * nor beyond the fields that this version knows, and leaves struct_size as it is.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, struct_size is not a valid size, or
+ * `profile` is neither of the two). On failure nothing is written. Since ABI version 7.
+ *
+ * # Safety
+ * `options` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t GetDefaultSeededOptions(uint32_t profile, struct SeededOptions *options);
+
+/**
+ * The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
+ * MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when `peer_id` is not an id, no room
+ * is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since
+ * ABI version 7.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t GetMemberState(const char *peer_id);
+
+/**
+ * The version of the cluster, which grows with every leader. 0 before this node has entered one,
+ * and after it left one whose leader was lost for good. -1 when no room is open or its strategy is
+ * not MMN_STRATEGY_SEEDED. Since ABI version 7.
+ */
+int64_t GetClusterVersion(void);
 
 /**
  * Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In
@@ -1863,6 +2035,9 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(uint32_t, GetLeaderElectionDuration, (void)) \
   X(uint32_t, GetMsgExpirationTimeout, (void)) \
   X(uint32_t, GetLeadershipDeclarationInterval, (void)) \
+  X(int32_t, GetDefaultSeededOptions, (uint32_t profile, struct SeededOptions *options)) \
+  X(int32_t, GetMemberState, (const char *peer_id)) \
+  X(int64_t, GetClusterVersion, (void)) \
   X(int32_t, BroadcastMessage, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
   X(int32_t, SendToPeer, (const char *peer_id, const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
   X(int32_t, SendToLeader, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \

@@ -22,6 +22,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import typing
@@ -44,7 +45,7 @@ def main():
     parser.add_argument("--include", type=Path, default=ROOT / "include", help="the folder of the C header")
     parser.add_argument("--output", type=Path, default=ROOT / "target" / "demo", help="where the hosts are built")
     parser.add_argument("--no-isolation", action="store_true", help="use this machine's network as it is")
-    parser.add_argument("--strategy", choices=["raft", "gossip"], default="raft", help="how the room elects its leader")
+    parser.add_argument("--strategy", choices=["raft", "gossip", "seeded"], default="raft", help="how the room elects its leader")
     parser.add_argument(
         "--alive-ms", type=int, default=500, help="gossip: how long a silent leader is believed in (the library's own: 10000)"
     )
@@ -65,7 +66,11 @@ def main():
             screen.note("using this machine's network as it is")
         else:
             screen.note(isolate())
-        failover_seconds, victim, leader = play(commands, screen)
+        with tempfile.TemporaryDirectory() as states:
+            if arguments.strategy == "seeded":
+                screen.note("a group that never splits: all three are seeds, and any two of them elect")
+                commands = as_seeds(commands, Path(states))
+            failover_seconds, victim, leader = play(commands, screen, dials=arguments.strategy != "seeded")
     except DemoFailed as failure:
         screen.note(f"FAILED: {failure}", bad=True)
         return 1
@@ -80,10 +85,26 @@ def main():
     return 0
 
 
-def play(commands, screen):
+def as_seeds(commands, states):
+    """The commands of the hosts as seeds of one cluster, which the library dials; each keeps its votes in a directory of its own."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in commands]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in sockets]
+    everybody = ["--voters", ",".join(commands), "--seeds", ",".join(f"127.0.0.1:{port}" for port in ports)]
+    seeds = {}
+    for (name, (command, environment)), port in zip(commands.items(), ports):
+        (states / name).mkdir()
+        own = ["--strategy", "seeded", "--port", str(port), "--state", str(states / name)]
+        seeds[name] = (command + own + everybody, environment)
+    return seeds
+
+
+def play(commands, screen, dials=True):
     """The demo itself: (seconds of the failover, the killed leader, the new one), or DemoFailed."""
     with Room(commands, screen) as room:
-        room.start()
+        room.start(dials=dials)
         leader = room.wait_for_agreement(room.hosts, PHASE_SECONDS)
         screen.note(f"all three are in one room, exchange messages and agree on one leader: {leader}", good=True)
         for number, host in enumerate(room.hosts, 1):
@@ -334,13 +355,13 @@ class Room:
     def by_name(self, name):
         return next(host for host in self.hosts if host.name == name)
 
-    def start(self, timeout=PHASE_SECONDS):
-        """The first host listens; the others are told its address and nothing else."""
+    def start(self, timeout=PHASE_SECONDS, dials=True):
+        """The first host listens; the others are told its address and nothing else, or, without `dials`, not even that."""
         first, *others = self.hosts
         first.start(self.session)
         self.wait([first], timeout, lambda: None if first.address else f"{first.name} did not say where it listens")
         for host in others:
-            host.start(self.session, first.address)
+            host.start(self.session, first.address if dials else None)
 
     def wait_for_agreement(self, hosts, timeout, since=0.0):
         """Waits until the hosts form one room, by what they said after `since`; their leader."""

@@ -9,11 +9,15 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::core::election::gossip::{WindowError, Windows};
+use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
 use crate::quoted::Quoted;
+use crate::target::{TargetError, parse_target};
 
+/// Most addresses of seeds.
+pub const MAX_SEEDS: usize = 32;
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -71,6 +75,9 @@ pub struct Config {
     pub strategy: Strategy,
     /// The windows of the gossip strategy.
     pub windows: Windows,
+    /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
+    /// empty: then the first of its own addresses decides between two leaders.
+    pub seeding: Seeding,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
@@ -197,6 +204,7 @@ impl Config {
             dispatch_mode: DispatchMode::Thread,
             strategy: Strategy::default(),
             windows: Windows::default(),
+            seeding: Seeding::default(),
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,
@@ -283,6 +291,7 @@ impl Config {
             });
         }
         self.check_gossip()?;
+        self.check_seeded()?;
         self.check_quorum()?;
         if self.host_mode == HostMode::Host && !self.eligible {
             return Err(ConfigError::HostNotEligible);
@@ -294,7 +303,7 @@ impl Config {
 impl Config {
     fn check_gossip(&self) -> Result<(), ConfigError> {
         self.windows.check()?;
-        if self.strategy == Strategy::Raft {
+        if !matches!(self.strategy, Strategy::Gossip { .. }) {
             return Ok(());
         }
         if self.priority != 0 {
@@ -308,20 +317,53 @@ impl Config {
         Ok(())
     }
 
+    fn check_seeded(&self) -> Result<(), ConfigError> {
+        let Strategy::Seeded(rules) = self.strategy else {
+            return match self.seeding == Seeding::default() {
+                true => Ok(()),
+                false => Err(ConfigError::SeededWithoutStrategy),
+            };
+        };
+        rules.intervals.check()?;
+        if self.priority != 0 {
+            return Err(ConfigError::PriorityWithSeeded {
+                priority: self.priority,
+            });
+        }
+        if !self.eligible {
+            return Err(ConfigError::NotEligibleWithSeeded);
+        }
+        if !self.quorum.is_static() {
+            return Err(ConfigError::SeededWithoutRoster);
+        }
+        let seeds = self.seeding.seeds.len();
+        if seeds == 0 || seeds > MAX_SEEDS {
+            return Err(ConfigError::Seeds { seeds });
+        }
+        for seed in &self.seeding.seeds {
+            parse_target(seed)?;
+        }
+        Ok(())
+    }
+
     fn check_quorum(&self) -> Result<(), ConfigError> {
+        let seeded = matches!(self.strategy, Strategy::Seeded(_));
         if !self.quorum.is_static() {
             return match self.state_directory {
                 Some(_) => Err(ConfigError::StateDirectoryWithoutStatic),
                 None => Ok(()),
             };
         }
-        if self.host_mode != HostMode::Off {
-            return Err(ConfigError::StaticQuorumWithHost {
-                host_mode: self.host_mode,
-            });
+        let host_mode = self.host_mode;
+        match (host_mode == HostMode::Off, seeded) {
+            (true, _) => {}
+            (false, true) => return Err(ConfigError::SeededWithHost { host_mode }),
+            (false, false) => return Err(ConfigError::StaticQuorumWithHost { host_mode }),
         }
-        if self.state_directory.is_none() {
-            return Err(ConfigError::StaticWithoutStateDirectory);
+        match (self.state_directory.is_some(), seeded) {
+            (true, _) => {}
+            (false, true) => return Err(ConfigError::SeededWithoutStateDirectory),
+            (false, false) => return Err(ConfigError::StaticWithoutStateDirectory),
         }
         Ok(())
     }
@@ -359,14 +401,16 @@ pub enum ConfigError {
         discovery_mode: u8,
     },
     /// An election strategy that this build does not have.
-    #[error("strategy is {strategy}; this build has 0 (raft) and 1 (gossip)")]
+    #[error("strategy is {strategy}; this build has 0 (raft), 1 (gossip) and 2 (seeded)")]
     UnknownStrategy {
         /// The number given.
         strategy: u32,
     },
     /// Flags of a strategy that has none.
-    #[error("strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or strategy 1")]
-    FlagsWithoutGossip {
+    #[error(
+        "strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy"
+    )]
+    FlagsWithRaft {
         /// The flags given.
         flags: u32,
     },
@@ -386,6 +430,58 @@ pub enum ConfigError {
     /// A window of gossip is too short or too long.
     #[error(transparent)]
     Window(#[from] WindowError),
+    /// An interval of the seeded strategy is too short.
+    #[error("seeded.{0}")]
+    Interval(#[from] IntervalError),
+    /// The seeded strategy without voters.
+    #[error(
+        "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to {MAX_ROSTER_VOTERS}"
+    )]
+    SeededWithoutRoster,
+    /// No seeds, or too many.
+    #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
+    Seeds {
+        /// How many were given.
+        seeds: usize,
+    },
+    /// The address of a seed cannot be dialled.
+    #[error("seeded.seeds: {0}")]
+    Seed(#[from] TargetError),
+    /// The options of a strategy that is not the room's.
+    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
+    SeededWithoutStrategy,
+    /// The seeded strategy without its options.
+    #[error(
+        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
+    )]
+    SeededWithoutOptions,
+    /// A preference that a seeded cluster would not look at.
+    #[error(
+        "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithSeeded {
+        /// The number given.
+        priority: i32,
+    },
+    /// A voter that may not lead: the roster alone says who votes and leads.
+    #[error(
+        "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster"
+    )]
+    NotEligibleWithSeeded,
+    /// The seeded strategy and a fixed host exclude each other.
+    #[error(
+        "strategy is 2 (seeded), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        *host_mode as u8
+    )]
+    SeededWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// The seeded strategy without a place for its state.
+    #[error(
+        "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart"
+    )]
+    SeededWithoutStateDirectory,
     /// A static quorum of nobody.
     #[error(
         "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"

@@ -140,6 +140,15 @@ pub enum StartError {
         /// What it is.
         own: Fingerprint,
     },
+    /// A seed that the list of voters does not name.
+    #[error(
+        "seeded.is_seed is 1, but quorum_roster does not name {}, and a seed is a voter; add the id to the roster of every member, or give is_seed 0",
+        Quoted(peer.as_str())
+    )]
+    SeedWithoutVote {
+        /// This member.
+        peer: PeerId,
+    },
     /// What a static quorum keeps is not to be had.
     #[error(transparent)]
     State(#[from] StateError),
@@ -175,9 +184,10 @@ impl Coded for StartError {
         match self {
             Self::AlreadyInitialized => Code::AlreadyInitialized,
             Self::Socket { .. } | Self::Bind { .. } => Code::ConnectionFailed,
-            Self::IdentityKey { .. } | Self::RosterKey { .. } | Self::TracePath { .. } => {
-                Code::InvalidArgument
-            }
+            Self::IdentityKey { .. }
+            | Self::RosterKey { .. }
+            | Self::SeedWithoutVote { .. }
+            | Self::TracePath { .. } => Code::InvalidArgument,
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::core::election::seeded::MemberState;
 use crate::core::id::PeerId;
 use crate::core::wire::{Opaque, Strategy};
 
@@ -51,6 +52,10 @@ pub struct Snapshot {
     pub epoch: u64,
     /// How the room elects its leader.
     pub strategy: Strategy,
+    /// The members of a seeded cluster with their states, sorted by id.
+    pub member_states: Vec<(PeerId, MemberState)>,
+    /// The version of a seeded cluster.
+    pub cluster_version: Option<u64>,
     /// What the messages carry that we send as leader.
     pub leader_token: Option<Opaque>,
 }
@@ -62,5 +67,12 @@ impl Snapshot {
             .binary_search_by(|view| view.id.as_str().cmp(id))
             .ok()
             .map(|index| &self.peers[index])
+    }
+
+    /// The state of a member of a seeded cluster; [`MemberState::Init`] for everybody else.
+    pub fn member_state(&self, id: &str) -> MemberState {
+        self.member_states
+            .binary_search_by(|(member, _)| member.as_str().cmp(id))
+            .map_or(MemberState::Init, |index| self.member_states[index].1)
     }
 }

@@ -14,10 +14,12 @@ use meta_mystia_network::ffi::logs::*;
 use meta_mystia_network::ffi::members::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{
-    MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_STRATEGY_GOSSIP,
+    MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_SEEDED_PROFILE_LAN, MMN_SEEDED_PROFILE_WAN,
+    MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,
 };
 use meta_mystia_network::ffi::version::*;
 
@@ -101,10 +103,11 @@ include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
 /// What needs no room: versions, options, logs, the event handler, the last error and the windows of gossip, which belong
 /// to the process.
-const WITHOUT_A_ROOM: [&str; 20] = [
+const WITHOUT_A_ROOM: [&str; 21] = [
     "GetAbiVersion",
     "GetLibraryVersion",
     "GetDefaultNetworkOptions",
+    "GetDefaultSeededOptions",
     "GetLastErrorCode",
     "GetLastErrorMessage",
     "DescribeError",
@@ -334,6 +337,49 @@ fn the_default_options_are_filled_in_and_keep_the_size_of_their_program() {
 }
 
 #[test]
+fn the_intervals_of_the_seeded_strategy_come_in_two_profiles() {
+    on_fresh_thread(|| {
+        let mut options = SeededOptions {
+            is_seed: 7,
+            ..SeededOptions::default()
+        };
+        let pointer = &raw mut options;
+        let fill = |profile| {
+            // SAFETY: the struct is as long as its struct_size says.
+            let code = unsafe { GetDefaultSeededOptions(profile, pointer) };
+            // SAFETY: it lives.
+            (code, unsafe { *pointer })
+        };
+        let (code, filled) = fill(MMN_SEEDED_PROFILE_WAN);
+        assert_eq!((code, filled), (0, SeededOptions::default()));
+        let intervals = |filled: SeededOptions| {
+            [
+                filled.probe_interval_ms,
+                filled.heartbeat_interval_ms,
+                filled.heartbeat_timeout_ms,
+                filled.ttl_timeout_ms,
+                filled.retry_interval_ms,
+            ]
+        };
+        assert_eq!(intervals(filled), [500, 10_000, 30_000, 90_000, 5_000]);
+        let (code, filled) = fill(MMN_SEEDED_PROFILE_LAN);
+        assert_eq!((code, filled.is_seed, filled.seeds), (0, 0, null()));
+        assert_eq!(intervals(filled), [50, 200, 600, 1_500, 250]);
+        let (code, unchanged) = fill(2);
+        assert_eq!((code, unchanged), (-3, filled));
+        assert_eq!(last().1, "profile is 2; allowed are 0 (WAN) and 1 (LAN)");
+        options.struct_size = 39;
+        // SAFETY: as above, and NULL is allowed.
+        unsafe {
+            assert_eq!(GetDefaultSeededOptions(0, &raw mut options), -3);
+            assert!(last().1.starts_with("struct_size is 39;"), "{}", last().1);
+            assert_eq!(GetDefaultSeededOptions(0, null_mut()), -3);
+        }
+        assert!(last().1.starts_with("options is NULL;"), "{}", last().1);
+    });
+}
+
+#[test]
 fn a_longer_struct_of_a_newer_program_is_filled_and_read_as_far_as_it_is_known() {
     const KNOWN: usize = size_of::<NetworkOptions>();
     #[repr(C)]
@@ -476,8 +522,34 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         });
         refused(-3, "member_hold_ms is 0", &|o| o.member_hold_ms = 0);
         refused(-3, "queue_bytes is 0", &|o| o.queue_bytes = 0);
-        refused(-16, "strategy is 2; this build has 0 (raft)", &|o| {
-            o.strategy = 2
+        refused(-16, "strategy is 3; this build has 0 (raft)", &|o| {
+            o.strategy = 3
+        });
+        refused(-3, "seeded is NULL, but strategy 2", &|o| o.strategy = 2);
+        let mut seeded = SeededOptions::default();
+        let pointer = &raw const seeded;
+        refused(-3, "seeded.seeds is NULL", &|o| o.seeded = pointer);
+        seeded.seeds = c"one.example.org:4433\n[::1]".as_ptr();
+        let in_cluster = |o: &mut NetworkOptions, seeded: *const SeededOptions| {
+            (o.strategy, o.seeded) = (MMN_STRATEGY_SEEDED, seeded);
+            (o.quorum_roster, o.state_directory) = (c"peer".as_ptr(), c"/tmp".as_ptr());
+        };
+        let pointer = &raw const seeded;
+        refused(-3, "seeded is set, but strategy", &|o| o.seeded = pointer);
+        refused(
+            -3,
+            "seeded.seeds: the address \"[::1]\" has no port",
+            &|o| in_cluster(o, pointer),
+        );
+        refused(-3, "quorum_roster is NULL, but strategy 2", &|o| {
+            in_cluster(o, pointer);
+            o.quorum_roster = null();
+        });
+        seeded.seeds = c"one.example.org:4433\n[::1]:9".as_ptr();
+        let pointer = &raw const seeded;
+        refused(-3, "state_directory is NULL, but strategy 2", &|o| {
+            in_cluster(o, pointer);
+            o.state_directory = null();
         });
         refused(-3, "strategy_flags is 1, but strategy 0", &|o| {
             o.strategy_flags = MMN_GOSSIP_STRICT_LOWEST;

@@ -2,15 +2,19 @@
 
 use std::ffi::CStr;
 use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
-use meta_mystia_network::ffi::leader::GetElectionStrategy;
+use meta_mystia_network::ffi::events::{MMN_MEMBER_ACTIVE, MMN_MEMBER_INIT};
+use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
+use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::values::{
-    MMN_GOSSIP_STRICT_LOWEST, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,
+    MMN_GOSSIP_STRICT_LOWEST, MMN_SEEDED_PROFILE_LAN, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT,
+    MMN_STRATEGY_SEEDED,
 };
 
 fn initialize(options: &NetworkOptions) -> i32 {
@@ -91,6 +95,75 @@ fn a_room_elects_as_its_options_say() {
     }
 }
 
+/// The same. A room of one voter, which is its own seed, behind a name.
+fn a_seeded_room_knows_its_members_and_refuses_what_others_decide() {
+    let mut seeded = SeededOptions::default();
+    // SAFETY: the struct is as long as its struct_size says.
+    let code = unsafe { GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &raw mut seeded) };
+    assert_eq!(code, 0);
+    seeded.is_seed = 1;
+    seeded.seeds = c"localhost:9\n[::1]:9".as_ptr();
+    let directory = std::env::temp_dir().join(format!("mmn-options-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let path = directory.to_str().expect("UTF-8");
+    let path = std::ffi::CString::new(path).expect("no NUL");
+    let mut options = NetworkOptions {
+        strategy: MMN_STRATEGY_SEEDED,
+        quorum_roster: c"other".as_ptr(),
+        state_directory: path.as_ptr(),
+        seeded: &raw const seeded,
+        ..NetworkOptions::default()
+    };
+    assert_eq!(initialize(&options), -3);
+    assert_eq!(
+        last_message(),
+        "seeded.is_seed is 1, but quorum_roster does not name \"peer\", and a seed is a voter; add the id to the roster of every member, or give is_seed 0"
+    );
+    let files = || std::fs::read_dir(&directory).expect("readable").count();
+    assert_eq!(files(), 0);
+
+    options.quorum_roster = c"peer".as_ptr();
+    assert_eq!(initialize(&options), 0, "{}", last_message());
+    assert_eq!(GetElectionStrategy(), MMN_STRATEGY_SEEDED.cast_signed());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while IsLeader() == 0 {
+        assert!(Instant::now() < deadline, "a seed that is alone leads");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(
+        (GetClusterVersion(), GetLeaderTerm(), GetLeaderEpoch()),
+        (1, 1, 0)
+    );
+    // SAFETY: every string has a NUL, or is NULL.
+    unsafe {
+        assert_eq!(GetMemberState(c"peer".as_ptr()), MMN_MEMBER_ACTIVE);
+        assert_eq!(GetMemberState(c"nobody".as_ptr()), MMN_MEMBER_INIT);
+        assert_eq!(GetMemberState(std::ptr::null()), -1);
+        assert_eq!(GetMemberState(c"".as_ptr()), -1);
+        for (call, code) in [
+            ("SetLeader", SetLeader(c"peer".as_ptr())),
+            ("TransferLeadership", TransferLeadership(c"peer".as_ptr())),
+            ("YieldLeadership", YieldLeadership()),
+            ("EnableAutoLeaderElection", EnableAutoLeaderElection(0)),
+            ("EnableAutoLeaderElection", EnableAutoLeaderElection(1)),
+            ("SetElectionPriority", SetElectionPriority(1)),
+            ("SetLeaderEligible", SetLeaderEligible(0)),
+        ] {
+            assert_eq!(code, -16, "{call}: {}", last_message());
+        }
+    }
+    assert_eq!(ShutdownNetwork(), 0);
+    assert!(files() > 0);
+    std::fs::remove_dir_all(&directory).expect("removed");
+
+    // And a room of another strategy has no cluster.
+    assert_eq!(initialize(&NetworkOptions::default()), 0);
+    assert_eq!(GetClusterVersion(), -1);
+    // SAFETY: the string has a NUL.
+    assert_eq!(unsafe { GetMemberState(c"peer".as_ptr()) }, -1);
+    assert_eq!(ShutdownNetwork(), 0);
+}
+
 #[test]
 fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken() {
     let holder = UdpSocket::bind("127.0.0.1:0").expect("a free port");
@@ -130,4 +203,5 @@ fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken(
     assert_eq!(ShutdownNetwork(), 0);
     a_program_of_the_first_version_opens_its_room();
     a_room_elects_as_its_options_say();
+    a_seeded_room_knows_its_members_and_refuses_what_others_decide();
 }

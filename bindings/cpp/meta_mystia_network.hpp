@@ -23,7 +23,9 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -74,8 +76,8 @@ enum Code : std::int32_t {
 };
 
 // One of MMN_LEADER_... in a word.
-inline const char* describe_leader_reason(std::int32_t reason) noexcept {
-  switch (reason) {
+inline const char* describe_leader_reason(std::int32_t number) noexcept {
+  switch (number) {
     case MMN_LEADER_UNKNOWN: return "unknown";
     case MMN_LEADER_ELECTED: return "elected";
     case MMN_LEADER_ASSIGNED: return "assigned";
@@ -84,6 +86,19 @@ inline const char* describe_leader_reason(std::int32_t reason) noexcept {
     case MMN_LEADER_LOST: return "lost";
     case MMN_LEADER_LEFT: return "left";
     case MMN_LEADER_RESIGNED: return "resigned";
+    default: return "unknown";
+  }
+}
+
+// One of MMN_MEMBER_... in a word.
+inline const char* describe_member_state(std::int32_t number) noexcept {
+  switch (number) {
+    case MMN_MEMBER_INIT: return "init";
+    case MMN_MEMBER_JOINING: return "joining";
+    case MMN_MEMBER_ACTIVE: return "active";
+    case MMN_MEMBER_UNREACHABLE: return "unreachable";
+    case MMN_MEMBER_LEAVING: return "leaving";
+    case MMN_MEMBER_REMOVED: return "removed";
     default: return "unknown";
   }
 }
@@ -128,7 +143,7 @@ struct Event {
   std::string_view peer;   // the member that the event concerns; empty if there is none
   std::string_view other;  // an address, or, for a change of the leader, the previous leader
   std::string_view data;   // the message; the payload of a join request; the data of a kick or a rejection
-  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., or the number passed to reject_join()
+  std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., MMN_MEMBER_..., or the number passed to reject_join()
   std::int32_t code;       // a Code, or the number passed to kick()
   bool success;
   std::uint16_t type;
@@ -189,6 +204,17 @@ struct GossipWindows {
   std::uint32_t leader_election_duration;    // how long it then collects the proposals of others
 };
 
+// The settings of MMN_STRATEGY_SEEDED, with the intervals of a profile.
+struct Seeded {
+  explicit Seeded(std::uint32_t profile = MMN_SEEDED_PROFILE_WAN, const Api& api = Api::linked()) {
+    settings.struct_size = sizeof settings;
+    const std::int32_t code = api.GetDefaultSeededOptions(profile, &settings);
+    if (code < 0) throw Error(code, api.GetLastErrorMessage());
+  }
+  SeededOptions settings = {};  // its pointer is filled in by the room
+  std::string seeds;            // the addresses of the seeds, one per line
+};
+
 // How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
 // pointers and lengths are filled in by the room.
 struct Options {
@@ -204,6 +230,7 @@ struct Options {
   std::string quorum_roster;    // the voters of a static quorum, one id per line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
+  std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
 };
 
 // The library loaded at run time; must outlive every room that uses its functions.
@@ -279,7 +306,7 @@ class Slot {
 
 // The C callbacks carry no user data, and there is one room per process.
 struct Handlers {
-  Slot<void(const Message&)> message;
+  Slot<void(const Message&)> message;  // the routes below in one
   Slot<void(std::string_view)> leader;
   Slot<void(bool)> leadership;
   Slot<void(std::string_view, PeerStatus)> peer;
@@ -287,6 +314,13 @@ struct Handlers {
   Slot<void(const Event&)> event;
   Slot<void(std::exception_ptr)> failed;
   Slot<void(std::int32_t, std::string_view)> log; // of the process, not of a room
+
+  // Where messages go: by their types, and all others.
+  using Receiver = std::function<void(const Message&)>;
+  using Routes = std::map<std::uint16_t, Receiver>;
+  std::mutex routes_mutex;
+  std::shared_ptr<const Receiver> general;
+  std::shared_ptr<const Routes> typed;
 
   // Never destroyed: a room that is still open when the program ends may call until the very end. A forked child has handlers
   // of its own: another thread of its parent may have held the locks of these.
@@ -406,6 +440,12 @@ class Room {
     settings.state_directory = options.state_directory.empty() ? nullptr : text(options.state_directory);
     settings.quorum_roster = options.quorum_roster.empty() ? nullptr : text(options.quorum_roster);
     settings.trace_path = options.trace_path.empty() ? nullptr : text(options.trace_path);
+    SeededOptions seeded = {};
+    if (options.seeded) {
+      seeded = options.seeded->settings;
+      seeded.seeds = text(options.seeded->seeds);
+      settings.seeded = &seeded;
+    }
     check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }
   Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)), handlers_(other.handlers_) {}
@@ -435,12 +475,23 @@ class Room {
   // Handlers. An empty function unregisters; when the call returns, the old one is not running (unless it makes the call
   // itself) and never runs again. A new handler first receives the present state: the leader, if one is known ("" is none),
   // and every connected peer. Set on_message within 5 s: until then messages wait, later the library discards them.
+  // Every message whose type has no handler of its own.
   void on_message(std::function<void(const Message&)> handler) {
-    const bool wanted = static_cast<bool>(handler);
-    // Without an unregistered moment in between, in which messages would be discarded.
-    if (wanted) detail::Handlers::get().message.set(std::move(handler));
-    check(api_->RegisterReceiveCallback(wanted ? detail::mmn_detail_on_message : nullptr));
-    if (!wanted) detail::Handlers::get().message.set(nullptr);
+    std::shared_ptr<const Receiver> general;
+    if (handler) general = std::make_shared<const Receiver>(std::move(handler));
+    route([&](detail::Handlers& handlers) { handlers.general.swap(general); });
+  }
+  // The messages of one type, 0x0100 or higher, which on_message then does not receive.
+  void on_type(std::uint16_t type, std::function<void(const Message&)> handler) {
+    if (type < first_user_type) throw Error(invalid_argument, "the type is below 0x0100, and no host sends it");
+    std::shared_ptr<const Routes> typed;
+    route([&](detail::Handlers& handlers) {
+      Routes routes = handlers.typed ? *handlers.typed : Routes();
+      routes.erase(type);
+      if (handler) routes.emplace(type, std::move(handler));
+      typed = routes.empty() ? nullptr : std::make_shared<const Routes>(std::move(routes));
+      handlers.typed.swap(typed);
+    });
   }
   void on_leader(std::function<void(std::string_view)> handler) {
     check(api_->RegisterLeaderChangedCallback(nullptr));
@@ -526,6 +577,9 @@ class Room {
   std::int64_t leader_epoch() const noexcept { return api_->GetLeaderEpoch(); }
   // One of MMN_STRATEGY_...
   std::int32_t election_strategy() const noexcept { return api_->GetElectionStrategy(); }
+  // With MMN_STRATEGY_SEEDED: one of MMN_MEMBER_..., of this member, too; and the version of the cluster. With others -1.
+  std::int32_t member_state(const std::string& peer) const { return api_->GetMemberState(text(peer)); }
+  std::int64_t cluster_version() const noexcept { return api_->GetClusterVersion(); }
   // Whether the library dials lost members again, or treats every loss as a leave.
   void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
   bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }
@@ -591,6 +645,39 @@ class Room {
   const Api& api() const noexcept { return *api_; }
 
  private:
+  using Receiver = detail::Handlers::Receiver;
+  using Routes = detail::Handlers::Routes;
+
+  // Changes where messages go. What is replaced is destroyed by the caller, after the lock is released: its captures are
+  // foreign code.
+  template <typename Change>
+  void route(Change change) {
+    detail::Handlers& handlers = detail::Handlers::get();
+    std::unique_lock<std::mutex> lock(handlers.routes_mutex);
+    change(handlers);
+    const auto general = handlers.general;
+    const auto typed = handlers.typed;
+    Receiver receiver;
+    if (typed) {
+      receiver = [general, typed](const Message& message) {
+        const auto found = typed->find(message.type);
+        if (found != typed->end()) {
+          found->second(message);
+        } else if (general) {
+          (*general)(message);
+        }
+      };
+    } else if (general) {
+      receiver = *general;
+    }
+    const bool wanted = static_cast<bool>(receiver);
+    // Without an unregistered moment in between, in which messages would be discarded.
+    if (wanted) handlers.message.set(std::move(receiver));
+    lock.unlock();
+    check(api_->RegisterReceiveCallback(wanted ? detail::mmn_detail_on_message : nullptr));
+    if (!wanted) handlers.message.set(nullptr);
+  }
+
   // Whether this process is a child that was forked since: the room is its parent's.
   bool forked() const noexcept { return handlers_ != &detail::Handlers::get(); }
 
@@ -616,6 +703,13 @@ class Room {
   // The next room starts without the handlers of this one.
   static void forget() noexcept {
     detail::Handlers& handlers = detail::Handlers::get();
+    std::shared_ptr<const Receiver> general;
+    std::shared_ptr<const Routes> typed;
+    {
+      std::lock_guard<std::mutex> lock(handlers.routes_mutex);
+      handlers.general.swap(general);
+      handlers.typed.swap(typed);
+    }
     handlers.message.set(nullptr);
     handlers.leader.set(nullptr);
     handlers.leadership.set(nullptr);

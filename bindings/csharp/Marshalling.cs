@@ -31,6 +31,21 @@ namespace MetaMystia.Network
         }
     }
 
+    /// <summary>
+    /// Start from <see cref="Default"/>. The addresses are in <see cref="RoomOptions.Seeds"/>, which handles the pointer.
+    /// </summary>
+    public partial struct SeededOptions
+    {
+        /// <summary>The library's defaults: the intervals of a <see cref="SeededProfile"/>.</summary>
+        public static SeededOptions Default(uint profile = SeededProfile.Wan)
+        {
+            SeededOptions options = new SeededOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(SeededOptions));
+            Room.Check(NativeMethods.GetDefaultSeededOptions(profile, ref options));
+            return options;
+        }
+    }
+
     public partial struct NetworkEvent
     {
         /// <summary>The struct at a pointer that an <see cref="EventCallback"/> received.</summary>

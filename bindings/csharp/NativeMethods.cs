@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 6;
+        public const uint AbiVersion = 7;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -32,6 +32,9 @@ namespace MetaMystia.Network
 
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
+
+        /// <summary>Most addresses in SeededOptions.seeds.</summary>
+        public const uint MaxSeeds = 32;
 
         /// <summary>Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.</summary>
         public const uint MaxQuorumVoters = 64;
@@ -208,7 +211,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetElectionPriority(int priority);
 
-        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch first. Not negative, always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.</summary>
+        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with MMN_STRATEGY_SEEDED. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderTerm();
 
@@ -216,7 +219,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderEpoch();
 
-        /// <summary>How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is open.</summary>
+        /// <summary>How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or MMN_STRATEGY_SEEDED. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetElectionStrategy();
 
@@ -267,6 +270,18 @@ namespace MetaMystia.Network
         /// <summary>The interval at which a leader declares itself: half of GetLeaderAliveThreshold, in milliseconds, rounded down. Since ABI version 4.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern uint GetLeadershipDeclarationInterval();
+
+        /// <summary>Fills <c>options</c> with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetDefaultSeededOptions(uint profile, ref SeededOptions options);
+
+        /// <summary>The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when <c>peer_id</c> is not an id, no room is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetMemberState(byte[] peerId);
+
+        /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered one, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetClusterVersion();
 
         /// <summary>Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In centralized mode the message goes to the leader, which relays it: see SetCentralizedMode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -434,13 +449,13 @@ namespace MetaMystia.Network
         public uint SecretLength;
         /// <summary>Length of identity_key in bytes, at most 1024. 0 makes a new key [0].</summary>
         public uint IdentityKeyLength;
-        /// <summary>How long the room keeps a lost member's place, in milliseconds [60000]. Above 0.</summary>
+        /// <summary>How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.</summary>
         public uint MemberHoldMs;
         /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
         public uint QueueBytes;
-        /// <summary>How the room elects its leader: MMN_STRATEGY_RAFT or, since ABI version 4, MMN_STRATEGY_GOSSIP [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for all members. Gossip has no votes: election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect, and SetLeaderAliveThreshold and the functions beside it set the times.</summary>
+        /// <summary>How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect.</summary>
         public uint Strategy;
-        /// <summary>How much elections prefer this member: the highest priority first [0]. Must be 0 with MMN_STRATEGY_GOSSIP.</summary>
+        /// <summary>How much elections prefer this member: the highest priority first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
         public int Priority;
         /// <summary>The UDP port to bind [0]. 0 is any free port.</summary>
         public ushort BindPort;
@@ -456,15 +471,15 @@ namespace MetaMystia.Network
         public byte HostMode;
         /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
         public byte Eligible;
-        /// <summary>Where a static quorum keeps the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 3.</summary>
+        /// <summary>Where a static quorum keeps the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI version 3.</summary>
         public IntPtr StateDirectory;
         /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since ABI version 3.</summary>
         public IntPtr TracePath;
-        /// <summary>Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It requires MMN_STRATEGY_RAFT and excludes host_mode. Since ABI version 3.</summary>
+        /// <summary>Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The same for all members. A room with a static quorum never has two leaders, and has none without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI version 3.</summary>
         public uint QuorumPolicy;
         /// <summary>0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.</summary>
         public uint QuorumVoters;
-        /// <summary>Flags of the strategy [0]. With MMN_STRATEGY_GOSSIP either MMN_GOSSIP_STRICT_LOWEST or 0, the same for all members; else 0. Since ABI version 4.</summary>
+        /// <summary>Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.</summary>
         public uint StrategyFlags;
         /// <summary>0. Since ABI version 4.</summary>
         public uint Reserved;
@@ -472,8 +487,10 @@ namespace MetaMystia.Network
         public uint MaxPeers;
         /// <summary>0. Since ABI version 5.</summary>
         public uint Reserved2;
-        /// <summary>The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is that voter. Spaces around a line and empty lines are ignored. The same voters for all members and for the whole session. A member that is not on the roster never leads and has no vote. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 6.</summary>
+        /// <summary>The voters of a static quorum: 1 to MMN_MAX_QUORUM_VOTERS peer ids, one per line. A space and the fingerprint of a voter's key may follow its id: the SHA-256 of the public key (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is that voter. Spaces around a line and empty lines are ignored. The same voters for all members and for the whole session. A member that is not on the roster never leads and has no vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI version 6.</summary>
         public IntPtr QuorumRoster;
+        /// <summary>The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy [NULL]. Since ABI version 7.</summary>
+        public IntPtr Seeded;
     }
 
     /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
@@ -510,6 +527,30 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>1 or 0.</summary>
         public byte Success;
+    }
+
+    /// <summary>The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct SeededOptions
+    {
+        /// <summary>sizeof(SeededOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.</summary>
+        public uint IsSeed;
+        /// <summary>The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes it. Spaces around a line and empty lines are ignored. A seed may list itself. The library dials them, and dials them again for as long as it needs them. Required [NULL].</summary>
+        public IntPtr Seeds;
+        /// <summary>How often a member checks what is due, in milliseconds [500, 50]. Above 0.</summary>
+        public uint ProbeIntervalMs;
+        /// <summary>Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.</summary>
+        public uint HeartbeatIntervalMs;
+        /// <summary>Silence after which the leader calls a member unreachable, and after which a leader without a majority resigns, in milliseconds [30000, 600]. Above heartbeat_interval_ms.</summary>
+        public uint HeartbeatTimeoutMs;
+        /// <summary>Silence after which the leader removes a member, and after which the members elect another leader, in milliseconds [90000, 1500]. Above heartbeat_timeout_ms.</summary>
+        public uint TtlTimeoutMs;
+        /// <summary>Time between two attempts to join a cluster or to elect a leader, in milliseconds [5000, 250]. Above 0.</summary>
+        public uint RetryIntervalMs;
+        /// <summary>0.</summary>
+        public uint Reserved;
     }
 
     /// <summary>Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
@@ -575,6 +616,8 @@ namespace MetaMystia.Network
         public const uint Discovered = 12;
         /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).</summary>
         public const uint ConnectionResult = 13;
+        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Since ABI version 7.</summary>
+        public const uint MemberState = 16;
     }
 
     /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
@@ -747,6 +790,56 @@ namespace MetaMystia.Network
         public const uint StrictLowest = 1;
     }
 
+    /// <summary>How <see cref="ElectionStrategy.Seeded"/> elects: a sum of these.</summary>
+    public static class SeededFlags
+    {
+        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.</summary>
+        public const uint StrictStart = 1;
+        /// <summary>strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.</summary>
+        public const uint NeverAlone = 2;
+    }
+
+    /// <summary>Intervals of <see cref="SeededOptions"/>.</summary>
+    public static class SeededProfile
+    {
+        /// <summary>GetDefaultSeededOptions: intervals for machines in different places.</summary>
+        public const uint Wan = 0;
+        /// <summary>GetDefaultSeededOptions: intervals for machines on one local network.</summary>
+        public const uint Lan = 1;
+    }
+
+    /// <summary>The state of a member of the cluster: the reason of <see cref="EventKind.MemberState"/>.</summary>
+    public static class MemberState
+    {
+        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.</summary>
+        public const int Init = 0;
+        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.</summary>
+        public const int Joining = 1;
+        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.</summary>
+        public const int Active = 2;
+        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for heartbeat_timeout_ms.</summary>
+        public const int Unreachable = 3;
+        /// <summary>GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for ttl_timeout_ms, and removes it.</summary>
+        public const int Leaving = 4;
+        /// <summary>MMN_EVENT_MEMBER_STATE: the leader has removed the member.</summary>
+        public const int Removed = 5;
+
+        /// <summary>The reason in a word.</summary>
+        public static string Describe(int reason)
+        {
+            switch (reason)
+            {
+                case Init: return "init";
+                case Joining: return "joining";
+                case Active: return "active";
+                case Unreachable: return "unreachable";
+                case Leaving: return "leaving";
+                case Removed: return "removed";
+                default: return "unknown";
+            }
+        }
+    }
+
     /// <summary>The state of the link to one member.</summary>
     public enum PeerStatus : int
     {
@@ -780,6 +873,8 @@ namespace MetaMystia.Network
         Raft = 0,
         /// <summary>strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.</summary>
         Gossip = 1,
+        /// <summary>strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members enter through seeds. Since ABI version 7.</summary>
+        Seeded = 2,
     }
 
     /// <summary>A majority of whom elects a leader.</summary>

@@ -38,7 +38,7 @@ namespace MetaMystia.Network
         public string Other;
         /// <summary>The message; the payload of a join request; the data of a kick or a rejection. Never null.</summary>
         public byte[] Data;
-        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, or the number passed to <see cref="Room.RejectJoin"/>.</summary>
+        /// <summary>A <see cref="LeftReason"/>, a <see cref="LeaderReason"/>, an <see cref="EndReason"/>, a <see cref="MetaMystia.Network.MemberState"/>, or the number passed to <see cref="Room.RejectJoin"/>.</summary>
         public int Reason;
         /// <summary>An <see cref="ErrorCode"/>, or the number passed to <see cref="Room.Kick"/>.</summary>
         public int Code;
@@ -70,6 +70,10 @@ namespace MetaMystia.Network
         public string StateDirectory;
         /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> QuorumRoster;
+        /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/>; null with any other strategy.</summary>
+        public SeededOptions? Seeded;
+        /// <summary>With <see cref="Seeded"/>: the addresses of the seeds, as <see cref="Room.Connect"/> takes them.</summary>
+        public IEnumerable<string> Seeds;
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
 
@@ -88,6 +92,13 @@ namespace MetaMystia.Network
                 options.StateDirectory = Pin(pinned, Utf8.ToNative(StateDirectory));
                 options.QuorumRoster = Pin(pinned, Utf8.ToNative(QuorumRoster == null ? null : string.Join("\n", QuorumRoster)));
                 options.TracePath = Pin(pinned, Utf8.ToNative(TracePath));
+                if (Seeded.HasValue)
+                {
+                    SeededOptions seeded = Seeded.Value;
+                    seeded.Seeds = Pin(pinned, Utf8.ToNative(Seeds == null ? null : string.Join("\n", Seeds)));
+                    pinned.Add(GCHandle.Alloc(seeded, GCHandleType.Pinned));
+                    options.Seeded = pinned[pinned.Count - 1].AddrOfPinnedObject();
+                }
                 return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
             }
             finally
@@ -216,6 +227,7 @@ namespace MetaMystia.Network
         private int disposed;
 
         private Action<Message> messageReceived;
+        private Dictionary<ushort, Action<Message>> typed = new Dictionary<ushort, Action<Message>>(); // replaced, never changed
         private Action<string> leaderChanged;
         private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
@@ -296,18 +308,53 @@ namespace MetaMystia.Network
             remove { Subtract(ref happened, value); }
         }
 
-        /// <summary>A message from another member (or from this one, if it sent to itself).</summary>
+        /// <summary>A message from another member (or from this one, if it sent to itself) whose type has no handler of its own.</summary>
         public event Action<Message> MessageReceived
         {
             add
             {
                 Combine(ref messageReceived, value);
-                if (Interlocked.Exchange(ref receiveRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterReceiveCallback(ReceiveThunk));
-                }
+                Receive();
             }
             remove { Subtract(ref messageReceived, value); }
+        }
+
+        /// <summary>
+        /// The handler of the messages of one type, which <see cref="MessageReceived"/> then does not report; null removes it.
+        /// </summary>
+        public void OnType(ushort type, Action<Message> handler)
+        {
+            if (type < FirstUserType)
+            {
+                throw new ArgumentOutOfRangeException("type", type, "Types below 0x0100 belong to the library.");
+            }
+            Dictionary<ushort, Action<Message>> seen, next;
+            do
+            {
+                seen = Volatile.Read(ref typed);
+                next = new Dictionary<ushort, Action<Message>>(seen);
+                next.Remove(type);
+                if (handler != null)
+                {
+                    next.Add(type, handler);
+                }
+            }
+            while (Interlocked.CompareExchange(ref typed, next, seen) != seen);
+            Receive();
+        }
+
+        private void Receive()
+        {
+            if (Interlocked.Exchange(ref receiveRegistered, 1) == 0)
+            {
+                Check(NativeMethods.RegisterReceiveCallback(ReceiveThunk));
+            }
+        }
+
+        private void Route(Message message)
+        {
+            Action<Message> handler;
+            Raise(Volatile.Read(ref typed).TryGetValue(message.Type, out handler) ? handler : messageReceived, message);
         }
 
         /// <summary>The leader's id; null when the room has none.</summary>
@@ -483,6 +530,21 @@ namespace MetaMystia.Network
         public int ElectionStrategy
         {
             get { return NativeMethods.GetElectionStrategy(); }
+        }
+
+        /// <summary>
+        /// With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> a <see cref="MetaMystia.Network.MemberState"/>, of this member, too;
+        /// with others, and for a text that is no id, -1.
+        /// </summary>
+        public int StateOf(string peerId)
+        {
+            return NativeMethods.GetMemberState(Utf8.ToNative(peerId));
+        }
+
+        /// <summary>With <see cref="MetaMystia.Network.ElectionStrategy.Seeded"/> the version of the cluster; with others -1.</summary>
+        public long ClusterVersion
+        {
+            get { return NativeMethods.GetClusterVersion(); }
         }
 
         /// <summary>Whether the library dials lost members again (the default) or treats every loss as a leave.</summary>
@@ -713,7 +775,7 @@ namespace MetaMystia.Network
                 message.Data = Utf8.Bytes(data, length);
                 message.Type = messageType;
                 message.Flags = flags;
-                room.Deliver(() => Raise(room.messageReceived, message));
+                room.Deliver(() => room.Route(message));
             }
             catch (Exception exception)
             {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::model::Abi;
 
-/// `enum Code`, and the leader's reasons in words.
+/// `enum Code`, and in words the leader's reasons and the states of members.
 pub(crate) fn codes(abi: &Abi) -> String {
     let mut text = String::from(
         "// The library's codes. New ones are only ever appended, so expect numbers that are not listed here.\n\
@@ -14,14 +14,24 @@ pub(crate) fn codes(abi: &Abi) -> String {
         let name = code.name.to_lowercase();
         let _ = writeln!(text, "  {name} = {},", code.value);
     }
-    text += "};\n\n// One of MMN_LEADER_... in a word.\n\
-             inline const char* describe_leader_reason(std::int32_t reason) noexcept {\n  switch (reason) {\n";
+    text += "};\n";
+    words(&mut text, abi, "LEADER_", "describe_leader_reason");
+    words(&mut text, abi, "MEMBER_", "describe_member_state");
+    text
+}
+
+/// A function that says each constant of a prefix in words.
+fn words(text: &mut String, abi: &Abi, prefix: &str, function: &str) {
+    let _ = writeln!(
+        text,
+        "\n// One of MMN_{prefix}... in a word.\n\
+         inline const char* {function}(std::int32_t number) noexcept {{\n  switch (number) {{"
+    );
     for constant in &abi.constants {
-        if let Some(reason) = constant.name.strip_prefix("LEADER_") {
-            let word = reason.to_lowercase().replace('_', " ");
-            let _ = writeln!(text, "    case MMN_LEADER_{reason}: return \"{word}\";");
+        if let Some(name) = constant.name.strip_prefix(prefix) {
+            let word = name.to_lowercase().replace('_', " ");
+            let _ = writeln!(text, "    case MMN_{prefix}{name}: return \"{word}\";");
         }
     }
-    text += "    default: return \"unknown\";\n  }\n}\n";
-    text
+    *text += "    default: return \"unknown\";\n  }\n}\n";
 }

@@ -18,7 +18,7 @@ enum Form {
 }
 
 /// Prefix, class and form. A constant of no prefix is one of `NativeMethods`.
-const GROUPS: [(&str, &str, Form, &str); 16] = [
+const GROUPS: [(&str, &str, Form, &str); 19] = [
     (
         "EVENT",
         "EventKind",
@@ -79,6 +79,24 @@ const GROUPS: [(&str, &str, Form, &str); 16] = [
         "GossipFlags",
         Form::Constants,
         "How <see cref=\"ElectionStrategy.Gossip\"/> elects.",
+    ),
+    (
+        "SEEDED",
+        "SeededFlags",
+        Form::Constants,
+        "How <see cref=\"ElectionStrategy.Seeded\"/> elects: a sum of these.",
+    ),
+    (
+        "SEEDED_PROFILE",
+        "SeededProfile",
+        Form::Constants,
+        "Intervals of <see cref=\"SeededOptions\"/>.",
+    ),
+    (
+        "MEMBER",
+        "MemberState",
+        Form::Described,
+        "The state of a member of the cluster: the reason of <see cref=\"EventKind.MemberState\"/>.",
     ),
     (
         "PEER",

@@ -31,8 +31,10 @@ __all__ = [
     "NetworkOptions",
     "PeerStats",
     "Room",
+    "SeededOptions",
     "describe_error",
     "describe_leader_reason",
+    "describe_member_state",
     "load_library",
     "set_log",
 ]
@@ -73,7 +75,7 @@ class Event(NamedTuple):
     data: bytes
     """The message; the payload of a join request; the data of a kick or a rejection."""
     reason: int
-    """One of LEFT_..., LEADER_... or END_..., or the number passed to reject_join()."""
+    """One of LEFT_..., LEADER_..., END_... or MEMBER_..., or the number passed to reject_join()."""
     code: int
     """One of the codes above, or the number passed to kick()."""
     success: bool
@@ -118,7 +120,7 @@ class NetworkConfig(ctypes.Structure):
 class NetworkOptions(ctypes.Structure):
     """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The
-    voters of a static quorum are a str with one per line, or a list of str.
+    voters of a static quorum are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class NetworkOptions(ctypes.Structure):
         state_directory=None,
         trace_path=None,
         quorum_roster=None,
+        seeded=None,
         **fields,
     ):
         super().__init__()
@@ -139,11 +142,11 @@ class NetworkOptions(ctypes.Structure):
         self.bind_address = _encode(bind_address)
         self.state_directory = _encode(state_directory and os.fspath(state_directory))
         self.trace_path = _encode(trace_path and os.fspath(trace_path))
-        if quorum_roster is not None and not isinstance(quorum_roster, str):
-            quorum_roster = "\n".join(quorum_roster)
-        self.quorum_roster = _encode(quorum_roster)
+        self.quorum_roster = _encode(_lines(quorum_roster))
+        self.seeded = ctypes.pointer(seeded) if seeded is not None else None
         # The pointers do not keep alive what they refer to.
         self._kept = [
+            seeded,
             self._point("secret", secret or b""),
             self._point("identity_key", identity_key or b""),
         ]
@@ -155,6 +158,21 @@ class NetworkOptions(ctypes.Structure):
         setattr(self, name, ctypes.addressof(buffer))
         setattr(self, name + "_length", len(content))
         return buffer
+
+
+class SeededOptions(ctypes.Structure):
+    """`SeededOptions`: the settings of STRATEGY_SEEDED, for NetworkOptions. Starts with the defaults of a profile. `seeds`, the
+    addresses of the seeds, are a list of str, or a str with one per line: `SeededOptions(["one.example.org:4433"])`.
+    """
+
+    def __init__(self, seeds=None, *, profile=0, is_seed=False, **fields):
+        super().__init__(struct_size=ctypes.sizeof(SeededOptions))
+        code = load_library().GetDefaultSeededOptions(profile, ctypes.byref(self))
+        if code < 0:
+            raise NetworkError(code, load_library().GetLastErrorMessage().decode("utf-8", "replace"))
+        _set(self, fields)
+        self.is_seed = 1 if is_seed else 0
+        self.seeds = _encode(_lines(seeds))
 
 
 class PeerStats(ctypes.Structure):
@@ -174,7 +192,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -245,10 +263,17 @@ QUORUM_STATIC = 1
 
 STRATEGY_RAFT = 0
 STRATEGY_GOSSIP = 1
+STRATEGY_SEEDED = 2
+
+SEEDED_STRICT_START = 1
+SEEDED_NEVER_ALONE = 2
+SEEDED_PROFILE_WAN = 0
+SEEDED_PROFILE_LAN = 1
 
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
+MAX_SEEDS = 32
 MAX_QUORUM_VOTERS = 64
 
 EVENT_JOINED = 1
@@ -264,6 +289,14 @@ EVENT_LEADERSHIP_LOST = 10
 EVENT_JOIN_REQUEST = 11
 EVENT_DISCOVERED = 12
 EVENT_CONNECTION_RESULT = 13
+EVENT_MEMBER_STATE = 16
+
+MEMBER_INIT = 0
+MEMBER_JOINING = 1
+MEMBER_ACTIVE = 2
+MEMBER_UNREACHABLE = 3
+MEMBER_LEAVING = 4
+MEMBER_REMOVED = 5
 
 LEADER_UNKNOWN = 0
 LEADER_ELECTED = 1
@@ -346,6 +379,7 @@ NetworkOptions._fields_ = [
     ("max_peers", ctypes.c_uint32),
     ("reserved2", ctypes.c_uint32),
     ("quorum_roster", ctypes.c_char_p),
+    ("seeded", ctypes.POINTER(SeededOptions)),
 ]
 NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -363,6 +397,17 @@ NetworkEvent._fields_ = [
     ("msg_type", ctypes.c_uint16),
     ("flags", ctypes.c_uint8),
     ("success", ctypes.c_uint8),
+]
+SeededOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("is_seed", ctypes.c_uint32),
+    ("seeds", ctypes.c_char_p),
+    ("probe_interval_ms", ctypes.c_uint32),
+    ("heartbeat_interval_ms", ctypes.c_uint32),
+    ("heartbeat_timeout_ms", ctypes.c_uint32),
+    ("ttl_timeout_ms", ctypes.c_uint32),
+    ("retry_interval_ms", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 PeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -451,6 +496,9 @@ FUNCTIONS = {
     "GetLeaderElectionDuration": (ctypes.c_uint32, ()),
     "GetMsgExpirationTimeout": (ctypes.c_uint32, ()),
     "GetLeadershipDeclarationInterval": (ctypes.c_uint32, ()),
+    "GetDefaultSeededOptions": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(SeededOptions))),
+    "GetMemberState": (ctypes.c_int32, (_TEXT,)),
+    "GetClusterVersion": (ctypes.c_int64, ()),
     "BroadcastMessage": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToPeer": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToLeader": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
@@ -509,6 +557,14 @@ def describe_leader_reason(reason):
     for name, value in globals().items():
         if name.startswith("LEADER_") and value == reason:
             return name.removeprefix("LEADER_").lower()
+    return "unknown"
+
+
+def describe_member_state(state):
+    """One of MEMBER_... in a word."""
+    for name, value in globals().items():
+        if name.startswith("MEMBER_") and value == state:
+            return name.removeprefix("MEMBER_").lower()
     return "unknown"
 
 
@@ -611,6 +667,8 @@ class Room:
         # ctypes frees a callback's code with its last Python reference, and the library's copy of the pointer is none.
         self._callbacks = {}
         self._retired = {}
+        self._message_handler = None
+        self._typed = {}
         self._inside = threading.local()
         self._check(self._initialize(_encode(peer_id), _encode(session_id), config, options))
         self._open = True
@@ -652,6 +710,8 @@ class Room:
         self._open = False
         self._callbacks.clear()
         self._retired.clear()
+        self._message_handler = None
+        self._typed = {}
         atexit.unregister(self._close_at_exit)
 
     # -- handlers; None unregisters, and when the call returns the old handler is not running and never runs again
@@ -682,11 +742,29 @@ class Room:
         self._register("RegisterEventHandler", EventCallback, handler, call, None, DropCallback())
 
     def on_message(self, handler):
-        def call(peer, data, length, message_type, flags):
-            payload = ctypes.string_at(data, length) if length else b""
-            handler(Message(peer.decode("utf-8"), payload, message_type, flags))
+        """Every message whose type has no handler of its own."""
+        self._register_receive(handler, self._typed)
+        self._message_handler = handler
 
-        self._register("RegisterReceiveCallback", ReceiveCallback, handler, call)
+    def on_type(self, type, handler):
+        """The messages of one type, 0x0100 or higher, which on_message then does not receive."""
+        if not FIRST_USER_TYPE <= type <= 0xFFFF:
+            raise ValueError(f"type {type:#06x} is not {FIRST_USER_TYPE:#06x} to 0xffff")
+        typed = {other: known for other, known in self._typed.items() if other != type}
+        if handler is not None:
+            typed[type] = handler
+        self._register_receive(self._message_handler, typed)
+        self._typed = typed
+
+    def _register_receive(self, general, typed):
+        def call(peer, data, length, message_type, flags):
+            handler = typed.get(message_type, general)
+            if handler is not None:
+                payload = ctypes.string_at(data, length) if length else b""
+                handler(Message(peer.decode("utf-8"), payload, message_type, flags))
+
+        wanted = general if not typed else call
+        self._register("RegisterReceiveCallback", ReceiveCallback, wanted, call)
 
     def on_leader(self, handler):
         def call(leader):
@@ -794,8 +872,17 @@ class Room:
 
     @property
     def election_strategy(self):
-        """The election strategy: STRATEGY_RAFT or STRATEGY_GOSSIP."""
+        """The election strategy: one of STRATEGY_..."""
         return self._check(self._native.GetElectionStrategy())
+
+    def member_state(self, peer_id):
+        """With STRATEGY_SEEDED one of MEMBER_..., of this member, too; with others, and for a text that is no id, -1."""
+        return self._native.GetMemberState(_encode(peer_id))
+
+    @property
+    def cluster_version(self):
+        """With STRATEGY_SEEDED the version of the cluster; with others -1."""
+        return self._native.GetClusterVersion()
 
     @property
     def auto_reconnect(self):
@@ -938,6 +1025,11 @@ class Room:
             self.close()
         except NetworkError:
             traceback.print_exc(file=sys.stderr)
+
+
+def _lines(texts):
+    """One text a line; a str is taken as it is."""
+    return texts if texts is None or isinstance(texts, str) else "\n".join(texts)
 
 
 def _encode(text):

@@ -25,6 +25,7 @@ enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
 /* The functions that this program needs. Their types are taken from the header's prototypes, so that they cannot differ. */
 #define FUNCTIONS(X)                    \
     X(GetDefaultNetworkOptions)         \
+    X(GetDefaultSeededOptions)          \
     X(InitializeNetworkWithOptions)     \
     X(SetStartupGracePeriod)            \
     X(SetMembershipSampleInterval)      \
@@ -58,6 +59,10 @@ static const char *own_id, *session, *contact;
 static double seconds = 1e9;
 static int interactive;
 static uint32_t strategy = MMN_STRATEGY_RAFT, alive_ms;
+/* With MMN_STRATEGY_SEEDED: lists, of which a comma ends an entry; a port, if this member is a seed; a directory. */
+static char *voters, *seeds;
+static uint16_t port;
+static const char *state;
 
 /* One call per line: the library's thread and the main thread both print. */
 __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
@@ -225,6 +230,13 @@ static int load(void)
     return 1;
 }
 
+/* The library takes one entry per line. */
+static char *lines(char *list)
+{
+    for (char *comma = list; (comma = strchr(comma, ','));) *comma = '\n';
+    return list;
+}
+
 static int parse(int argc, char **argv)
 {
     interactive = isatty(STDIN_FILENO);
@@ -239,6 +251,11 @@ static int parse(int argc, char **argv)
         else if (strcmp(argv[i], "--connect") == 0) contact = argv[i + 1];
         else if (strcmp(argv[i], "--seconds") == 0) seconds = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--alive-ms") == 0) alive_ms = (uint32_t)atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--voters") == 0) voters = lines(argv[i + 1]);
+        else if (strcmp(argv[i], "--seeds") == 0) seeds = lines(argv[i + 1]);
+        else if (strcmp(argv[i], "--port") == 0) port = (uint16_t)atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--state") == 0) state = argv[i + 1];
+        else if (strcmp(argv[i], "--strategy") == 0 && strcmp(argv[i + 1], "seeded") == 0) strategy = MMN_STRATEGY_SEEDED;
         else if (strcmp(argv[i], "--strategy") == 0 && strcmp(argv[i + 1], "gossip") == 0) strategy = MMN_STRATEGY_GOSSIP;
         else if (strcmp(argv[i], "--strategy") == 0 && strcmp(argv[i + 1], "raft") == 0) strategy = MMN_STRATEGY_RAFT;
         else return 0;
@@ -255,6 +272,19 @@ static int32_t enter(void)
     net.GetDefaultNetworkOptions(&options);
     options.discovery_mode = MMN_DISCOVERY_CONNECT;
     options.strategy = strategy;
+    /* A group that never splits, with the times of one local network. */
+    SeededOptions seeded = {0};
+    if (strategy == MMN_STRATEGY_SEEDED) {
+        seeded.struct_size = sizeof seeded;
+        net.GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &seeded);
+        seeded.is_seed = port > 0;
+        seeded.seeds = seeds;
+        options.seeded = &seeded;
+        options.bind_port = port;
+        options.quorum_roster = voters;
+        options.state_directory = state;
+        options.discovery_mode = MMN_DISCOVERY_OFF;
+    }
     return net.InitializeNetworkWithOptions(own_id, session, &options);
 }
 
@@ -271,7 +301,8 @@ int main(int argc, char **argv)
 {
     if (!parse(argc, argv)) {
         fprintf(stderr, "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                        "             [--strategy raft|gossip] [--alive-ms N]\n"
+                        "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
+                        "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
                         "Standard input, on a terminal or with --interactive: text is chat, /leader NAME, /transfer NAME, /yield, /quit.\n");
         return 2;
     }

@@ -48,6 +48,9 @@ struct Options {
   bool interactive = stdin_is_terminal();
   std::uint32_t strategy = MMN_STRATEGY_RAFT;
   std::uint32_t alive_ms = 0;
+  // With MMN_STRATEGY_SEEDED; a member with a port is a seed.
+  std::string voters, seeds, state;
+  std::uint16_t port = 0;
 };
 
 // What was typed, between the thread that reads and the one that obeys.
@@ -113,6 +116,9 @@ void happened(const mmn::Room& room, const std::string& id, const mmn::Event& ev
   switch (event.kind) {
     case MMN_EVENT_LEADER_CHANGED:
       say(id, (peer.empty() ? "no leader" : "leader is " + peer) + " (" + mmn::describe_leader_reason(event.reason) + ")");
+      break;
+    case MMN_EVENT_MEMBER_STATE:
+      say(id, "member " + peer + " is " + mmn::describe_member_state(event.reason) + ", version " + std::to_string(event.term));
       break;
     case MMN_EVENT_JOINED:
       say(id, "peer " + peer + " connected");
@@ -201,6 +207,23 @@ void run(mmn::Room& room, const Options& options) {
   }
 }
 
+// The library takes one entry per line.
+std::string lines(std::string list) {
+  std::replace(list.begin(), list.end(), ',', '\n');
+  return list;
+}
+
+// A group that never splits, with the times of one local network.
+void join_cluster(mmn::Options& settings, const Options& options) {
+  mmn::Seeded seeded(MMN_SEEDED_PROFILE_LAN);
+  seeded.settings.is_seed = options.port > 0;
+  seeded.seeds = options.seeds;
+  settings.seeded = seeded;
+  settings.settings.bind_port = options.port;
+  settings.quorum_roster = options.voters;
+  settings.state_directory = options.state;
+}
+
 bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i++) {
     const std::string_view name = argv[i];
@@ -214,6 +237,11 @@ bool parse(int argc, char** argv, Options& options) {
     else if (name == "--connect") options.connect = argv[i];
     else if (name == "--seconds") options.seconds = std::atof(argv[i]);
     else if (name == "--alive-ms") options.alive_ms = static_cast<std::uint32_t>(std::atoi(argv[i]));
+    else if (name == "--voters") options.voters = lines(argv[i]);
+    else if (name == "--seeds") options.seeds = lines(argv[i]);
+    else if (name == "--port") options.port = static_cast<std::uint16_t>(std::atoi(argv[i]));
+    else if (name == "--state") options.state = argv[i];
+    else if (name == "--strategy" && argv[i] == std::string_view("seeded")) options.strategy = MMN_STRATEGY_SEEDED;
     else if (name == "--strategy" && argv[i] == std::string_view("gossip")) options.strategy = MMN_STRATEGY_GOSSIP;
     else if (name == "--strategy" && argv[i] == std::string_view("raft")) options.strategy = MMN_STRATEGY_RAFT;
     else return false;
@@ -228,7 +256,8 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options)) {
     std::fprintf(stderr,
                  "usage: lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
-                 "             [--strategy raft|gossip] [--alive-ms N]\n"
+                 "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
+                 "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
                  "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.\n");
     return 2;
   }
@@ -236,6 +265,7 @@ int main(int argc, char** argv) {
     if (options.alive_ms > 0) set_windows(options.alive_ms);
     mmn::Options settings;
     settings.settings.strategy = options.strategy;
+    if (options.strategy == MMN_STRATEGY_SEEDED) join_cluster(settings, options);
     mmn::Room room(options.id, options.session, settings);
     run(room, options);
     room.shutdown();

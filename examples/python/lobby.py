@@ -20,7 +20,7 @@ import meta_mystia_network as mmn  # noqa: E402  (the path above makes it import
 from shared_state import SharedState  # noqa: E402
 
 HELLO = mmn.FIRST_USER_TYPE
-STRATEGIES = {"raft": mmn.STRATEGY_RAFT, "gossip": mmn.STRATEGY_GOSSIP}
+STRATEGIES = {"raft": mmn.STRATEGY_RAFT, "gossip": mmn.STRATEGY_GOSSIP, "seeded": mmn.STRATEGY_SEEDED}
 END_OF_INPUT = None
 FRAME_SECONDS = 1 / 60
 
@@ -39,6 +39,10 @@ def main():
     parser.add_argument(
         "--alive-ms", type=int, metavar="N", help="gossip: how long a silent leader is believed in; the other times follow"
     )
+    parser.add_argument("--voters", metavar="ID,...", help="seeded: the ids of all that vote; the same for all members")
+    parser.add_argument("--seeds", metavar="ADDR,...", help="seeded: where the seeds are; the library dials them")
+    parser.add_argument("--port", type=int, default=0, metavar="N", help="seeded: this member is a seed, at this port")
+    parser.add_argument("--state", metavar="DIRECTORY", help="seeded: keeps this member's votes")
     arguments = parser.parse_args()
     # Names may be in any script, whatever the locale says.
     sys.stdout.reconfigure(encoding="utf-8")
@@ -53,6 +57,8 @@ def main():
             alive = arguments.alive_ms
             mmn.set_gossip_windows(mmn.GossipWindows(alive, max(alive // 5, 1), alive, max(alive // 2, 1)))
         options = mmn.NetworkOptions(strategy=STRATEGIES[arguments.strategy])
+        if arguments.strategy == "seeded":
+            options = cluster(arguments)
         with mmn.Room(arguments.id, arguments.session, options=options) as room:
             Lobby(room, arguments.id).run(arguments.connect, arguments.seconds, lines)
     except mmn.NetworkError as error:
@@ -60,6 +66,18 @@ def main():
         return 1
     say(arguments.id, "closed")
     return 0
+
+
+def cluster(arguments):
+    """The options of a member of a group that never splits, with the times of one local network."""
+    seeds = arguments.seeds.split(",")
+    return mmn.NetworkOptions(
+        strategy=mmn.STRATEGY_SEEDED,
+        bind_port=arguments.port,
+        quorum_roster=arguments.voters.split(","),
+        state_directory=arguments.state,
+        seeded=mmn.SeededOptions(seeds, profile=mmn.SEEDED_PROFILE_LAN, is_seed=arguments.port > 0),
+    )
 
 
 class Lobby:
@@ -103,6 +121,8 @@ class Lobby:
         if event.kind == mmn.EVENT_LEADER_CHANGED:
             leader = f"leader is {event.peer}" if event.peer else "no leader"
             say(self.id, f"{leader} ({mmn.describe_leader_reason(event.reason)})")
+        elif event.kind == mmn.EVENT_MEMBER_STATE:
+            say(self.id, f"member {event.peer} is {mmn.describe_member_state(event.reason)}, version {event.term}")
         elif event.kind == mmn.EVENT_JOINED:
             say(self.id, f"peer {event.peer} connected")
         elif event.kind == mmn.EVENT_RECONNECTING:

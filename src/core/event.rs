@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 use bytes::Bytes;
 
+use super::election::seeded::MemberState;
 use super::election::{AssignOutcome, LeaderReason};
 use super::id::PeerId;
 
@@ -54,6 +55,15 @@ pub enum Event {
         target: PeerId,
         /// How it ended.
         outcome: AssignOutcome,
+    },
+    /// The state of a member of a seeded cluster has changed.
+    MemberState {
+        /// Whose.
+        peer: PeerId,
+        /// Its state now.
+        state: MemberState,
+        /// Under which version of the cluster.
+        version: u64,
     },
     /// A message came.
     Message(Incoming),

@@ -440,6 +440,18 @@ impl Node {
                     self.outputs.push_back(output);
                 }
                 ElectionOutput::HeartbeatNow => self.heartbeat_all(now, true),
+                ElectionOutput::DialSeeds(seeds) => {
+                    self.outputs.push_back(Output::DialSeeds(seeds));
+                }
+                ElectionOutput::MemberState {
+                    peer,
+                    state,
+                    version,
+                } => self.event(Event::MemberState {
+                    peer,
+                    state,
+                    version,
+                }),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
                 }

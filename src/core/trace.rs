@@ -177,6 +177,15 @@ pub enum What {
         /// The peer.
         peer: PeerId,
     },
+    /// The host is told of the state of a member of a seeded cluster.
+    MemberState {
+        /// Whose.
+        peer: PeerId,
+        /// Its state.
+        state: Word,
+        /// The version of the cluster.
+        version: u64,
+    },
     /// A session with a peer began.
     Joined {
         /// The peer.

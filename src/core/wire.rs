@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::election::record::Stamp;
+use super::election::seeded::SeededRules;
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::quorum::QuorumPolicy;
 
@@ -94,6 +95,8 @@ pub enum Strategy {
         /// Whether the lowest id wins for certain when a leader is lost.
         strict_lowest: bool,
     },
+    /// Votes of a roster's majority, in a cluster that is entered through seeds.
+    Seeded(SeededRules),
 }
 
 impl Strategy {
@@ -102,6 +105,7 @@ impl Strategy {
         match self {
             Self::Raft => "raft",
             Self::Gossip { .. } => "gossip",
+            Self::Seeded(_) => "seeded",
         }
     }
 }

@@ -125,6 +125,14 @@ pub enum EligibilityError {
         "who may lead is fixed in this room (host_mode); open it with host_mode off to change it"
     )]
     FixedHost,
+    /// The room's election strategy has no such thing.
+    #[error(
+        "with the election strategy {strategy} the roster says who may lead; raft and gossip can change it"
+    )]
+    NotSupported {
+        /// The room's strategy.
+        strategy: &'static str,
+    },
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -140,6 +148,7 @@ impl Coded for EligibilityError {
     fn code(&self) -> Code {
         match self {
             Self::FixedHost => Code::Rejected,
+            Self::NotSupported { .. } => Code::NotSupported,
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
         }

@@ -8,6 +8,7 @@ use super::callbacks::{DropCallback, IdText, data_pointer};
 use super::failure::Failure;
 use super::guard::{command, count, room};
 use super::user_data::UserData;
+use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason};
 use crate::core::id::PeerId;
 use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
@@ -57,6 +58,25 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
 /// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
+/// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
+/// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
+/// the cluster. Since ABI version 7.
+pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
+
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
+pub const MMN_MEMBER_INIT: i32 = 0;
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has accepted the member.
+pub const MMN_MEMBER_JOINING: i32 = 1;
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the member takes part.
+pub const MMN_MEMBER_ACTIVE: i32 = 2;
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// heartbeat_timeout_ms.
+pub const MMN_MEMBER_UNREACHABLE: i32 = 3;
+/// GetMemberState, MMN_EVENT_MEMBER_STATE: the leader has not heard from the member for
+/// ttl_timeout_ms, and removes it.
+pub const MMN_MEMBER_LEAVING: i32 = 4;
+/// MMN_EVENT_MEMBER_STATE: the leader has removed the member.
+pub const MMN_MEMBER_REMOVED: i32 = 5;
 
 /// MMN_EVENT_LEADER_CHANGED: the reason is unknown.
 pub const MMN_LEADER_UNKNOWN: i32 = 0;
@@ -303,6 +323,15 @@ fn fill_in<'a>(
             event.code = outcome_code(*outcome).value();
             about_peer(event, MMN_EVENT_SET_LEADER_RESULT, target)
         }
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => {
+            event.reason = member_state(*state);
+            event.term = *version;
+            about_peer(event, MMN_EVENT_MEMBER_STATE, peer)
+        }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
             event.reason = end_reason(*why);
@@ -324,6 +353,18 @@ fn fill_in<'a>(
             event.kind = MMN_EVENT_DISCOVERED;
             (None, address.as_str().into(), &[])
         }
+    }
+}
+
+/// The number of a state.
+pub(super) fn member_state(state: MemberState) -> i32 {
+    match state {
+        MemberState::Init => MMN_MEMBER_INIT,
+        MemberState::Joining => MMN_MEMBER_JOINING,
+        MemberState::Active => MMN_MEMBER_ACTIVE,
+        MemberState::Unreachable => MMN_MEMBER_UNREACHABLE,
+        MemberState::Leaving => MMN_MEMBER_LEAVING,
+        MemberState::Removed => MMN_MEMBER_REMOVED,
     }
 }
 
@@ -462,6 +503,14 @@ mod tests {
                 expected(2, "b", "", b"", none),
             ),
             (Event::Returned(id("b")), expected(3, "b", "", b"", none)),
+            (
+                Event::MemberState {
+                    peer: id("b"),
+                    state: MemberState::Unreachable,
+                    version: 4,
+                },
+                expected(16, "b", "", b"", [4, 0, 0, 0, 3, 0, 0, 0, 0]),
+            ),
             (
                 Event::Left(Left {
                     peer: id("b"),

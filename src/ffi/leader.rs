@@ -5,7 +5,7 @@ use std::ffi::c_char;
 use super::arguments::peer_id as peer_id_argument;
 use super::guard::{command, query, room};
 use super::strings::hand_out;
-use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT};
+use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED};
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -26,7 +26,7 @@ use crate::core::wire::Strategy;
 /// reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
 /// MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
 /// with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with
-/// MMN_STRATEGY_GOSSIP).
+/// MMN_STRATEGY_GOSSIP and MMN_STRATEGY_SEEDED).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn SetLeader(peer_id: *const c_char) -> i32 {
 /// Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either
 /// way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (by the room's election strategy).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED).
 #[unsafe(no_mangle)]
 pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
     command("EnableAutoLeaderElection", || {
@@ -56,7 +56,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 /// MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead,
 /// and a member that is not on the roster never leads.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_REJECTED (the room has a fixed host).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_REJECTED (the room has a fixed host) or
+/// MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED, where quorum_roster says who may lead).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
     command("SetLeaderEligible", || {
@@ -78,8 +79,8 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
 /// (neither this node nor connected), MMN_REJECTED (the peer may not lead, or is a voter that may have
-/// forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP). On
-/// failure nothing has changed.
+/// forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
+/// MMN_STRATEGY_SEEDED). On failure nothing has changed.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -100,8 +101,8 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
 /// as after any loss. If there are no others, this node leads again after that time.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
-/// lead; not with MMN_STRATEGY_GOSSIP) or MMN_REJECTED (the room has a fixed host). On failure
-/// nothing has changed.
+/// lead; not with MMN_STRATEGY_GOSSIP), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
+/// (with MMN_STRATEGY_SEEDED). On failure nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn YieldLeadership() -> i32 {
     command("YieldLeadership", || {
@@ -113,7 +114,8 @@ pub extern "C" fn YieldLeadership() -> i32 {
 /// equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
 /// succeeds a lost leader, and never displaces a living one.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
+/// MMN_STRATEGY_SEEDED).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
     command("SetElectionPriority", || {
@@ -123,7 +125,8 @@ pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
 
 /// The term of the newest claim to lead that this node knows: the leader's, if there is one. It
 /// rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch
-/// first. Not negative, always 0 with MMN_STRATEGY_GOSSIP; -1 when no room is open.
+/// first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with
+/// MMN_STRATEGY_SEEDED. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderTerm() -> i64 {
     query("GetLeaderTerm", || {
@@ -140,14 +143,15 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT or MMN_STRATEGY_GOSSIP. -1 when no room is
-/// open.
+/// How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or
+/// MMN_STRATEGY_SEEDED. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
         let number = match room("GetElectionStrategy")?.snapshot().strategy {
             Strategy::Raft => MMN_STRATEGY_RAFT,
             Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
+            Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
         };
         Ok(number.cast_signed())
     })

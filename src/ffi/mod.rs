@@ -22,6 +22,7 @@ pub mod logs;
 pub mod members;
 pub mod options;
 pub mod peers;
+pub mod seeded;
 pub mod send;
 pub mod stats;
 pub mod values;
@@ -30,6 +31,7 @@ pub mod version;
 mod arguments;
 mod failure;
 mod fork;
+mod growing;
 mod guard;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod sequences;

@@ -8,10 +8,15 @@ use std::ffi::c_char;
 use std::ptr;
 
 use super::arguments::{peer_id as peer_id_argument, session_id as session_id_argument};
-use super::config::{NetworkConfigFFI, bytes};
-use super::failure::Failure;
+use super::config::NetworkConfigFFI;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::config::bytes;
+#[cfg(any(test, feature = "fuzzing"))]
+use super::growing::MAX_STRUCT_BYTES;
+use super::growing::{Growing, fill, read};
 use super::guard::command;
 use super::lifecycle::refuse_second_room;
+use super::seeded::SeededOptions;
 use super::values::*;
 use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESSAGES};
 #[cfg(any(test, feature = "fuzzing"))]
@@ -51,19 +56,23 @@ pub struct NetworkOptions {
     pub secret_length: u32,
     /// Length of identity_key in bytes, at most 1024. 0 makes a new key [0].
     pub identity_key_length: u32,
-    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0.
+    /// How long the room keeps a lost member's place, in milliseconds [60000]. Above 0. With
+    /// MMN_STRATEGY_SEEDED at least until the leader has removed the member from the cluster.
     pub member_hold_ms: u32,
     /// Most bytes queued for one peer, and for the host, besides the limits in messages [4194304].
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
-    /// How the room elects its leader: MMN_STRATEGY_RAFT or, since ABI version 4,
-    /// MMN_STRATEGY_GOSSIP [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for
-    /// all members. Gossip has no votes: election_timeout_min_ms, election_timeout_max_ms,
-    /// manual_override_recovery, merge_policy and set_leader_authority have no effect, and
-    /// SetLeaderAliveThreshold and the functions beside it set the times.
+    /// How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
+    /// MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
+    /// other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but
+    /// MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
+    /// manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
+    /// no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
+    /// MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
+    /// excludes host_mode and eligible 0, and auto_election_enabled has no effect.
     pub strategy: u32,
-    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with
-    /// MMN_STRATEGY_GOSSIP.
+    /// How much elections prefer this member: the highest priority first [0]. Must be 0 with any
+    /// strategy but MMN_STRATEGY_RAFT.
     pub priority: i32,
     /// The UDP port to bind [0]. 0 is any free port.
     pub bind_port: u16,
@@ -90,7 +99,8 @@ pub struct NetworkOptions {
     /// there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
     /// which the first start makes and every later start reuses. A quorum_roster or identity_key
     /// that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-    /// as the same member. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 3.
+    /// as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL
+    /// [NULL]. Since ABI version 3.
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
     /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
@@ -99,14 +109,16 @@ pub struct NetworkOptions {
     pub trace_path: *const c_char,
     /// Whose majority elects: MMN_QUORUM_DYNAMIC or MMN_QUORUM_STATIC [MMN_QUORUM_DYNAMIC]. The
     /// same for all members. A room with a static quorum never has two leaders, and has none
-    /// without a majority of the voters in quorum_roster. It requires MMN_STRATEGY_RAFT and
-    /// excludes host_mode. Since ABI version 3.
+    /// without a majority of the voters in quorum_roster. It excludes MMN_STRATEGY_GOSSIP and
+    /// host_mode. With MMN_STRATEGY_SEEDED the quorum is static whatever this says. Since ABI
+    /// version 3.
     pub quorum_policy: u32,
     /// 0, or with MMN_QUORUM_STATIC the number of voters in quorum_roster, at most
     /// MMN_MAX_QUORUM_VOTERS [0]. Since ABI version 3.
     pub quorum_voters: u32,
-    /// Flags of the strategy [0]. With MMN_STRATEGY_GOSSIP either MMN_GOSSIP_STRICT_LOWEST or 0,
-    /// the same for all members; else 0. Since ABI version 4.
+    /// Flags of the strategy [0], the same for all members: with MMN_STRATEGY_GOSSIP
+    /// MMN_GOSSIP_STRICT_LOWEST or 0; with MMN_STRATEGY_SEEDED the sum of MMN_SEEDED_STRICT_START
+    /// and MMN_SEEDED_NEVER_ALONE, one of them, or 0; else 0. Since ABI version 4.
     pub strategy_flags: u32,
     /// 0. Since ABI version 4.
     pub reserved: u32,
@@ -121,8 +133,12 @@ pub struct NetworkOptions {
     /// (SubjectPublicKeyInfo, DER) in 64 hexadecimal digits. Then only the holder of that key is
     /// that voter. Spaces around a line and empty lines are ignored. The same voters for all
     /// members and for the whole session. A member that is not on the roster never leads and has no
-    /// vote. Required with MMN_QUORUM_STATIC, else NULL [NULL]. Since ABI version 6.
+    /// vote. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI
+    /// version 6.
     pub quorum_roster: *const c_char,
+    /// The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
+    /// [NULL]. Since ABI version 7.
+    pub seeded: *const SeededOptions,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -133,8 +149,19 @@ const THIRD_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, strategy
 const FOURTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, max_peers);
 /// Bytes of it in version 5 of the ABI. Never changes.
 const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_roster);
-/// No struct has a `struct_size` above this: the caller did not set it.
-const MAX_STRUCT_BYTES: usize = 64 * 1024;
+/// Bytes of it in version 6 of the ABI. Never changes.
+const SIXTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, seeded);
+
+impl Growing for NetworkOptions {
+    const NAME: &'static str = "NetworkOptions";
+    const EARLIER: &'static [usize] = &[
+        SIXTH_VERSION_BYTES,
+        FIFTH_VERSION_BYTES,
+        FOURTH_VERSION_BYTES,
+        THIRD_VERSION_BYTES,
+        FIRST_VERSION_BYTES,
+    ];
+}
 
 impl Default for NetworkOptions {
     fn default() -> Self {
@@ -172,6 +199,7 @@ impl Default for NetworkOptions {
             max_peers: 0,
             reserved2: 0,
             quorum_roster: ptr::null(),
+            seeded: ptr::null(),
         }
     }
 }
@@ -188,21 +216,12 @@ impl Default for NetworkOptions {
 pub unsafe extern "C" fn GetDefaultNetworkOptions(options: *mut NetworkOptions) -> i32 {
     command("GetDefaultNetworkOptions", || {
         // SAFETY: the caller's promise, passed on.
-        let size = unsafe { struct_size(options) }?;
-        let defaults = NetworkOptions {
-            struct_size: size,
-            ..NetworkOptions::default()
-        };
-        // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
-        // has; they are copied as bytes, because hosts that build the struct by hand may not align it.
         unsafe {
-            ptr::copy_nonoverlapping(
-                (&raw const defaults).cast::<u8>(),
-                options.cast::<u8>(),
-                known(size),
-            );
+            fill("options", options, |struct_size| NetworkOptions {
+                struct_size,
+                ..NetworkOptions::default()
+            })
         }
-        Ok(())
     })
 }
 
@@ -230,7 +249,7 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
         // SAFETY: the same.
         let session = unsafe { session_id_argument("session_id", session_id) }?;
         // SAFETY: the same.
-        let options = unsafe { read(options) }?;
+        let options = unsafe { read("options", options) }?;
         // SAFETY: the same.
         let pointed = unsafe { Pointed::read(&options) }?;
         refuse_second_room()?;
@@ -242,80 +261,34 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
     })
 }
 
-/// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
-/// version. A size between two versions is that of the earlier one, so that no field is read by half.
-fn known(size: u32) -> usize {
-    let versions = [
-        size_of::<NetworkOptions>(),
-        FIFTH_VERSION_BYTES,
-        FOURTH_VERSION_BYTES,
-        THIRD_VERSION_BYTES,
-    ];
-    versions
-        .into_iter()
-        .find(|known| *known <= bytes(size))
-        .unwrap_or(FIRST_VERSION_BYTES)
-}
-
-/// The checked size of the struct at `options`.
-///
-/// # Safety
-/// `options` is NULL or points to four bytes that can be read.
-unsafe fn struct_size(options: *const NetworkOptions) -> Result<u32, Failure> {
-    if options.is_null() {
-        return Err(Failure::invalid(
-            "options is NULL; give a NetworkOptions with its struct_size set".to_owned(),
-        ));
-    }
-    // SAFETY: not NULL, so that the caller vouches for the first four bytes.
-    let size = unsafe { options.cast::<u32>().read_unaligned() };
-    if !(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&bytes(size)) {
-        return Err(Failure::invalid(format!(
-            "struct_size is {size}; set it to sizeof(NetworkOptions), which is {FIRST_VERSION_BYTES} or more"
-        )));
-    }
-    Ok(size)
-}
-
-/// The options at `options`; what an older program does not know has its default.
-///
-/// # Safety
-/// `options` is NULL, or points to struct_size bytes that can be read, the first four being struct_size.
-unsafe fn read(options: *const NetworkOptions) -> Result<NetworkOptions, Failure> {
-    // SAFETY: the caller's promise, passed on.
-    let size = unsafe { struct_size(options) }?;
-    let mut read = NetworkOptions::default();
-    // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a NetworkOptions
-    // has; every pattern of bytes is one. Hosts that build it by hand may not align it.
-    unsafe {
-        ptr::copy_nonoverlapping(
-            options.cast::<u8>(),
-            (&raw mut read).cast::<u8>(),
-            known(size),
-        );
-    }
-    Ok(read)
-}
+/// Strings that hosts may point to: an address, none, no UTF-8, an address as some write it, a list with a control character,
+/// and a list that is a roster as well as seeds.
+#[cfg(any(test, feature = "fuzzing"))]
+const TEXTS: [&[u8]; 6] = [
+    b"127.0.0.1\0",
+    b"\0",
+    b"\xff\0",
+    b"::ffff:1.2.3.4\0",
+    b"a\n b \n\n\x07\0",
+    b"a:1\n[::1]:9\n\0",
+];
 
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
-/// size.
+/// size; what it does not hold is a `SeededOptions` for its last pointer, likewise.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
         return;
     };
-    let size = u32::from(u16::from_le_bytes(*size));
-    // Exactly as long as it says, so that a sanitizer sees what is read beyond.
-    let mut given = vec![0_u8; bytes(size).max(4)];
-    let some = fields.len().min(given.len().saturating_sub(4));
-    given[4..][..some].copy_from_slice(&fields[..some]);
-    let texts: [&[u8]; 5] = [
-        b"127.0.0.1\0",
-        b"\0",
-        b"\xff\0",
-        b"::ffff:1.2.3.4\0",
-        b"a\n b \n\n\x07\0",
-    ];
+    let (size, mut given, rest) = any_struct(*size, fields);
+    let (seeded_size, seeded_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let (seeded_size, mut seeded, _) = any_struct(*seeded_size, seeded_fields);
+    point(
+        &mut seeded,
+        std::mem::offset_of!(SeededOptions, seeds),
+        text_of,
+    );
+    seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
     for (offset, length) in [
         (std::mem::offset_of!(NetworkOptions, bind_address), None),
         (std::mem::offset_of!(NetworkOptions, state_directory), None),
@@ -330,16 +303,10 @@ pub(crate) fn check(input: &[u8]) {
             Some(std::mem::offset_of!(NetworkOptions, identity_key_length)),
         ),
     ] {
-        let Some(place) = given.get_mut(offset..offset + size_of::<usize>()) else {
+        let Some(chosen) = point(&mut given, offset, text_of) else {
             continue;
         };
-        // Only pointers that a host may pass: NULL, or to what is there.
-        let text = texts[usize::from(place[0] % 5)];
-        let pointer = match place[0] < 64 {
-            true => 0,
-            false => text.as_ptr().addr(),
-        };
-        place.copy_from_slice(&pointer.to_ne_bytes());
+        let text = TEXTS[usize::from(chosen) % TEXTS.len()];
         if let Some(length) = length
             && let Some(length) = given.get_mut(length..length + 4)
             && u32::from_ne_bytes([length[0], length[1], length[2], length[3]])
@@ -349,10 +316,12 @@ pub(crate) fn check(input: &[u8]) {
             length.copy_from_slice(&len.to_ne_bytes());
         }
     }
+    let offset = std::mem::offset_of!(NetworkOptions, seeded);
+    point(&mut given, offset, |_| seeded.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<NetworkOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
-    let read = unsafe { read(options) };
+    let read = unsafe { read("options", options) };
     let Ok(options) = read else {
         assert!(!(FIRST_VERSION_BYTES..=MAX_STRUCT_BYTES).contains(&given.len()));
         return;
@@ -375,4 +344,86 @@ pub(crate) fn check(input: &[u8]) {
         right,
         "a struct of {size} bytes"
     );
+}
+
+/// A struct of `size` bytes, four at least, with what it takes of `fields` behind its size, and the rest of them. Exactly as
+/// long as it says, so that a sanitizer sees what is read beyond.
+#[cfg(any(test, feature = "fuzzing"))]
+fn any_struct(size: [u8; 2], fields: &[u8]) -> (u32, Vec<u8>, &[u8]) {
+    let size = u32::from(u16::from_le_bytes(size));
+    let mut given = vec![0_u8; bytes(size).max(4)];
+    let (fields, rest) = fields.split_at(fields.len().min(given.len() - 4));
+    given[4..][..fields.len()].copy_from_slice(fields);
+    (size, given, rest)
+}
+
+/// Makes a pointer that a host may pass of the bytes at `offset`, if the struct has them: NULL, or what `target` gives for the
+/// first of them, which it returns.
+#[cfg(any(test, feature = "fuzzing"))]
+fn point(given: &mut [u8], offset: usize, target: impl FnOnce(u8) -> *const u8) -> Option<u8> {
+    let place = given.get_mut(offset..offset + size_of::<usize>())?;
+    let chosen = place[0];
+    let pointer = match chosen < 64 {
+        true => 0,
+        false => target(chosen).addr(),
+    };
+    place.copy_from_slice(&pointer.to_ne_bytes());
+    Some(chosen)
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+fn text_of(chosen: u8) -> *const u8 {
+    TEXTS[usize::from(chosen) % TEXTS.len()].as_ptr()
+}
+
+/// First inputs of the fuzz target with a `SeededOptions`: one that is right, and some with a field that is not.
+#[cfg(test)]
+pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
+    // The list that is a roster as well as seeds.
+    const LIST: usize = 65;
+    let list = ptr::without_provenance(LIST);
+    let options = NetworkOptions {
+        strategy: MMN_STRATEGY_SEEDED,
+        state_directory: list,
+        quorum_roster: list,
+        seeded: ptr::without_provenance(LIST),
+        ..NetworkOptions::default()
+    };
+    let right = SeededOptions {
+        is_seed: 1,
+        seeds: list,
+        ..SeededOptions::default()
+    };
+    let changed: [fn(&mut SeededOptions); 9] = [
+        |_| {},
+        |seeded| seeded.struct_size = 39,
+        |seeded| seeded.seeds = ptr::null(),
+        |seeded| seeded.probe_interval_ms = 0,
+        |seeded| seeded.heartbeat_interval_ms = 1,
+        |seeded| seeded.heartbeat_timeout_ms = 1,
+        |seeded| seeded.ttl_timeout_ms = 1,
+        |seeded| seeded.retry_interval_ms = 0,
+        |seeded| seeded.reserved = 1,
+    ];
+    let inputs = changed.map(|change| {
+        let mut seeded = right;
+        change(&mut seeded);
+        [
+            input_of(&options, options.struct_size),
+            input_of(&seeded, seeded.struct_size),
+        ]
+        .concat()
+    });
+    inputs.into()
+}
+
+/// Two bytes of size, and what lies behind the size in the struct.
+#[cfg(test)]
+fn input_of<T: Growing>(given: &T, size: u32) -> Vec<u8> {
+    // SAFETY: the structs of the ABI have no padding.
+    let memory =
+        unsafe { std::slice::from_raw_parts(ptr::from_ref(given).cast::<u8>(), size_of::<T>()) };
+    let size = u16::try_from(size).expect("short");
+    let end = usize::from(size).min(memory.len());
+    [&size.to_le_bytes()[..], &memory[4..end]].concat()
 }

@@ -20,6 +20,7 @@ use super::logs::*;
 use super::members::*;
 use super::options::*;
 use super::peers::*;
+use super::seeded::*;
 use super::send::*;
 use super::stats::*;
 use super::values::*;
@@ -45,6 +46,7 @@ struct Host<'a> {
     text: Vec<u8>,
     other_text: Vec<u8>,
     data: Vec<u8>,
+    seeded: SeededOptions,
     rooms: u32,
     level: i32,
 }
@@ -114,6 +116,7 @@ pub(crate) fn check(bytes: &[u8]) {
         text: Vec::new(),
         other_text: Vec::new(),
         data: Vec::new(),
+        seeded: SeededOptions::default(),
         rooms: 0,
         level: 0,
     };
@@ -382,6 +385,16 @@ impl Host<'_> {
         }
     }
 
+    fn seeded_options_to_fill(&mut self) -> *mut SeededOptions {
+        let size = u32::from(self.chance.byte());
+        self.data = vec![0; (size as usize).max(4)];
+        self.data[..4].copy_from_slice(&size.to_ne_bytes());
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => self.data.as_mut_ptr().cast(),
+        }
+    }
+
     fn peer_stats_to_fill(&mut self) -> *mut PeerStats {
         let size = u32::from(self.chance.byte());
         self.data = vec![0; (size as usize).max(4)];
@@ -415,6 +428,30 @@ impl Host<'_> {
         config
     }
 
+    /// Without a state directory no room takes them, so that no call writes a file.
+    fn seeded_options(&mut self) -> *const SeededOptions {
+        self.seeded = SeededOptions {
+            is_seed: self.number() as u32,
+            seeds: match self.chance.below(3) {
+                0 => null(),
+                1 => c"127.0.0.1:9\n[::1]:9".as_ptr(),
+                _ => c"nobody".as_ptr(),
+            },
+            ..SeededOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => self.seeded.struct_size = self.number() as u32 % 4,
+            1 => self.seeded.probe_interval_ms = self.number() as u32,
+            2 => self.seeded.heartbeat_interval_ms = self.number() as u32,
+            3 => self.seeded.heartbeat_timeout_ms = self.number() as u32,
+            4 => self.seeded.ttl_timeout_ms = self.number() as u32,
+            5 => self.seeded.retry_interval_ms = self.number() as u32,
+            6 => self.seeded.reserved = self.number() as u32,
+            _ => {}
+        }
+        &raw const self.seeded
+    }
+
     fn network_options(&mut self) -> NetworkOptions {
         let mut options = NetworkOptions {
             config: self.network_config_ffi(),
@@ -425,7 +462,7 @@ impl Host<'_> {
             eligible: self.chance.byte(),
             ..NetworkOptions::default()
         };
-        match self.chance.below(8) {
+        match self.chance.below(9) {
             0 => options.struct_size = self.number() as u32 % 4,
             1 => options.member_hold_ms = self.number() as u32,
             2 => options.queue_bytes = self.number() as u32,
@@ -433,6 +470,11 @@ impl Host<'_> {
             4 => options.quorum_policy = self.number() as u32,
             5 => options.trace_path = c"/nowhere/at/all".as_ptr(),
             6 => options.bind_address = c"127.0.0.1".as_ptr(),
+            7 => {
+                options.quorum_roster = c"me".as_ptr();
+                options.strategy_flags = self.chance.byte().into();
+                options.seeded = self.seeded_options();
+            }
             _ => {
                 // The names of the same call are still to be read.
                 if let Some(text) = self.any_text() {

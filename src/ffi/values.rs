@@ -83,12 +83,27 @@ pub const MMN_QUORUM_STATIC: u32 = 1;
 pub const MMN_STRATEGY_RAFT: u32 = 0;
 /// strategy: the lowest peer id that finds no leader leads, in every part of a partitioned room.
 pub const MMN_STRATEGY_GOSSIP: u32 = 1;
+/// strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members
+/// enter through seeds. Since ABI version 7.
+pub const MMN_STRATEGY_SEEDED: u32 = 2;
+
+/// strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
+pub const MMN_SEEDED_STRICT_START: u32 = 1;
+/// strategy_flags of MMN_STRATEGY_SEEDED: no seed leads alone, however long there is no majority.
+pub const MMN_SEEDED_NEVER_ALONE: u32 = 2;
+
+/// GetDefaultSeededOptions: intervals for machines in different places.
+pub const MMN_SEEDED_PROFILE_WAN: u32 = 0;
+/// GetDefaultSeededOptions: intervals for machines on one local network.
+pub const MMN_SEEDED_PROFILE_LAN: u32 = 1;
 
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+/// Most addresses in SeededOptions.seeds.
+pub const MMN_MAX_SEEDS: u32 = 32;
 /// Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.
 pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 
@@ -109,6 +124,7 @@ mod tests {
             MMN_MAX_QUORUM_VOTERS as usize,
             crate::core::quorum::MAX_ROSTER_VOTERS
         );
+        assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
         assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);

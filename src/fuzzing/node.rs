@@ -8,6 +8,7 @@ use super::decoders::someone;
 use super::wild::{Known, Wild, messages, probes};
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
+use crate::core::election::seeded::Seeding;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
@@ -105,6 +106,7 @@ impl<'a> Run<'a> {
                 priority: 0,
                 recovery: Recovery::Hold,
                 windows: Windows::default(),
+                seeding: Seeding::default(),
                 guards: Guards::ALL,
             },
             max_connections: 8,
@@ -364,6 +366,7 @@ impl<'a> Run<'a> {
                         messages::name_of(&envelope.message)
                     );
                 }
+                Output::DialSeeds(_) => {}
                 Output::Persist { number, .. } => {
                     assert!(number > self.persisted, "numbers of states go up");
                     self.persisted = number;

@@ -389,6 +389,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 let fields = if n % 2 == 0 { fields } else { vec![1; 200] };
                 seeds.push([&size.to_le_bytes()[..], &fields].concat());
             }
+            seeds.extend(crate::ffi::options::seeded_inputs());
         }
         "relay" => seeds = random(400, 12),
         "discovery" => seeds = random(600, 12),

@@ -12,6 +12,8 @@ use crate::core::election::raft::wire::{
     Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side, Stamped,
 };
 use crate::core::election::record::{Epoch, Record, Stamp};
+use crate::core::election::seeded::wire::Claim;
+use crate::core::election::seeded::{Intervals, SeededRules};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
@@ -238,6 +240,11 @@ variants!(roles, MessageRole, |wild| {
 variants!(strategies, Strategy, |wild| {
     Raft => Strategy::Raft,
     Gossip => Strategy::Gossip { strict_lowest: wild.chance.flip() },
+    Seeded => Strategy::Seeded(SeededRules {
+        strict_start: wild.chance.flip(),
+        never_alone: wild.chance.flip(),
+        intervals: Intervals::default(),
+    }),
 });
 
 variants!(quorums, QuorumPolicy, |wild| {
@@ -569,6 +576,12 @@ impl Wild<'_> {
         match self.policy.strategy {
             Strategy::Raft => Opaque::of(&record),
             Strategy::Gossip { .. } => Opaque::of(&record.leader),
+            Strategy::Seeded(_) => Opaque::of(&record.leader.as_ref().map(|leader| Claim {
+                leader: leader.clone(),
+                version: record.term(),
+                elected: true,
+                address: String::new(),
+            })),
         }
     }
 

@@ -471,6 +471,14 @@ impl Connector {
         self.ask(|answer| Ask::Known { key, answer }).await
     }
 
+    /// Whether a member is linked that takes links at one of these addresses.
+    pub(crate) async fn is_linked(&self, addresses: &[SocketAddr]) -> bool {
+        let addresses = addresses.to_vec();
+        let linked = self.ask(|answer| Ask::Linked { addresses, answer });
+        // Without a room nobody is linked, and a dial fails.
+        linked.await == Ok(true)
+    }
+
     async fn attach(&self, attach: Attach) -> Result<(), Code> {
         self.ask(|answer| Ask::Attach(Box::new(attach), answer))
             .await?

@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::dial::{Ask, Connector};
+use super::dial::Connector;
 use super::socket::Bound;
 use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;
@@ -363,7 +363,7 @@ impl Runner {
         for dial in self.finds.due(now, closed) {
             let gate = Arc::clone(&self.gate);
             self.dials.spawn(async move {
-                let outcome = match is_linked(&gate, &dial).await {
+                let outcome = match gate.is_linked(&dial.all_addresses).await {
                     true => Outcome::Linked,
                     false => {
                         let limit = gate.handshake_timeout;
@@ -388,17 +388,6 @@ async fn cached_records(daemon: &ServiceDaemon) -> Option<i64> {
     let of_cache = |name: &str| name.starts_with("cached-");
     let cached = metrics.iter().filter(|(name, _)| of_cache(name));
     Some(cached.map(|(_, count)| count).sum())
-}
-
-/// Whether a member is linked that takes links at one of these addresses.
-async fn is_linked(gate: &Connector, dial: &Dial) -> bool {
-    let (answer, answered) = oneshot::channel();
-    let ask = Ask::Linked {
-        addresses: dial.all_addresses.clone(),
-        answer,
-    };
-    // Without a room nobody is linked, and the dial fails.
-    gate.asks.send(ask).await.is_ok() && answered.await == Ok(true)
 }
 
 fn outcome_of(result: Result<PeerId, Code>) -> Outcome {

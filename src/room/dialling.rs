@@ -1,6 +1,6 @@
 //! Dials: those that the core asks for, and those of the host.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, HostDial, Refused};
 use crate::net::socket::{self, Bound};
-use crate::target::{Host, Target};
+use crate::target::{Host, Target, parse_target};
 
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
@@ -34,8 +34,20 @@ pub(super) struct Dialling {
     begun: HostDial,
     /// Those of the host.
     running: BTreeSet<HostDial>,
+    /// Seeds, by their addresses.
+    seeds: BTreeMap<Arc<str>, Seed>,
     /// Oldest first.
     severed: VecDeque<Severed>,
+}
+
+/// A seed of the room.
+enum Seed {
+    /// It is being dialled.
+    Dialled,
+    /// This member answered there last.
+    Reached(PeerId),
+    /// This node itself answered.
+    Own,
 }
 
 /// A peer that the host disconnected while dials of its own were running.
@@ -59,6 +71,7 @@ impl Dialling {
             done,
             begun: 0,
             running: BTreeSet::new(),
+            seeds: BTreeMap::new(),
             severed: VecDeque::new(),
         }
     }
@@ -84,18 +97,63 @@ impl Dialling {
         let done = self.done.clone();
         let bound = self.bound;
         tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound, number).await;
+            let result = dial_target(&gate, &target, bound, Some(number)).await;
             let _ = done.send(DialDone::Host(number, text, result));
         });
     }
 
-    /// A dial of the host has ended. Gives whether others of its dials go on.
-    pub(super) fn host_dial_ended(&mut self, dial: HostDial) -> bool {
+    /// The election wants links to these seeds: dials those that are not linked and are not being dialled.
+    pub(super) fn dial_seeds(&mut self, seeds: Vec<Arc<str>>, is_linked: impl Fn(&PeerId) -> bool) {
+        for seed in seeds {
+            let needs_none = match self.seeds.get(&seed) {
+                Some(Seed::Dialled | Seed::Own) => true,
+                Some(Seed::Reached(peer)) => is_linked(peer),
+                None => false,
+            };
+            // The options of the room hold no other addresses.
+            let target = parse_target(&seed).ok().filter(|_| !needs_none);
+            let Some(target) = target else {
+                continue;
+            };
+            self.seeds.insert(Arc::clone(&seed), Seed::Dialled);
+            let gate = Arc::clone(&self.gate);
+            let done = self.done.clone();
+            let bound = self.bound;
+            tokio::spawn(async move {
+                let result = dial_target(&gate, &target, bound, None).await;
+                let _ = done.send(DialDone::Seed(seed, result));
+            });
+        }
+    }
+
+    /// A dial of a seed has ended.
+    pub(super) fn seed_dial_ended(&mut self, seed: &Arc<str>, result: Result<PeerId, Refused>) {
+        match result {
+            Ok(peer) => {
+                self.seeds.insert(Arc::clone(seed), Seed::Reached(peer));
+            }
+            Err(refused) if refused.code == Code::InvalidArgument => {
+                self.seeds.insert(Arc::clone(seed), Seed::Own);
+            }
+            Err(refused) => {
+                tracing::debug!(%seed, code = ?refused.code, "a seed was not reached");
+                self.seeds.remove(seed);
+            }
+        }
+    }
+
+    /// Whether dials of the host or of seeds go on.
+    pub(super) fn is_dialling(&self) -> bool {
+        let mut seeds = self.seeds.values();
+        !self.running.is_empty() || seeds.any(|seed| matches!(seed, Seed::Dialled))
+    }
+
+    /// A dial of the host has ended.
+    pub(super) fn host_dial_ended(&mut self, dial: HostDial) {
         self.running.remove(&dial);
         let oldest = self.running.first().copied();
         self.severed
             .retain(|severed| oldest.is_some_and(|oldest| oldest <= severed.by));
-        oldest.is_some()
     }
 
     /// The host disconnects a peer: no dial that is running reaches it.
@@ -133,6 +191,8 @@ pub(super) enum DialDone {
     Core(PeerId, Result<PeerId, Refused>),
     /// One that the host asked for.
     Host(HostDial, String, Result<PeerId, Refused>),
+    /// One of a seed.
+    Seed(Arc<str>, Result<PeerId, Refused>),
 }
 
 /// What the core hears of the end of a dial that it asked for.
@@ -208,12 +268,13 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     result
 }
 
-/// Resolves and dials, within the handshake's time for all addresses together.
+/// Resolves and dials, within the handshake's time for all addresses together. Seeds have no `number`; one to which there
+/// is a link is not dialled.
 async fn dial_target(
     gate: &Connector,
     target: &Target,
     bound: Bound,
-    number: HostDial,
+    number: Option<HostDial>,
 ) -> Result<PeerId, Refused> {
     let limit = Instant::now() + gate.handshake_timeout;
     let addresses: Vec<SocketAddr> = match &target.host {
@@ -230,6 +291,9 @@ async fn dial_target(
             }
         }
     };
+    if number.is_none() && gate.is_linked(&addresses).await {
+        return Err(Code::AlreadyConnected.into());
+    }
     let mut result = Err(Code::ConnectionFailed.into());
     for (index, address) in addresses.iter().enumerate() {
         if bound.is_own(*address) {
@@ -242,7 +306,7 @@ async fn dial_target(
         let left = limit.saturating_duration_since(Instant::now());
         let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
         result = tokio::select! {
-            dialled = gate.dial(*address, None, Some(number), left / addresses_left) => dialled,
+            dialled = gate.dial(*address, None, number, left / addresses_left) => dialled,
             () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
         };
         let unreachable =

@@ -185,6 +185,7 @@ impl Driver {
     pub(super) fn carry_out(&mut self) {
         let mut events = Vec::new();
         let mut answers = Vec::new();
+        let mut seeds = Vec::new();
         let now = self.node.begin_outputs();
         while let Some(output) = self.node.poll_output(now) {
             match output {
@@ -195,6 +196,7 @@ impl Driver {
                 } => self.sessions.transmit(&to, envelope, urgent),
                 Output::Datagram { to, probe } => self.sessions.send_probe(&to, probe),
                 Output::Dial(dial) => self.dialling.dial(dial),
+                Output::DialSeeds(addresses) => seeds.extend(addresses),
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
@@ -221,6 +223,12 @@ impl Driver {
         }
         for (ticket, verdict) in answers {
             self.join_answered(ticket, verdict);
+        }
+        if !seeds.is_empty() {
+            let members = self.node.core.membership();
+            self.dialling
+                .dial_seeds(seeds, |peer| members.get(peer).is_some());
+            self.feed(Input::HostDialing(self.dialling.is_dialling()));
         }
     }
 
@@ -303,11 +311,15 @@ impl Driver {
                 }
             }
             DialDone::Host(number, target, result) => {
-                let dialing = self.dialling.host_dial_ended(number);
-                self.feed(Input::HostDialing(dialing));
+                self.dialling.host_dial_ended(number);
+                self.feed(Input::HostDialing(self.dialling.is_dialling()));
                 let result = Event::ConnectionResult(connection_result(target, result));
                 self.shared.dispatch.push(result);
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
+            }
+            DialDone::Seed(seed, result) => {
+                self.dialling.seed_dial_ended(&seed, result);
+                self.feed(Input::HostDialing(self.dialling.is_dialling()));
             }
         }
     }

@@ -113,6 +113,9 @@ impl Room {
             None => Err(EligibilityError::NotInitialized),
             Some(Ok(())) => Ok(()),
             Some(Err(CommandError::FixedHost)) => Err(EligibilityError::FixedHost),
+            Some(Err(CommandError::Election(ElectionError::NotSupported { strategy }))) => {
+                Err(EligibilityError::NotSupported { strategy })
+            }
             Some(Err(error)) => Err(EligibilityError::Internal {
                 what: error.to_string(),
             }),

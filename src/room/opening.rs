@@ -26,7 +26,7 @@ use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
-use crate::core::wire::{Opaque, RoomPolicy};
+use crate::core::wire::{Opaque, RoomPolicy, Strategy};
 use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
@@ -89,6 +89,13 @@ fn open(
     socket: &mut Option<ClosedInChildren>,
 ) -> Result<(Driver, Bound), StartError> {
     let config = &shared.config;
+    if let Some(roster) = config.quorum.roster()
+        && config.seeding.is_seed
+        && !roster.contains(&shared.peer_id)
+    {
+        let peer = shared.peer_id.clone();
+        return Err(StartError::SeedWithoutVote { peer });
+    }
     let now = new_incarnation(draw()?);
     let (identity, state_file, saved) = take_member(&shared, now)?;
     let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);
@@ -231,7 +238,7 @@ fn node_config(
     let config = &shared.config;
     NodeConfig {
         heartbeat_interval: config.heartbeat_interval,
-        election: election_config(config),
+        election: election_config(config, bound),
         max_connections: config.max_connections,
         max_peers: config.max_peers,
         auto_reconnect: config.auto_reconnect_enabled,
@@ -240,7 +247,7 @@ fn node_config(
             max: config.reconnect_max,
             max_retries: config.reconnect_max_retries,
         },
-        member_hold: config.member_hold,
+        member_hold: member_hold(config),
         handshake_timeout: config.handshake_timeout,
         ask_host: false,
         wall_clock,
@@ -250,7 +257,12 @@ fn node_config(
     }
 }
 
-fn election_config(config: &Config) -> ElectionConfig {
+fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
+    let mut seeding = config.seeding.clone();
+    if seeding.address.is_empty() {
+        let own = bound.addresses().first().copied();
+        seeding.address = own.map_or_else(String::new, |address| address.to_string());
+    }
     ElectionConfig {
         policy: RoomPolicy {
             strategy: config.strategy,
@@ -271,8 +283,22 @@ fn election_config(config: &Config) -> ElectionConfig {
             ManualOverrideRecovery::AutoElect => Recovery::AutoElect,
         },
         windows: config.windows,
+        seeding,
         guards: Guards::ALL,
     }
+}
+
+/// How long a lost member's place is kept: in a seeded cluster at least until the leader has removed the member, so that no
+/// host is told LEFT before that.
+fn member_hold(config: &Config) -> Duration {
+    let removed_after = match config.strategy {
+        Strategy::Seeded(rules) => {
+            let ttl = Duration::from_millis(rules.intervals.ttl_timeout_ms.into());
+            ttl + Duration::from_millis(rules.intervals.probe_interval_ms.into()) * 2
+        }
+        _ => Duration::ZERO,
+    };
+    config.member_hold.max(removed_after)
 }
 
 /// Discovery as the configuration has it. A room works without it.

@@ -44,6 +44,8 @@ pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a Pe
         term: stamp.term,
         epoch: stamp.epoch.override_seq,
         strategy: node.policy().strategy,
+        member_states: node.election().member_states(),
+        cluster_version: node.election().cluster_version(),
         leader_token: node.leader_token(),
     }
 }
@@ -62,6 +64,11 @@ pub(super) fn log(event: &Event) {
         Event::SetLeaderResult { target, outcome } => {
             tracing::info!(%target, ?outcome, "SetLeader ended");
         }
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => tracing::info!(%peer, ?state, version, "member state"),
         Event::RoomEnded { why, .. } => tracing::info!(?why, "the room is over"),
         Event::Discovered { address } => tracing::info!(%address, "discovered"),
         _ => {}

@@ -8,5 +8,6 @@ mod membership;
 mod messages;
 mod options;
 mod quorum;
+mod seeded;
 mod traces;
 mod traffic;

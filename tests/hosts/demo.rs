@@ -35,6 +35,22 @@ fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
     );
 }
 
+/// As seeds of a group that never splits, none of which dials another.
+#[test]
+fn the_hosts_of_the_demo_follow_a_new_leader_as_seeds_too() {
+    let printed = run(Command::new("python3")
+        .current_dir(root())
+        .arg("scripts/demo.py")
+        .args(["--strategy", "seeded"])
+        .arg("--library")
+        .arg(library()));
+    assert!(printed.contains("OK: three hosts"), "{printed}");
+    assert!(
+        printed.contains("carried on with all that the three had"),
+        "{printed}"
+    );
+}
+
 /// The plain C example loads the library with dlopen, and shares a room with the Python one.
 #[test]
 fn the_c_example_and_the_python_example_share_a_room() {

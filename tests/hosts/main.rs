@@ -16,5 +16,6 @@ mod old_host;
 mod picture;
 mod promises;
 mod rooms;
+mod seeded;
 mod survive;
 mod tools;

@@ -49,7 +49,7 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions", "fork", "poll"]);
+    tests.extend(["reload", "exceptions", "fork", "seeded", "poll"]);
     survives(Command::new(program).args(&tests), &tests);
 }
 
@@ -59,13 +59,14 @@ const CSHARP: [&str; 4] = [
     "bindings/csharp/Marshalling.cs",
     "bindings/csharp/Room.cs",
 ];
-const CSHARP_TESTS: [&str; 8] = [
+const CSHARP_TESTS: [&str; 9] = [
     "unregister",
     "shutdown",
     "restart",
     "reentry",
     "exceptions",
     "queue",
+    "seeded",
     "poll",
     "layout",
 ];
@@ -119,6 +120,6 @@ fn csharp_scripts_are_reloaded_under_coreclr() {
 fn python() {
     let program = root().join("bindings/python/tests/survive.py");
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "poll", "layout"]);
+    tests.extend(["exceptions", "poll", "seeded", "layout"]);
     survives(Command::new("python3").arg(program).args(&tests), &tests);
 }

@@ -5,7 +5,7 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork (default: all); and poll, which starts python3 with the
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded (default: all); and poll, which starts python3 with the
  * program MMN_GUEST. --rounds: how often `shutdown` shuts down (20).
  */
 #include <meta_mystia_network.hpp>
@@ -544,6 +544,64 @@ void test_poll() {
   mmn::set_log(MMN_LOG_OFF, nullptr, library.api());
 }
 
+// A seed alone: its options, what it knows of its cluster, and a handler for one type of messages.
+void test_seeded() {
+  mmn::Library library(library_path);
+  const auto directory = std::filesystem::temp_directory_path() / ("survive-cpp-" + std::to_string(getpid()));
+  std::filesystem::create_directories(directory);
+  mmn::Options options(library.api());
+  options.bind_address = "127.0.0.1";
+  options.state_directory = directory.string();
+  options.quorum_roster = "main";
+  options.settings.strategy = MMN_STRATEGY_SEEDED;
+  MUST(code_of([&] { mmn::Seeded none(2, library.api()); }) == mmn::invalid_argument);
+  mmn::Seeded seeded(MMN_SEEDED_PROFILE_LAN, library.api());
+  MUST(seeded.settings.heartbeat_timeout_ms == 600 && seeded.settings.ttl_timeout_ms == 1500);
+  seeded.settings.is_seed = 1;
+  seeded.seeds = "localhost:9\n[::1]:9";
+  options.seeded = seeded;
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-seeded";
+  MUST(code_of([&] { mmn::Room(library.api(), "other", session, options); }) == mmn::invalid_argument);
+  mmn::Room room(library.api(), "main", session, options);
+  MUST(room.election_strategy() == MMN_STRATEGY_SEEDED);
+  std::string states;
+  std::vector<std::string> messages, typed;
+  room.on_event([&](const mmn::Event& event) {
+    if (event.kind != MMN_EVENT_MEMBER_STATE) return;
+    states += std::string(event.peer) + " " + mmn::describe_member_state(event.reason) + " " + std::to_string(event.term) + "\n";
+  });
+  room.on_message([&](const mmn::Message& message) { messages.emplace_back(message.text()); });
+  room.on_type(0x0123, [&](const mmn::Message& message) { typed.emplace_back(message.text()); });
+  const auto deadline = Clock::now() + event_time;
+  const auto until = [&](const auto& holds) {
+    while (!holds()) {
+      if (Clock::now() > deadline) fail("not in time; states: " + states);
+      room.poll();
+      std::this_thread::sleep_for(2ms);
+    }
+  };
+  until([&] { return room.is_leader(); });
+  until([&] { return states == "main joining 1\nmain active 1\n"; });
+  MUST(room.member_state("main") == MMN_MEMBER_ACTIVE && room.member_state("nobody") == MMN_MEMBER_INIT);
+  MUST(room.cluster_version() == 1);
+  MUST(code_of([&] { room.set_leader("main"); }) == mmn::not_supported);
+  room.send("main", "one", 0x0123);
+  room.send("main", "two", 0x0124);
+  until([&] { return !messages.empty(); });
+  MUST(typed == std::vector<std::string>{"one"} && messages == std::vector<std::string>{"two"});
+  room.on_message(nullptr);
+  room.send("main", "three", 0x0123);
+  until([&] { return typed.size() == 2; });
+  room.on_message([&](const mmn::Message& message) { messages.emplace_back(message.text()); });
+  room.on_type(0x0123, nullptr);
+  room.send("main", "four", 0x0123);
+  until([&] { return messages.size() == 2; });
+  MUST(typed.size() == 2 && typed[1] == "three" && messages[1] == "four");
+  MUST(code_of([&] { room.on_type(0x00ff, nullptr); }) == mmn::invalid_argument);
+  room.shutdown();
+  std::filesystem::remove_all(directory);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -586,6 +644,7 @@ int main(int argc, char** argv) {
   run("reentry", test_reentry);
   run("exceptions", test_exceptions);
   run("fork", test_fork);
+  run("seeded", test_seeded);
   // It needs Python and the other program.
   if (std::find(names.begin(), names.end(), "poll") != names.end()) run("poll", test_poll);
 }

@@ -4,7 +4,7 @@
 //   mcs -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue (default: all); poll, which starts the command MMN_GUEST; and
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, seeded (default: all); poll, which starts the command MMN_GUEST; and
 // layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT. --rounds: how often
 // `shutdown` shuts down (20).
 
@@ -58,6 +58,7 @@ internal static class Survive
             Run(names, "reentry", Reentry);
             Run(names, "exceptions", Exceptions);
             Run(names, "queue", Queued);
+            Run(names, "seeded", Seeded);
             if (names.Contains("poll"))
             {
                 Run(names, "poll", Polled);
@@ -566,10 +567,80 @@ internal static class Survive
         Room.SetLog(LogLevel.Off, null);
     }
 
+    // A seed alone: its options, what it knows of its cluster, and a handler for one type of messages.
+    private static void Seeded()
+    {
+        string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-seeded";
+        string directory = Path.Combine(Path.GetTempPath(), session);
+        Directory.CreateDirectory(directory);
+        try
+        {
+            RoomOptions options = new RoomOptions();
+            options.BindAddress = "127.0.0.1";
+            options.StateDirectory = directory;
+            options.QuorumRoster = new[] { "main" };
+            options.Settings.Strategy = (uint)ElectionStrategy.Seeded;
+            Must(CodeOf(() => SeededOptions.Default(2)) == ErrorCode.InvalidArgument, "a profile that is none");
+            SeededOptions seeded = SeededOptions.Default(SeededProfile.Lan);
+            Must(seeded.HeartbeatTimeoutMs == 600 && seeded.TtlTimeoutMs == 1500, "the intervals of the profile");
+            seeded.IsSeed = 1;
+            options.Seeded = seeded;
+            options.Seeds = new[] { "localhost:9", "[::1]:9" };
+            Must(CodeOf(() => Room.Join("other", session, options)) == ErrorCode.InvalidArgument, "a seed without a vote");
+            using (Room room = Room.Join("main", session, options))
+            {
+                string states = "";
+                List<string> messages = new List<string>(), typed = new List<string>();
+                room.Happened += e =>
+                {
+                    if (e.Kind == EventKind.MemberState)
+                    {
+                        states += e.Peer + " " + MemberState.Describe(e.Reason) + " " + e.Term + "\n";
+                    }
+                };
+                Action<Message> general = message => messages.Add(Encoding.UTF8.GetString(message.Data));
+                room.OnType(0x0123, message => typed.Add(Encoding.UTF8.GetString(message.Data)));
+                room.MessageReceived += general;
+                Stopwatch clock = Stopwatch.StartNew();
+                Action<Func<bool>, string> until = (holds, what) =>
+                {
+                    while (!holds())
+                    {
+                        Must(clock.ElapsedMilliseconds < EventMs, "not in time: " + what + "; states: " + states);
+                        room.Poll();
+                        Thread.Sleep(2);
+                    }
+                };
+                until(() => room.IsLeader, "a seed that is alone leads");
+                until(() => states == "main joining 1\nmain active 1\n", "its states");
+                Must(room.ElectionStrategy == (int)ElectionStrategy.Seeded, "another strategy");
+                Must(room.StateOf("main") == MemberState.Active && room.StateOf("nobody") == MemberState.Init, "StateOf");
+                Must(room.ClusterVersion == 1, "ClusterVersion");
+                Must(CodeOf(() => room.SetLeader("main")) == ErrorCode.NotSupported, "SetLeader");
+                room.SendTo("main", Encoding.UTF8.GetBytes("one"), 0x0123);
+                room.SendTo("main", Encoding.UTF8.GetBytes("two"), 0x0124);
+                until(() => messages.Count == 1, "a message of another type");
+                Must(string.Join(" ", typed) == "one" && messages[0] == "two", "the types are mixed up");
+                room.MessageReceived -= general;
+                room.SendTo("main", Encoding.UTF8.GetBytes("three"), 0x0123);
+                until(() => typed.Count == 2, "a message of the type without another handler");
+                room.MessageReceived += general;
+                room.OnType(0x0123, null);
+                room.SendTo("main", Encoding.UTF8.GetBytes("four"), 0x0123);
+                until(() => messages.Count == 2, "a message of the type without its handler");
+                Must(string.Join(" ", typed) == "one three" && messages[1] == "four", "the types are mixed up");
+            }
+        }
+        finally
+        {
+            Directory.Delete(directory, true);
+        }
+    }
+
     private static void Layout()
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
-        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats) })
+        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(SeededOptions) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI" : type.Name;
             own.Add(name + " " + Marshal.SizeOf(type));

@@ -6,7 +6,7 @@ Each promise is shown with real rooms over loopback and a second process of this
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, poll (default: all), and layout, which compares the structs with the
+NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded (default: all), and layout, which compares the structs with the
 lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: how often `shutdown` shuts down (20).
 """
 
@@ -19,6 +19,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -377,12 +378,67 @@ def test_poll(_):
     mmn.set_log(None)
 
 
+def test_seeded(_):
+    """A seed alone: its options, what it knows of its cluster, and a handler for one type of messages."""
+    with tempfile.TemporaryDirectory() as directory:
+        seeded = mmn.SeededOptions(["localhost:9", "[::1]:9"], profile=mmn.SEEDED_PROFILE_LAN, is_seed=True, ttl_timeout_ms=1600)
+        must((seeded.heartbeat_timeout_ms, seeded.ttl_timeout_ms) == (600, 1600), "the intervals of the profile")
+        must(code_of(lambda: mmn.SeededOptions(profile=2)) == mmn.INVALID_ARGUMENT, "a profile that is none")
+        options = mmn.NetworkOptions(
+            bind_address="127.0.0.1",
+            strategy=mmn.STRATEGY_SEEDED,
+            state_directory=directory,
+            quorum_roster=["main"],
+            seeded=seeded,
+        )
+        session = f"survive-python-{os.getpid()}-seeded"
+        must(code_of(lambda: mmn.Room("other", session, options=options)) == mmn.INVALID_ARGUMENT, "a seed without a vote")
+        came, messages, typed = [], [], []
+        with mmn.Room("main", session, options=options, on_event=came.append, on_message=messages.append) as room:
+            room.on_type(0x0123, typed.append)
+            must(room.election_strategy == mmn.STRATEGY_SEEDED, "another strategy")
+            deadline = time.monotonic() + EVENT_SECONDS
+
+            def until(holds, what):
+                while not holds():
+                    must(time.monotonic() < deadline, f"not in time: {what}; came: {came}")
+                    room.poll()
+                    time.sleep(0.002)
+
+            until(lambda: room.is_leader, "a seed that is alone leads")
+            states = lambda: [(e.peer, e.reason, e.term) for e in came if e.kind == mmn.EVENT_MEMBER_STATE]  # noqa: E731
+            until(lambda: states() == [("main", mmn.MEMBER_JOINING, 1), ("main", mmn.MEMBER_ACTIVE, 1)], "its states")
+            must(room.member_state("main") == mmn.MEMBER_ACTIVE and room.cluster_version == 1, "its own state")
+            must(room.member_state("nobody") == mmn.MEMBER_INIT, "the state of nobody")
+            must(mmn.describe_member_state(mmn.MEMBER_UNREACHABLE) == "unreachable", "states in words")
+            must(code_of(lambda: room.set_leader("main")) == mmn.NOT_SUPPORTED, "set_leader")
+            room.send("main", b"one", 0x0123)
+            room.send("main", b"two", 0x0124)
+            until(lambda: messages, "a message of another type")
+            must([m.data for m in typed] == [b"one"] and [m.data for m in messages] == [b"two"], f"{typed}, {messages}")
+            room.on_message(None)
+            room.send("main", b"three", 0x0123)
+            until(lambda: len(typed) == 2, "a message of the type without another handler")
+            room.on_message(messages.append)
+            room.on_type(0x0123, None)
+            room.send("main", b"four", 0x0123)
+            until(lambda: len(messages) == 2, "a message of the type without its handler")
+            must([m.data for m in typed] == [b"one", b"three"], f"{typed}")
+            try:
+                room.on_type(0x00FF, typed.append)
+                raise AssertionError("a type of the library's was taken")
+            except ValueError:
+                pass
+        must(os.listdir(directory), "no state file")
+
+
 def test_layout(_):
     structs = {
         "NetworkConfigFFI": mmn.NetworkConfig,
         "NetworkOptions": mmn.NetworkOptions,
         "NetworkEvent": mmn.NetworkEvent,
         "PeerStats": mmn.PeerStats,
+        "SeededOptions": mmn.SeededOptions,
     }
     own = set()
     for name, struct in structs.items():
@@ -399,6 +455,7 @@ TESTS = {
     "reentry": test_reentry,
     "exceptions": test_exceptions,
     "poll": test_poll,
+    "seeded": test_seeded,
 }
 
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
+use super::seeded::MemberState;
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
     OpaqueInput, OpaqueOutput, Role, View,
@@ -32,6 +33,10 @@ pub trait AnyElection: Any + fmt::Debug {
     fn role(&self) -> Role;
     /// As [`Election::voted_for`].
     fn voted_for(&self) -> Option<&PeerId>;
+    /// As [`Election::member_states`].
+    fn member_states(&self) -> Vec<(PeerId, MemberState)>;
+    /// As [`Election::cluster_version`].
+    fn cluster_version(&self) -> Option<u64>;
     /// As [`Election::admits`].
     fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool;
     /// As [`Election::leader_token`].
@@ -100,6 +105,16 @@ impl<E: Election + 'static> AnyElection for E {
                 ElectionOutput::StaleState { remembered, since }
             }
             ElectionOutput::HeartbeatNow => ElectionOutput::HeartbeatNow,
+            ElectionOutput::DialSeeds(seeds) => ElectionOutput::DialSeeds(seeds),
+            ElectionOutput::MemberState {
+                peer,
+                state,
+                version,
+            } => ElectionOutput::MemberState {
+                peer,
+                state,
+                version,
+            },
             ElectionOutput::SetLeaderResult { target, outcome } => {
                 ElectionOutput::SetLeaderResult { target, outcome }
             }
@@ -124,6 +139,14 @@ impl<E: Election + 'static> AnyElection for E {
 
     fn voted_for(&self) -> Option<&PeerId> {
         Election::voted_for(self)
+    }
+
+    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
+        Election::member_states(self)
+    }
+
+    fn cluster_version(&self) -> Option<u64> {
+        Election::cluster_version(self)
     }
 
     fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {

@@ -2,6 +2,7 @@
 
 use super::gossip::Windows;
 use super::guards::Guards;
+use super::seeded::Seeding;
 use crate::core::quorum::Quorum;
 use crate::core::time::Duration;
 use crate::core::wire::RoomPolicy;
@@ -38,6 +39,8 @@ pub struct ElectionConfig {
     pub recovery: Recovery,
     /// The windows of the gossip strategy, checked already.
     pub windows: Windows,
+    /// What the seeded strategy needs of this node.
+    pub seeding: Seeding,
     /// Which guards hold: all of them, outside the laboratory.
     pub guards: Guards,
 }
@@ -71,6 +74,7 @@ impl ElectionConfig {
             priority: 0,
             recovery: Recovery::Hold,
             windows: Windows::default(),
+            seeding: Seeding::default(),
             guards: Guards::ALL,
         }
     }

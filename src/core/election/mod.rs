@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ use super::wire::Opaque;
 use bound::WallClock;
 use gossip::Windows;
 use record::Record;
+use seeded::MemberState;
 
 mod any;
 pub mod bound;
@@ -28,6 +30,7 @@ pub mod guards;
 pub mod raft;
 pub mod record;
 pub mod rules;
+pub mod seeded;
 mod start;
 
 pub use any::AnyElection;
@@ -222,6 +225,20 @@ pub enum ElectionOutput<M, S> {
     },
     /// Send a heartbeat to every peer at once.
     HeartbeatNow,
+    /// Dial those of these addresses that are not linked and are not being dialled.
+    DialSeeds(
+        /// As the host gave them.
+        Vec<Arc<str>>,
+    ),
+    /// The state of a member has changed, where the strategy has such states.
+    MemberState {
+        /// Whose.
+        peer: PeerId,
+        /// Its state now.
+        state: MemberState,
+        /// Under which version of the cluster.
+        version: u64,
+    },
     /// How a `SetLeader` of this host ended.
     SetLeaderResult {
         /// Who should have led.
@@ -401,6 +418,14 @@ pub trait Election: fmt::Debug {
     fn role(&self) -> Role;
     /// Who has its vote in the term of its record, for traces.
     fn voted_for(&self) -> Option<&PeerId> {
+        None
+    }
+    /// The members of its cluster, with their states, sorted by id; none where the strategy has no such states.
+    fn member_states(&self) -> Vec<(PeerId, MemberState)> {
+        Vec::new()
+    }
+    /// The version of its cluster, where the strategy has one.
+    fn cluster_version(&self) -> Option<u64> {
         None
     }
     /// Whether `peer` may be linked under this key.

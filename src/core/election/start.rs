@@ -3,6 +3,7 @@
 use super::bound::WallClock;
 use super::gossip::Gossip;
 use super::raft::Raft;
+use super::seeded::Seeded;
 use super::{AnyElection, ElectionConfig, NotItsState};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
@@ -33,5 +34,6 @@ pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsStat
     Ok(match start.config.policy.strategy {
         Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
+        Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
     })
 }

@@ -1,6 +1,7 @@
 //! What goes into a node and what comes out of it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -229,6 +230,9 @@ pub enum Output {
     },
     /// Dial a peer; answer with a link or [`Input::DialFailed`].
     Dial(Dial),
+    /// Dial those of these addresses that are not linked and are not being dialled, and say whether such dials run
+    /// ([`Input::HostDialing`]).
+    DialSeeds(Vec<Arc<str>>),
     /// Close a peer's link.
     Close {
         /// The peer.

@@ -528,12 +528,13 @@ impl Node {
             return Ok(());
         }
         let successor = self.election.successor(&self.view);
-        self.config.election.eligible = eligible;
         if self.ended {
+            self.config.election.eligible = eligible;
             return Ok(()); // nobody leads what is over
         }
         let counts = eligible && self.config.election.quorum.admits(&self.me);
         self.try_elect(now, Local::SetEligible(counts))?;
+        self.config.election.eligible = eligible;
         self.tell_standing(successor);
         Ok(())
     }

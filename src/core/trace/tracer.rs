@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Entry, Header, Role, Said, VERSION, What, Word};
 use crate::core::election::record::Record;
+use crate::core::election::seeded::MemberState;
 use crate::core::election::{self, AssignOutcome, Description, LeaderReason};
 use crate::core::id::PeerId;
 use crate::core::node::{
@@ -216,7 +217,10 @@ impl Tracer {
                 None => return,
             },
             Output::Persist { number, .. } => What::Persist { number: *number },
-            Output::Departed | Output::Dropped { .. } | Output::StaleState { .. } => return,
+            Output::Departed
+            | Output::DialSeeds(_)
+            | Output::Dropped { .. }
+            | Output::StaleState { .. } => return,
         };
         self.add(now, what);
     }
@@ -337,6 +341,23 @@ fn told(event: &Event) -> Option<What> {
                 AssignOutcome::Rejected => "rejected",
             }
             .into(),
+        },
+        Event::MemberState {
+            peer,
+            state,
+            version,
+        } => What::MemberState {
+            peer,
+            state: match state {
+                MemberState::Init => "init",
+                MemberState::Joining => "joining",
+                MemberState::Active => "active",
+                MemberState::Unreachable => "unreachable",
+                MemberState::Leaving => "leaving",
+                MemberState::Removed => "removed",
+            }
+            .into(),
+            version,
         },
         Event::LeadershipGained(_)
         | Event::LeadershipLost(_)

@@ -10,11 +10,14 @@ use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES,
     Secret,
 };
+use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::ffi::arguments::{bytes as bytes_argument, text};
 use crate::ffi::config::bytes;
 use crate::ffi::failure::Failure;
+use crate::ffi::growing::read;
+use crate::ffi::seeded::SeededOptions;
 use crate::ffi::values::*;
 use crate::quoted::Quoted;
 
@@ -26,6 +29,13 @@ pub(super) struct Pointed {
     pub(super) state_directory: Option<PathBuf>,
     pub(super) trace_path: Option<PathBuf>,
     pub(super) quorum_roster: Option<String>,
+    pub(super) seeded: Option<Seeded>,
+}
+
+/// A [`SeededOptions`], with what its pointer leads to.
+pub(super) struct Seeded {
+    pub(super) options: SeededOptions,
+    pub(super) seeds: String,
 }
 
 impl Pointed {
@@ -76,8 +86,23 @@ impl Pointed {
                 // SAFETY: the same.
                 false => Some(unsafe { text("quorum_roster", options.quorum_roster) }?.to_owned()),
             },
+            seeded: match options.seeded.is_null() {
+                true => None,
+                // SAFETY: the same.
+                false => Some(unsafe { seeded(options.seeded) }?),
+            },
         })
     }
+}
+
+/// # Safety
+/// `pointer` points to struct_size readable bytes, and its own pointer is NULL or ends with a NUL.
+unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let options = unsafe { read("seeded", pointer) }?;
+    // SAFETY: the same.
+    let seeds = unsafe { text("seeded.seeds", options.seeds) }?.to_owned();
+    Ok(Seeded { options, seeds })
 }
 
 /// The path at `pointer`; NULL is none.
@@ -109,7 +134,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
             return Err(ConfigError::Zero { field });
         }
     }
-    if ![MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP].contains(&options.strategy) {
+    if ![MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED].contains(&options.strategy) {
         return Err(ConfigError::UnknownStrategy {
             strategy: options.strategy,
         });
@@ -166,12 +191,23 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         ],
         "0 (off), 1 (host) and 2 (guest)",
     )?;
-    let quorum = quorum(
-        options.quorum_policy,
+    let seeded = pointed.seeded.as_ref();
+    if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
+        return Err(ConfigError::SeededWithoutStrategy);
+    }
+    let strategy = strategy(options.strategy, options.strategy_flags, seeded)?;
+    let quorum = match (&strategy, options.quorum_policy, &pointed.quorum_roster) {
+        (Strategy::Seeded(_), MMN_QUORUM_DYNAMIC | MMN_QUORUM_STATIC, None) => {
+            return Err(ConfigError::SeededWithoutRoster);
+        }
+        (Strategy::Seeded(_), MMN_QUORUM_DYNAMIC, Some(_)) => MMN_QUORUM_STATIC,
+        _ => options.quorum_policy,
+    };
+    let quorum = self::quorum(
+        quorum,
         options.quorum_voters,
         pointed.quorum_roster.as_deref(),
     )?;
-    let strategy = strategy(options.strategy, options.strategy_flags)?;
     for (field, value) in [
         ("reserved", options.reserved),
         ("reserved2", options.reserved2),
@@ -192,6 +228,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         identity_key: pointed.identity_key,
         dispatch_mode,
         strategy,
+        seeding: seeded.map_or_else(Seeding::default, seeding),
         merge_policy,
         quorum,
         state_directory: pointed.state_directory,
@@ -258,17 +295,52 @@ fn roster_of(text: &str) -> Result<Roster, ConfigError> {
 }
 
 /// The strategy of a number that is one, with its flags.
-fn strategy(strategy: u32, flags: u32) -> Result<Strategy, ConfigError> {
-    match (strategy, flags) {
-        (MMN_STRATEGY_GOSSIP, 0 | MMN_GOSSIP_STRICT_LOWEST) => Ok(Strategy::Gossip {
-            strict_lowest: flags == MMN_GOSSIP_STRICT_LOWEST,
-        }),
-        (MMN_STRATEGY_GOSSIP, value) => Err(ConfigError::NotAllowed {
-            field: "strategy_flags",
-            value,
-            allowed: "0 and 1 (strict lowest)",
-        }),
-        (_, 0) => Ok(Strategy::Raft),
-        (_, flags) => Err(ConfigError::FlagsWithoutGossip { flags }),
+fn strategy(strategy: u32, flags: u32, seeded: Option<&Seeded>) -> Result<Strategy, ConfigError> {
+    let not_allowed = |allowed| ConfigError::NotAllowed {
+        field: "strategy_flags",
+        value: flags,
+        allowed,
+    };
+    match strategy {
+        MMN_STRATEGY_GOSSIP => match flags {
+            0 | MMN_GOSSIP_STRICT_LOWEST => Ok(Strategy::Gossip {
+                strict_lowest: flags == MMN_GOSSIP_STRICT_LOWEST,
+            }),
+            _ => Err(not_allowed("0 and 1 (strict lowest)")),
+        },
+        MMN_STRATEGY_SEEDED => {
+            if flags & !(MMN_SEEDED_STRICT_START | MMN_SEEDED_NEVER_ALONE) != 0 {
+                return Err(not_allowed(
+                    "0, 1 (strict start), 2 (never alone) and 3 (both)",
+                ));
+            }
+            let seeded = seeded.ok_or(ConfigError::SeededWithoutOptions)?;
+            if seeded.options.reserved != 0 {
+                return Err(ConfigError::NotAllowed {
+                    field: "seeded.reserved",
+                    value: seeded.options.reserved,
+                    allowed: "0 alone",
+                });
+            }
+            Ok(Strategy::Seeded(SeededRules {
+                strict_start: flags & MMN_SEEDED_STRICT_START != 0,
+                never_alone: flags & MMN_SEEDED_NEVER_ALONE != 0,
+                intervals: seeded.options.intervals(),
+            }))
+        }
+        _ if flags != 0 => Err(ConfigError::FlagsWithRaft { flags }),
+        _ => Ok(Strategy::Raft),
+    }
+}
+
+fn seeding(seeded: &Seeded) -> Seeding {
+    let lines = seeded.seeds.lines().map(str::trim);
+    Seeding {
+        seeds: lines
+            .filter(|line| !line.is_empty())
+            .map(Into::into)
+            .collect(),
+        is_seed: seeded.options.is_seed != 0,
+        address: String::new(),
     }
 }

@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use super::settings::Seeded;
 use super::*;
 use crate::config::{Config, ConfigError, DiscoveryMode, DispatchMode, Secret};
+use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::quorum::Quorum;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::error::{Code, Coded};
@@ -17,6 +19,7 @@ fn nothing() -> Pointed {
         state_directory: None,
         trace_path: None,
         quorum_roster: None,
+        seeded: None,
     }
 }
 
@@ -51,16 +54,54 @@ fn gossip_broken(change: impl FnOnce(&mut NetworkOptions)) -> ConfigError {
     })
 }
 
+/// What the pointers of a room with the seeded strategy lead to, of which this node is "a".
+fn seeded_pointed() -> Pointed {
+    Pointed {
+        state_directory: Some("state".into()),
+        seeded: Some(Seeded {
+            options: SeededOptions {
+                is_seed: 1,
+                ..SeededOptions::default()
+            },
+            seeds: "  one.example.org:4433 \n\n[::1]:4433\r\n127.0.0.1:1".into(),
+        }),
+        ..roster("a\nb\nc")
+    }
+}
+
+fn seeded_options() -> NetworkOptions {
+    NetworkOptions {
+        strategy: MMN_STRATEGY_SEEDED,
+        ..NetworkOptions::default()
+    }
+}
+
+/// A room with the seeded strategy and one thing that is not allowed.
+fn seeded_broken(change: impl FnOnce(&mut NetworkOptions, &mut Pointed)) -> ConfigError {
+    let (mut options, mut pointed) = (seeded_options(), seeded_pointed());
+    change(&mut options, &mut pointed);
+    config(&options, pointed).expect_err("a broken rule")
+}
+
+/// The same, in its `SeededOptions`.
+fn seeded_field_broken(change: impl FnOnce(&mut Seeded)) -> ConfigError {
+    seeded_broken(|_, pointed| change(pointed.seeded.as_mut().expect("set")))
+}
+
 #[test]
 fn the_struct_has_no_hidden_padding() {
     let pointers = 3 * size_of::<usize>();
     let second = 2 * size_of::<usize>() + 8;
     let third = 48 + pointers + 32 + second;
-    assert_eq!(size_of::<NetworkOptions>(), third + 16 + size_of::<usize>());
+    assert_eq!(
+        size_of::<NetworkOptions>(),
+        third + 16 + 2 * size_of::<usize>()
+    );
     assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
     assert_eq!(THIRD_VERSION_BYTES, third);
     assert_eq!(FOURTH_VERSION_BYTES, third + 8);
     assert_eq!(FIFTH_VERSION_BYTES, third + 16);
+    assert_eq!(SIXTH_VERSION_BYTES, third + 16 + size_of::<usize>());
     macro_rules! at {
         ($($field:ident: $offset:expr),* $(,)?) => {
             $(assert_eq!(
@@ -99,6 +140,33 @@ fn the_struct_has_no_hidden_padding() {
         max_peers: third + 8,
         reserved2: third + 12,
         quorum_roster: third + 16,
+        seeded: third + 16 + size_of::<usize>(),
+    );
+}
+
+#[test]
+fn the_struct_of_the_seeded_strategy_has_none_either() {
+    macro_rules! at {
+        ($($field:ident: $offset:expr),* $(,)?) => {
+            $(assert_eq!(
+                std::mem::offset_of!(SeededOptions, $field),
+                $offset,
+                stringify!($field)
+            );)*
+        };
+    }
+    let rest = 8 + size_of::<usize>();
+    assert_eq!(size_of::<SeededOptions>(), rest + 24);
+    at!(
+        struct_size: 0,
+        is_seed: 4,
+        seeds: 8,
+        probe_interval_ms: rest,
+        heartbeat_interval_ms: rest + 4,
+        heartbeat_timeout_ms: rest + 8,
+        ttl_timeout_ms: rest + 12,
+        retry_interval_ms: rest + 16,
+        reserved: rest + 20,
     );
 }
 
@@ -199,7 +267,7 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         ),
         (
             broken(|options| options.strategy_flags = MMN_GOSSIP_STRICT_LOWEST),
-            "strategy_flags is 1, but strategy 0 (raft) has no flags; give 0, or strategy 1",
+            "strategy_flags is 1, but strategy 0 (raft) has no flags; give 0, or another strategy",
         ),
         (
             broken(|options| options.reserved = 7),
@@ -226,11 +294,173 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         assert_eq!(error.to_string(), sentence);
         assert_eq!(error.code(), Code::InvalidArgument, "{sentence}");
     }
-    let error = broken(|options| options.strategy = 2);
+    let error = broken(|options| options.strategy = 3);
     assert_eq!(error.code(), Code::NotSupported);
     assert_eq!(
         error.to_string(),
-        "strategy is 2; this build has 0 (raft) and 1 (gossip)"
+        "strategy is 3; this build has 0 (raft), 1 (gossip) and 2 (seeded)"
+    );
+}
+
+#[test]
+fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
+    let many = |count: usize| "h:1\n".repeat(count);
+    let sentences = [
+        (
+            seeded_broken(|_, pointed| pointed.seeded = None),
+            "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds",
+        ),
+        (
+            seeded_broken(|options, _| options.strategy = MMN_STRATEGY_RAFT),
+            "seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2",
+        ),
+        (
+            seeded_broken(|options, pointed| {
+                options.strategy = MMN_STRATEGY_GOSSIP;
+                let seeded = pointed.seeded.as_mut().expect("set");
+                (seeded.options.is_seed, seeded.seeds) = (0, String::new());
+            }),
+            "seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2",
+        ),
+        (
+            seeded_broken(|options, _| options.strategy_flags = 4),
+            "strategy_flags is 4; allowed are 0, 1 (strict start), 2 (never alone) and 3 (both)",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.reserved = 9),
+            "seeded.reserved is 9; allowed are 0 alone",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.seeds = " \n\n".into()),
+            "seeded.seeds names 0 addresses; give 1 to 32, one per line",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.seeds = many(33)),
+            "seeded.seeds names 33 addresses; give 1 to 32, one per line",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.seeds = "h:1\nhost".into()),
+            "seeded.seeds: the address \"host\" has no port; give ip:port, [v6]:port or name:port",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.seeds = "h:0".into()),
+            "seeded.seeds: the address \"h:0\" has the port \"0\", which is not a number from 1 to 65535; give ip:port, [v6]:port or name:port",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.seeds = "fe80::1".into()),
+            "seeded.seeds: the address \"fe80::1\" has a host with ':'; an IPv6 address must be in brackets; give ip:port, [v6]:port or name:port",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.probe_interval_ms = 0),
+            "seeded.probe_interval_ms is 0; it must be at least 1",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.heartbeat_interval_ms = 499),
+            "seeded.heartbeat_interval_ms is 499; it must be at least probe_interval_ms, which is 500",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.heartbeat_timeout_ms = 10_000),
+            "seeded.heartbeat_timeout_ms is 10000; it must be above heartbeat_interval_ms, which is 10000",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.ttl_timeout_ms = 30_000),
+            "seeded.ttl_timeout_ms is 30000; it must be above heartbeat_timeout_ms, which is 30000",
+        ),
+        (
+            seeded_field_broken(|seeded| seeded.options.retry_interval_ms = 0),
+            "seeded.retry_interval_ms is 0; it must be at least 1",
+        ),
+        (
+            seeded_broken(|_, pointed| pointed.quorum_roster = None),
+            "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to 64",
+        ),
+        (
+            seeded_broken(|options, pointed| {
+                options.quorum_policy = MMN_QUORUM_STATIC;
+                pointed.quorum_roster = None;
+            }),
+            "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to 64",
+        ),
+        (
+            seeded_broken(|_, pointed| pointed.quorum_roster = Some("a\na".into())),
+            "quorum_roster cannot be used: it names \"a\" twice",
+        ),
+        (
+            seeded_broken(|options, _| options.quorum_voters = 2),
+            "quorum_voters is 2, but quorum_roster names 3 voters; give 3, or 0 to count the roster",
+        ),
+        (
+            seeded_broken(|options, _| options.quorum_policy = 2),
+            "quorum_policy is 2; allowed are 0 (dynamic) and 1 (static)",
+        ),
+        (
+            seeded_broken(|_, pointed| pointed.state_directory = None),
+            "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart",
+        ),
+        (
+            seeded_broken(|options, _| options.host_mode = MMN_HOST_MODE_HOST),
+            "strategy is 2 (seeded), but host_mode is 1, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        ),
+        (
+            seeded_broken(|options, _| options.priority = 3),
+            "priority is 3, but strategy 2 (seeded) has no priorities; give 0, or strategy 0",
+        ),
+        (
+            seeded_broken(|options, _| options.eligible = 0),
+            "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster",
+        ),
+    ];
+    for (error, sentence) in sentences {
+        assert_eq!(error.to_string(), sentence);
+        assert_eq!(error.code(), Code::InvalidArgument, "{sentence}");
+    }
+    let seeds = many(32);
+    let mut pointed = seeded_pointed();
+    pointed.seeded.as_mut().expect("set").seeds = seeds;
+    assert!(config(&seeded_options(), pointed).is_ok());
+}
+
+#[test]
+fn t1_a_pointer_of_the_seeded_strategy_that_leads_nowhere_is_named() {
+    let read = |seeded: *const SeededOptions| {
+        let options = NetworkOptions {
+            seeded,
+            ..seeded_options()
+        };
+        // SAFETY: NULL, or a struct with pointers that are NULL or lead to a text.
+        unsafe { Pointed::read(&options) }
+            .err()
+            .map(|failure| failure.sentence)
+    };
+    let right = SeededOptions {
+        seeds: c"h:1".as_ptr(),
+        ..SeededOptions::default()
+    };
+    assert_eq!(read(&raw const right), None);
+    assert_eq!(read(ptr::null()), None);
+    let sentence = |change: fn(&mut SeededOptions)| {
+        let mut wrong = right;
+        change(&mut wrong);
+        read(&raw const wrong).expect("refused")
+    };
+    let without = sentence(|seeded| seeded.seeds = ptr::null());
+    assert!(without.starts_with("seeded.seeds is NULL"), "{without}");
+    let not_text = sentence(|seeded| seeded.seeds = c"\xff".as_ptr());
+    assert!(
+        not_text.starts_with("seeded.seeds is not UTF-8"),
+        "{not_text}"
+    );
+    let size = size_of::<SeededOptions>();
+    assert_eq!(
+        sentence(|seeded| seeded.struct_size -= 1),
+        format!(
+            "seeded.struct_size is {}; set it to sizeof(SeededOptions), which is {size} or more",
+            size - 1
+        )
+    );
+    assert_eq!(
+        sentence(|seeded| seeded.struct_size = 65_537)[..28],
+        *"seeded.struct_size is 65537;"
     );
 }
 
@@ -264,7 +494,24 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
     let third = THIRD_VERSION_BYTES as u32;
     let fourth = FOURTH_VERSION_BYTES as u32;
     let fifth = FIFTH_VERSION_BYTES as u32;
-    for size in [fifth, fifth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+    let sixth = SIXTH_VERSION_BYTES as u32;
+    for size in [sixth, sixth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            quorum_roster: ptr::dangling(),
+            seeded: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read("options", &options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            quorum_roster: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [fifth, fifth + 1, sixth - 1] {
         let options = NetworkOptions {
             struct_size: size,
             max_peers: 77,
@@ -272,7 +519,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             ..NetworkOptions::default()
         };
         // SAFETY: the struct is longer than it says.
-        let read = unsafe { read(&options) }.expect("a size");
+        let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
             max_peers: 77,
@@ -289,7 +536,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             ..NetworkOptions::default()
         };
         // SAFETY: the struct is longer than it says.
-        let read = unsafe { read(&options) }.expect("a size");
+        let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
             strategy_flags: 77,
@@ -306,7 +553,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             ..NetworkOptions::default()
         };
         // SAFETY: the struct is longer than it says.
-        let read = unsafe { read(&options) }.expect("a size");
+        let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
             quorum_voters: 77,
@@ -325,7 +572,7 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
             ..NetworkOptions::default()
         };
         // SAFETY: the struct is longer than it says.
-        let read = unsafe { read(&options) }.expect("a size");
+        let read = unsafe { read("options", &options) }.expect("a size");
         let expected = NetworkOptions {
             struct_size: size,
             priority: 5,
@@ -359,6 +606,7 @@ fn every_field_arrives() {
         state_directory: Some("state".into()),
         trace_path: Some("trace".into()),
         quorum_roster: Some("c\na\nb\n".into()),
+        seeded: None,
     };
     let expected = Config {
         member_hold: Duration::from_millis(1500),
@@ -393,6 +641,42 @@ fn every_field_arrives() {
             ..Config::default()
         };
         assert_eq!(config(&options, nothing()), Ok(expected));
+    }
+    // The seeded strategy goes with neither, and has a static quorum whatever the policy says.
+    for (flags, quorum_policy) in [(0, MMN_QUORUM_DYNAMIC), (3, MMN_QUORUM_STATIC)] {
+        let options = NetworkOptions {
+            strategy_flags: flags,
+            quorum_policy,
+            ..seeded_options()
+        };
+        let mut pointed = seeded_pointed();
+        pointed
+            .seeded
+            .as_mut()
+            .expect("set")
+            .options
+            .probe_interval_ms = 77;
+        let seeds = ["one.example.org:4433", "[::1]:4433", "127.0.0.1:1"];
+        let expected = Config {
+            discovery: DiscoveryMode::Off,
+            strategy: Strategy::Seeded(SeededRules {
+                strict_start: flags == 3,
+                never_alone: flags == 3,
+                intervals: Intervals {
+                    probe_interval_ms: 77,
+                    ..Intervals::default()
+                },
+            }),
+            seeding: Seeding {
+                seeds: seeds.map(Into::into).into(),
+                is_seed: true,
+                address: String::new(),
+            },
+            quorum: Quorum::of(&["a", "b", "c"]),
+            state_directory: Some("state".into()),
+            ..Config::default()
+        };
+        assert_eq!(config(&options, pointed), Ok(expected));
     }
     // A fixed host goes with no static quorum.
     let options = NetworkOptions {

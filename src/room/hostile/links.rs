@@ -41,7 +41,7 @@ fn heal_both(one: &Host, other: &Host) {
 }
 
 #[tokio::test]
-async fn two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing() {
+async fn t22_two_that_dial_each_other_at_once_end_with_one_link_and_lose_nothing() {
     const MESSAGES: u32 = 300;
     for round in 0..20 {
         let session = format!("at once {round}");

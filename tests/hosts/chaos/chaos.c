@@ -533,6 +533,9 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetLeaderTerm, 2, count_of(more.GetLeaderTerm()))                                                        \
     X(GetLeaderEpoch, 2, count_of(more.GetLeaderEpoch()))                                                      \
     X(GetElectionStrategy, 2, at_least(more.GetElectionStrategy(), -1))                                        \
+    X(GetDefaultSeededOptions, 2, default_seeded())                                                            \
+    X(GetMemberState, 4, at_least(more.GetMemberState(any_peer()), -1))                                         \
+    X(GetClusterVersion, 2, count_of(more.GetClusterVersion()))                                                \
     X(SetStartupGracePeriod, 1, code(more.SetStartupGracePeriod(a_window())))                                  \
     X(GetStartupGracePeriod, 1, more.GetStartupGracePeriod() > 0)                                              \
     X(SetMembershipSampleInterval, 1, code(more.SetMembershipSampleInterval(a_window())))                      \
@@ -735,8 +738,8 @@ static void print_table(void)
     printf("callbacks: %lld messages, %lld joins, %lld losses, %lld leaders, %lld dials, %lld reconnects, %lld events, %lld lines of log; %lld calls inside\n",
            atomic_load(&messages), atomic_load(&joins), atomic_load(&losses), atomic_load(&leaders), atomic_load(&results),
            atomic_load(&reconnects), atomic_load(&events), atomic_load(&log_lines), atomic_load(&inside));
-    printf("poll mode: %lld rooms, %lld events; gossip: %lld rooms\n", atomic_load(&polled_rooms), atomic_load(&polled),
-           atomic_load(&gossip_rooms));
+    printf("poll mode: %lld rooms, %lld events; gossip: %lld rooms; seeded: %lld rooms\n", atomic_load(&polled_rooms),
+           atomic_load(&polled), atomic_load(&gossip_rooms), atomic_load(&seeded_rooms));
     fflush(stdout);
 }
 

@@ -57,16 +57,55 @@ static int32_t enter(const char *id, const char *room)
 
 /* For rooms with a static quorum. */
 static char state_directory[] = "/tmp/mmn-chaos-XXXXXX";
+/* Those of seeded clusters: no file is of both. */
+static char cluster_directory[] = "/tmp/mmn-chaos-seeded-XXXXXX";
 static char trace_path[64];
 
 static void make_states(void)
 {
-    if (!mkdtemp(state_directory)) fail("mkdtemp: %s", strerror(errno));
+    if (!mkdtemp(state_directory) || !mkdtemp(cluster_directory)) fail("mkdtemp: %s", strerror(errno));
     snprintf(trace_path, sizeof trace_path, "%s/trace", state_directory);
 }
 
+static int default_seeded(void)
+{
+    union {
+        SeededOptions options;
+        uint8_t space[ROOMY];
+    } all;
+    memset(&all, 0xaa, sizeof all);
+    uint32_t size = all.options.struct_size = any_size(sizeof(SeededOptions));
+    int accepted = code(more.GetDefaultSeededOptions(below(3), one_in(32) ? NULL : &all.options));
+    if (all.options.struct_size != size) fail("GetDefaultSeededOptions changed struct_size");
+    for (size_t i = !accepted || size < 4 ? 4 : size; i < sizeof all; i++)
+        if (all.space[i] != 0xaa) fail("GetDefaultSeededOptions wrote byte %zu of %u", i, size);
+    return accepted;
+}
+
+/* Mostly those of a cluster whose seeds are this node and nobody. */
+static const SeededOptions *any_seeded(SeededOptions *seeded)
+{
+    static const char *const seeds[] = {"127.0.0.1:9", "[::1]:9\nlocalhost:9", " 127.0.0.1:9 \n\n[::1]:9"};
+    memset(seeded, 0, sizeof *seeded);
+    seeded->struct_size = sizeof *seeded;
+    if (more.GetDefaultSeededOptions) more.GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, seeded);
+    seeded->is_seed = !one_in(4);
+    seeded->seeds = one_in(8) ? bad_text() : ANY(seeds);
+    switch (below(24)) {
+    case 0: return NULL;
+    case 1: seeded->struct_size = any_size(sizeof *seeded); break;
+    case 2: seeded->probe_interval_ms = below(400); break;
+    case 3: seeded->heartbeat_interval_ms = below(400); break;
+    case 4: seeded->heartbeat_timeout_ms = below(1000); break;
+    case 5: seeded->ttl_timeout_ms = below(2000); break;
+    case 6: seeded->retry_interval_ms = below(2); break;
+    case 7: seeded->reserved = below(2); break;
+    }
+    return seeded;
+}
+
 /* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
-static const NetworkOptions *any_options(union options *all)
+static const NetworkOptions *any_options(union options *all, SeededOptions *seeded)
 {
     static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
     NetworkOptions *options = &all->options;
@@ -101,6 +140,13 @@ static const NetworkOptions *any_options(union options *all)
     case 17: options->eligible = 0; break;
     case 18: options->priority = (int32_t)chance(); break;
     case 19: options->bind_port = 9; break;
+    case 27:
+    case 28:
+        options->strategy = MMN_STRATEGY_SEEDED, options->strategy_flags = below(5);
+        options->quorum_roster = one_in(8) ? bad_text() : "хаос\n混沌\nchaos🌀";
+        options->state_directory = one_in(8) ? "/proc/self" : cluster_directory;
+        options->seeded = any_seeded(seeded);
+        break;
     case 20: options->quorum_policy = below(3), options->quorum_voters = below(3); break;
     case 21: options->state_directory = bad_text(); break;
     case 25: options->trace_path = one_in(2) ? trace_path : one_in(2) ? state_directory : endless; break;
@@ -117,14 +163,20 @@ static const NetworkOptions *any_options(union options *all)
     return options;
 }
 
-static atomic_llong polled_rooms, gossip_rooms, leaderships;
+static atomic_llong polled_rooms, gossip_rooms, seeded_rooms, leaderships;
+
+static void remove_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));) unlinkat(dirfd(directory), entry->d_name, 0);
+    if (!directory || closedir(directory) != 0 || rmdir(path) != 0) fail("%s cannot be removed", path);
+}
 
 /* No room is open any more. */
 static void remove_states(void)
 {
-    DIR *directory = opendir(state_directory);
-    for (struct dirent *entry; directory && (entry = readdir(directory));) unlinkat(dirfd(directory), entry->d_name, 0);
-    if (!directory || closedir(directory) != 0 || rmdir(state_directory) != 0) fail("%s cannot be removed", state_directory);
+    remove_directory(state_directory);
+    remove_directory(cluster_directory);
 }
 
 static void on_leadership(uint8_t is_leader)
@@ -143,10 +195,12 @@ static int count_of(int64_t answer)
 static int open_with_options(void)
 {
     union options all;
-    const NetworkOptions *options = any_options(&all);
+    SeededOptions seeded;
+    const NetworkOptions *options = any_options(&all, &seeded);
     int accepted = opened(more.InitializeNetworkWithOptions(one_in(16) ? bad_text() : ANY(OWN), any_session(), options));
     if (accepted && options->dispatch_mode == MMN_DISPATCH_POLL) atomic_fetch_add(&polled_rooms, 1);
     if (accepted && options->strategy == MMN_STRATEGY_GOSSIP) atomic_fetch_add(&gossip_rooms, 1);
+    if (accepted && options->strategy == MMN_STRATEGY_SEEDED) atomic_fetch_add(&seeded_rooms, 1);
     return accepted;
 }
 

@@ -233,7 +233,8 @@ class Puppet:
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
         leader as the event Leader: who, who before, term, epoch, reason; each result of a dial as the event Result: code, what
-        came with it; and the end of the room as the event Ended: reason."""
+        came with it; each state of a member as the event MemberState: who, state, version; and the end of the room as the event
+        Ended: reason. In `options`, `seeded` are the fields of SeededOptions and its profile."""
         if options is not None:
             said = self.open_with(peer, session, config, options)
         elif config is None:
@@ -260,6 +261,16 @@ class Puppet:
         settings = mmn.NetworkOptions.__new__(mmn.NetworkOptions)
         settings.struct_size = ctypes.sizeof(mmn.NetworkOptions)
         assert self.native.GetDefaultNetworkOptions(ctypes.byref(settings)) == OK
+        options = dict(options)
+        if (seeded := options.pop("seeded", None)) is not None:
+            self.seeded = mmn.SeededOptions.__new__(mmn.SeededOptions)
+            self.seeded.struct_size = ctypes.sizeof(mmn.SeededOptions)
+            fields = dict(seeded)
+            assert self.native.GetDefaultSeededOptions(fields.pop("profile"), ctypes.byref(self.seeded)) == OK
+            for name, value in fields.items():
+                assert hasattr(self.seeded, name), f"no such field: {name}"
+                setattr(self.seeded, name, value.encode() if isinstance(value, str) else value)
+            settings.seeded = ctypes.pointer(self.seeded)
         for name, value in options.items():
             assert hasattr(settings, name), f"no such option: {name}"
             setattr(settings, name, value.encode() if isinstance(value, str) else value)
@@ -273,6 +284,8 @@ class Puppet:
         if event.kind == mmn.EVENT_LEADER_CHANGED:
             who = event.peer.decode(), event.other.decode()
             self.event("Leader", *who, event.term, event.epoch, event.reason)
+        elif event.kind == mmn.EVENT_MEMBER_STATE:
+            self.event("MemberState", event.peer.decode(), event.reason, event.term)
         elif event.kind == mmn.EVENT_ROOM_ENDED:
             self.event("Ended", event.reason)
         elif event.kind == mmn.EVENT_CONNECTION_RESULT:

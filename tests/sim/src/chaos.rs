@@ -612,7 +612,7 @@ impl<'a> Run<'a> {
         let left = (0..self.world.slots.len())
             .filter(|slot| !out(slot))
             .count();
-        let is_enough = match &self.world.settings.roster {
+        let is_enough = match self.world.voters() {
             None => left > 2,
             Some(roster) => {
                 let may_vote = |slot: &&usize| {

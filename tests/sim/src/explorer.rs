@@ -9,6 +9,7 @@
 //! pair is put to [`Rules`](room_core::election::rules::Rules) once and remembered
 //! (`member`); the search itself only combines numbers. And sets of messages have numbers, too.
 
+pub mod ballots;
 mod member;
 mod sets;
 

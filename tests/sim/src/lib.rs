@@ -21,6 +21,7 @@ pub mod plan;
 pub mod profile;
 pub mod record;
 pub mod regressions;
+pub mod seeded;
 pub mod shrink;
 pub mod sometimes;
 pub mod stability;

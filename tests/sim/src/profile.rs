@@ -5,6 +5,7 @@
 
 mod gossip;
 mod raft;
+mod seeded;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -20,6 +21,7 @@ use crate::chaos::{Run, VIEW_BOUND};
 use crate::clock::slowest_clock;
 use crate::gossip::{GossipRules, Trial};
 use crate::liars::Words;
+use crate::seeded::SeededPlan;
 use crate::world::{Settings, World};
 
 /// How a room elects, as its plan has it.
@@ -31,6 +33,8 @@ pub enum StrategyPlan {
     Raft,
     /// By gossip.
     Gossip(GossipRules),
+    /// By votes, in a cluster that members enter through seeds.
+    Seeded(SeededPlan),
 }
 
 impl StrategyPlan {
@@ -39,6 +43,7 @@ impl StrategyPlan {
         match self {
             Self::Raft => settings.strategy = Strategy::Raft,
             Self::Gossip(rules) => rules.apply(settings),
+            Self::Seeded(plan) => plan.apply(settings),
         }
     }
 
@@ -51,8 +56,10 @@ impl StrategyPlan {
 
     /// Leaves out the trial of its own, if it has one.
     pub(crate) fn without_trial(&mut self) {
-        if let Self::Gossip(rules) = self {
-            rules.trial = Trial::Quiet;
+        match self {
+            Self::Raft => {}
+            Self::Gossip(rules) => rules.trial = Trial::Quiet,
+            Self::Seeded(plan) => plan.trial = crate::seeded::Trial::Quiet,
         }
     }
 
@@ -68,6 +75,7 @@ pub(crate) fn of(strategy: Strategy) -> Rc<dyn Profile> {
     match strategy {
         Strategy::Raft => Rc::new(raft::Votes),
         Strategy::Gossip { .. } => Rc::new(gossip::Declarations),
+        Strategy::Seeded(rules) => Rc::new(seeded::Clusters::new(rules)),
     }
 }
 

@@ -7,6 +7,7 @@ mod first;
 mod gossip;
 mod raft;
 mod roster;
+mod seeded;
 mod shown;
 
 use std::any::Any;
@@ -47,6 +48,7 @@ pub use disk::File;
 use roster::{Tenure, Told};
 
 pub use roster::Strike;
+pub use seeded::SeededPlaces;
 
 /// Outputs of one input, per member; more is a flood.
 const MAX_OUTPUTS_PER_MEMBER: usize = 24;
@@ -205,6 +207,8 @@ pub struct Settings {
     pub member_hold: Duration,
     /// The places on the roster, where the quorum is static.
     pub roster: Option<BTreeSet<usize>>,
+    /// The voters and seeds of a room that elects by the seeded strategy.
+    pub seeded: Option<SeededPlaces>,
     /// How long a write to disk takes, at least and at most.
     pub disk: (Duration, Duration),
     /// Which guards hold.
@@ -233,6 +237,7 @@ impl Default for Settings {
             lateness: Duration::ZERO,
             member_hold: Duration::from_secs(60),
             roster: None,
+            seeded: None,
             disk: (Duration::from_millis(1), Duration::from_millis(10)),
             guards: Guards::ALL,
             strategy: Strategy::Raft,
@@ -575,6 +580,7 @@ impl World {
                 priority: self.slots[slot].priority,
                 recovery: self.wanted_recovery(slot),
                 windows: self.settings.windows,
+                seeding: self.seeding(slot),
                 guards: self.settings.guards,
             },
             max_connections: 127,
@@ -619,9 +625,15 @@ impl World {
         Duration::from_micros(micros.saturating_add_signed(ahead))
     }
 
+    /// The places of the voters, where these are fixed.
+    pub(crate) fn voters(&self) -> Option<&BTreeSet<usize>> {
+        let seeded = self.settings.seeded.as_ref().map(|places| &places.voters);
+        self.settings.roster.as_ref().or(seeded)
+    }
+
     /// Who counts for a majority.
     pub fn quorum(&self) -> Quorum {
-        let Some(places) = &self.settings.roster else {
+        let Some(places) = self.voters() else {
             return Quorum::Dynamic;
         };
         let voters = places
@@ -848,11 +860,12 @@ impl World {
         } else {
             self.leading.remove(&slot);
         }
-        if outputs.len() > limit {
-            self.violate(
-                "contract",
-                format!("{} outputs of one input", outputs.len()),
-            );
+        // A table that a leader sends has as many members as the room, linked here or not.
+        let is_table =
+            |output: &&Output| matches!(output, Output::Event(Event::MemberState { .. }));
+        let count = outputs.iter().filter(|output| !is_table(output)).count();
+        if count > limit {
+            self.violate("contract", format!("{count} outputs of one input"));
         }
         self.note_belief(slot, &outputs);
         self.note_tenure(slot);
@@ -894,6 +907,7 @@ impl World {
             }
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),
+            Output::DialSeeds(seeds) => self.dial_seeds(slot, &seeds),
             Output::Close { peer, why } => self.close(slot, &peer, why),
             Output::Event(event) => {
                 let place = &mut self.slots[slot];

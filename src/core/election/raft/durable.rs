@@ -257,6 +257,8 @@ impl Raft {
                 }
                 ElectionOutput::Persist { .. }
                 | ElectionOutput::StaleState { .. }
+                | ElectionOutput::DialSeeds(_)
+                | ElectionOutput::MemberState { .. }
                 | ElectionOutput::SetLeaderResult { .. } => Some(output),
             };
             if output.is_some() {

@@ -2,11 +2,11 @@
 // Drawing. Everything is drawn anew for each view; only what is in view costs anything.
 
 const GROUPS = [
-  { name: "votes", kinds: /^((pre_)?vote_|timeout_now)/, colour: "#7b4fc9" },
-  { name: "proposals", kinds: /^proposal$/, colour: "#7b4fc9" },
-  { name: "declarations", kinds: /^declaration$/, colour: "#0a8f5b" },
+  { name: "votes", kinds: /^((pre_)?vote(_|$)|timeout_now|leader_status_query)/, colour: "#7b4fc9" },
+  { name: "proposals", kinds: /^(pre_)?proposal$/, colour: "#7b4fc9" },
+  { name: "declarations", kinds: /^(declaration|leader_elected)$/, colour: "#0a8f5b" },
   { name: "assignment", kinds: /^(leader_assign|nack|foreign_side)/, colour: "#c2410c" },
-  { name: "heartbeats", kinds: /heartbeat$/, colour: "#7a8791" },
+  { name: "heartbeats", kinds: /(heartbeat|keep_alive|keep_alive_ack)$/, colour: "#7a8791" },
   { name: "probes", kinds: /^p[io]ng$/, colour: "#7a8791" },
   { name: "membership", kinds: /./, colour: "#1a8a9a" },
 ];

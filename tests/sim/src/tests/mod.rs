@@ -1,6 +1,7 @@
 //! What rooms do: named situations, and seeds.
 
 mod bad_members;
+mod ballots;
 mod bounds;
 mod explorer;
 mod found;
@@ -14,6 +15,7 @@ mod rooms;
 mod rows;
 mod runner;
 mod scenarios;
+mod seeded;
 mod seeds;
 mod set_leader;
 mod statics;

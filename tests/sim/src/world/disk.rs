@@ -47,7 +47,7 @@ impl World {
 
     /// A process of a static quorum writes its first state, and the name of its incarnation, before it says anything.
     pub(super) fn keep_first_state(&mut self, slot: usize, node: &Node) {
-        if self.settings.roster.is_none() {
+        if self.voters().is_none() {
             return;
         }
         let file = File {

@@ -270,6 +270,9 @@ impl Group {
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
                 ElectionOutput::Persist { number, .. } => kept = Some(number),
                 ElectionOutput::StaleState { .. } => panic!("no state file is lost here"),
+                ElectionOutput::DialSeeds(_) | ElectionOutput::MemberState { .. } => {
+                    panic!("raft knows neither seeds nor states of members")
+                }
             }
         }
         // The disk is as fast as the links.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Rows of a random suite have names instead of numbers.
 const NAMED: &str = "fuzzy_";
-const SERIES: [&str; 6] = ["r", "o", "hc", "m", "s", "f"];
+const SERIES: [&str; 7] = ["r", "o", "hc", "m", "s", "f", "t"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -65,9 +65,10 @@ fn tests_of(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut marked = false;
     for line in source.lines().map(str::trim) {
-        if line == "#[test]" {
+        let function = line.strip_prefix("async ").unwrap_or(line);
+        if line == "#[test]" || line.starts_with("#[tokio::test") {
             marked = true;
-        } else if let Some(rest) = line.strip_prefix("fn ") {
+        } else if let Some(rest) = function.strip_prefix("fn ") {
             if marked {
                 let name = rest.split('(').next().expect("there is a first part");
                 names.push(name.to_owned());

@@ -1,0 +1,345 @@
+//! One test per kind of message: a receiver whose own observation contradicts that of the message does nothing.
+
+use super::paxos::{Ballot, Stage, Vote};
+use super::wire::Rejection;
+use super::*;
+use SeededMessage as M;
+
+/// "a" leads "b", "c" and "x" under version 1; "b" is a seed, too.
+fn world() -> World {
+    let mut world = World::new(1, &["a", "b", "c"], 2, &["x"]);
+    world.start("a");
+    world.run(secs(3));
+    world.start_all_but("a");
+    world.run(secs(10));
+    assert_eq!(world.agreed(), Ok((id("a"), 1)));
+    world
+}
+
+impl World {
+    fn start_all_but(&mut self, name: &str) {
+        for other in self.names() {
+            if other != name {
+                self.start(&other);
+            }
+        }
+    }
+
+    /// What `to` does with a message of `from`: what it sends, and whether it changes.
+    fn deliver(
+        &mut self,
+        from: &str,
+        to: &str,
+        basis: Observation,
+        message: SeededMessage,
+    ) -> (Vec<&'static str>, bool) {
+        let now = self.now;
+        let station = self.station_mut(to);
+        let seeded = station.seeded.as_mut().expect("it runs");
+        while seeded.poll_output().is_some() {}
+        let before = state(seeded);
+        let message = Based { basis, message };
+        let input = ElectionInput::Message {
+            from: id(from),
+            message,
+        };
+        seeded
+            .handle(now, &station.view, input)
+            .expect("no violation");
+        let mut sent = Vec::new();
+        while let Some(output) = seeded.poll_output() {
+            if let ElectionOutput::Send { message, .. } = output {
+                sent.push(message.describe().kind);
+            }
+        }
+        let changed = state(seeded) != before;
+        (sent, changed)
+    }
+}
+
+fn state(seeded: &Seeded) -> String {
+    let target = seeded.target.is_some();
+    let acked = seeded.following().map(|followed| followed.acked_at);
+    format!(
+        "{:?} {:?} {:?} {target} {acked:?}",
+        seeded.observation(),
+        seeded.members(),
+        seeded.kept()
+    )
+}
+
+fn seen(leader: &str, version: u64) -> Observation {
+    Observation {
+        leader: Some(id(leader)),
+        version,
+    }
+}
+
+fn nobody(version: u64) -> Observation {
+    Observation {
+        leader: None,
+        version,
+    }
+}
+
+fn claim(leader: &str, version: u64, elected: bool) -> Claim {
+    Claim {
+        leader: id(leader),
+        version,
+        elected,
+        address: leader.into(),
+    }
+}
+
+const NOTHING: (Vec<&'static str>, bool) = (Vec::new(), false);
+
+#[test]
+fn a_leader_query_of_one_that_has_a_leader_is_not_answered() {
+    let mut world = world();
+    let query = M::LeaderQuery { query: 1 };
+    assert_eq!(
+        world.deliver("x", "b", seen("a", 1), query.clone()),
+        NOTHING
+    );
+    let answer = (vec!["leader_query_response"], false);
+    assert_eq!(world.deliver("x", "b", nobody(0), query), answer);
+}
+
+#[test]
+fn a_leader_query_response_to_a_member_changes_nothing() {
+    let mut world = world();
+    let response = M::LeaderQueryResponse { query: 1 };
+    assert_eq!(world.deliver("b", "x", seen("c", 2), response), NOTHING);
+}
+
+#[test]
+fn a_join_request_for_another_leadership_is_rejected() {
+    let mut world = world();
+    let request = M::JoinClusterRequest { request: 1 };
+    let rejected = (vec!["join_cluster_response"], false);
+    assert_eq!(
+        world.deliver("x", "a", seen("a", 2), request.clone()),
+        rejected
+    );
+    assert_eq!(world.deliver("x", "b", seen("b", 1), request), rejected);
+}
+
+#[test]
+fn a_join_response_that_nobody_waits_for_changes_nothing() {
+    let mut world = world();
+    for answer in [Ok(claim("c", 2, true)), Err(Rejection::NotLeader)] {
+        let response = M::JoinClusterResponse { request: 1, answer };
+        assert_eq!(world.deliver("c", "x", seen("c", 2), response), NOTHING);
+    }
+}
+
+#[test]
+fn changes_of_members_come_from_the_leader_of_this_version_alone() {
+    let mut world = world();
+    let incarnation = Incarnation {
+        started_us: 9,
+        random: 9,
+    };
+    let listed = vec![];
+    let messages = [
+        M::JoiningMember {
+            change: 99,
+            member: id("new"),
+            incarnation,
+        },
+        M::MemberStatusUpdate {
+            change: 99,
+            member: id("c"),
+            incarnation,
+            state: MemberState::Unreachable,
+        },
+        M::ClusterAlignment {
+            change: 99,
+            members: listed,
+        },
+    ];
+    for message in messages {
+        for (from, basis) in [
+            ("c", seen("a", 1)),
+            ("c", seen("c", 1)),
+            ("a", seen("a", 2)),
+            ("a", seen("a", 0)),
+            ("a", nobody(1)),
+        ] {
+            let done = world.deliver(from, "x", basis, message.clone());
+            assert_eq!(done, NOTHING, "{message:?}");
+        }
+        let (_, changed) = world.deliver("a", "x", seen("a", 1), message);
+        assert!(changed);
+        world = self::world();
+    }
+}
+
+#[test]
+fn a_keep_alive_counts_for_the_leadership_that_it_names() {
+    let mut world = world();
+    let digest = world.member("x").members.digest(&seen("a", 1));
+    let keep_alive = M::LeaderKeepAlive {
+        digest,
+        acked_us: None,
+    };
+    for (to, basis) in [("b", seen("a", 1)), ("a", seen("a", 2)), ("a", nobody(1))] {
+        assert_eq!(world.deliver("x", to, basis, keep_alive.clone()), NOTHING);
+    }
+    let acked = (vec!["leader_keep_alive_ack"], false);
+    assert_eq!(world.deliver("x", "a", seen("a", 1), keep_alive), acked);
+}
+
+#[test]
+fn an_answer_to_a_keep_alive_counts_from_the_leader_of_this_version_alone() {
+    let mut world = world();
+    world.now = world.now + ms(1);
+    let ack = M::LeaderKeepAliveAck { sent_us: 1 };
+    for (from, basis) in [("c", seen("a", 1)), ("a", seen("a", 2)), ("a", nobody(1))] {
+        assert_eq!(world.deliver(from, "x", basis, ack.clone()), NOTHING);
+    }
+    assert_eq!(world.deliver("a", "x", seen("a", 1), ack), (vec![], true));
+}
+
+#[test]
+fn a_seed_compares_the_leaders_of_two_clusters_alone() {
+    let mut world = world();
+    let same = M::SeedKeepAlive {
+        claim: claim("a", 1, false),
+    };
+    let answered = (vec!["seed_keep_alive_ack"], false);
+    assert_eq!(world.deliver("a", "b", seen("a", 1), same), answered);
+    let other = M::SeedKeepAlive {
+        claim: claim("c", 1, false),
+    };
+    let relieves = (vec!["seed_keep_alive_ack", "leader_relieve"], false);
+    assert_eq!(
+        world.deliver("c", "b", seen("c", 1), other.clone()),
+        relieves
+    );
+    assert_eq!(
+        world.deliver("c", "x", seen("c", 1), other),
+        NOTHING,
+        "no seed"
+    );
+}
+
+#[test]
+fn a_leader_is_relieved_of_the_leadership_that_it_has_alone() {
+    let mut world = world();
+    let relieve = |winner| M::LeaderRelieve { winner };
+    let winner = claim("c", 9, false);
+    for (to, basis) in [
+        ("a", seen("a", 2)),
+        ("a", seen("c", 1)),
+        ("b", seen("a", 1)),
+    ] {
+        let done = world.deliver("b", to, basis, relieve(winner.clone()));
+        assert_eq!(done, NOTHING);
+    }
+    let done = world.deliver("b", "a", seen("a", 1), relieve(claim("c", 0, true)));
+    assert_eq!(done, NOTHING, "it is outranked");
+    let (sent, changed) = world.deliver("b", "a", seen("a", 1), relieve(winner));
+    assert!(changed);
+    assert_eq!(
+        sent,
+        [
+            "rejoin_cluster",
+            "rejoin_cluster",
+            "rejoin_cluster",
+            "join_cluster_request"
+        ]
+    );
+}
+
+#[test]
+fn members_rejoin_at_the_word_of_their_leader_alone() {
+    let mut world = world();
+    let winner = claim("c", 9, false);
+    let rejoin = M::ReJoinCluster { winner };
+    for (from, basis) in [
+        ("b", seen("a", 1)),
+        ("a", seen("a", 2)),
+        ("b", seen("b", 1)),
+    ] {
+        assert_eq!(world.deliver(from, "x", basis, rejoin.clone()), NOTHING);
+    }
+    let (sent, changed) = world.deliver("a", "x", seen("a", 1), rejoin);
+    assert_eq!((sent, changed), (vec!["join_cluster_request"], true));
+}
+
+#[test]
+fn a_status_query_of_an_older_version_is_not_answered() {
+    let mut world = world();
+    let query = M::LeaderStatusQuery { query: 1 };
+    for basis in [nobody(0), seen("a", 1)] {
+        assert_eq!(world.deliver("c", "b", basis, query.clone()), NOTHING);
+    }
+    let answered = (vec!["leader_status_query_response"], false);
+    assert_eq!(world.deliver("c", "b", nobody(1), query.clone()), answered);
+    assert_eq!(
+        world.deliver("x", "b", nobody(1), query),
+        NOTHING,
+        "no voter"
+    );
+}
+
+#[test]
+fn a_status_answer_to_no_query_changes_nothing() {
+    let mut world = world();
+    for healthy in [true, false] {
+        let answer = M::LeaderStatusQueryResponse { query: 1, healthy };
+        assert_eq!(world.deliver("c", "b", nobody(1), answer), NOTHING);
+    }
+}
+
+#[test]
+fn a_voter_that_has_a_leader_does_not_vote() {
+    let mut world = world();
+    let proposal = |stage| M::Proposal {
+        stage,
+        ballot: Ballot {
+            counter: 1,
+            proposer: id("c"),
+        },
+        candidate: id("c"),
+    };
+    for stage in [Stage::Pre, Stage::Formal] {
+        for basis in [nobody(0), nobody(1), seen("a", 1)] {
+            assert_eq!(world.deliver("c", "b", basis, proposal(stage)), NOTHING);
+        }
+    }
+    world.crash("a");
+    world.run(ms(3600));
+    let (sent, _) = world.deliver("c", "b", nobody(1), proposal(Stage::Pre));
+    assert_eq!(sent, [""; 0], "its promise is not on disk yet");
+}
+
+#[test]
+fn a_vote_on_no_ballot_of_the_receiver_changes_nothing() {
+    let mut world = world();
+    let ballot = Ballot {
+        counter: 1,
+        proposer: id("b"),
+    };
+    for vote in [Vote::Accepted, Vote::Promised(None)] {
+        let ballot = ballot.clone();
+        let message = M::Vote { ballot, vote };
+        assert_eq!(world.deliver("c", "b", nobody(1), message), NOTHING);
+    }
+}
+
+#[test]
+fn an_elected_leader_counts_if_no_later_one_is_known() {
+    let mut world = world();
+    let elected = |version| M::LeaderElected {
+        claim: claim("c", version, true),
+    };
+    assert_eq!(world.deliver("b", "x", nobody(0), elected(1)), NOTHING);
+    assert_eq!(world.deliver("b", "x", nobody(0), elected(2)), NOTHING);
+    assert_eq!(world.deliver("b", "x", seen("a", 1), elected(2)), NOTHING);
+    let (sent, changed) = world.deliver("b", "x", nobody(1), elected(2));
+    assert!(changed);
+    assert_eq!(sent, [""; 0], "its version is not on disk yet");
+    assert_eq!(world.member("x").observation(), seen("c", 2));
+}

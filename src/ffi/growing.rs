@@ -1,0 +1,103 @@
+//! Structs of the ABI that may grow: their first field is their size as the host was compiled.
+
+use std::ptr;
+
+use super::config::bytes;
+use super::failure::Failure;
+
+/// No struct has a `struct_size` above this: the caller did not set it.
+pub(super) const MAX_STRUCT_BYTES: usize = 64 * 1024;
+
+/// A `#[repr(C)]` struct that begins with its `struct_size`, in which every pattern of bytes is valid.
+pub(super) trait Growing: Default {
+    /// Its name in the header.
+    const NAME: &'static str;
+    /// Bytes of its versions that are not the present one, the newest first. None of them ever changes.
+    const EARLIER: &'static [usize];
+
+    /// Bytes of its first version.
+    fn first() -> usize {
+        Self::EARLIER.last().copied().unwrap_or(size_of::<Self>())
+    }
+
+    /// How many bytes of a struct of `size` bytes this version of the library knows: all of them, or those of an earlier
+    /// version. A size between two versions is that of the earlier one, so that no field is read by half.
+    fn known(size: u32) -> usize {
+        let versions = [size_of::<Self>()]
+            .into_iter()
+            .chain(Self::EARLIER.iter().copied());
+        let mut known = versions.filter(|known| *known <= bytes(size));
+        known.next().unwrap_or_else(Self::first)
+    }
+}
+
+/// The checked size of the struct at `pointer`, which is the argument or field `argument`.
+///
+/// # Safety
+/// `pointer` is NULL or points to four bytes that can be read.
+pub(super) unsafe fn struct_size<T: Growing>(
+    argument: &str,
+    pointer: *const T,
+) -> Result<u32, Failure> {
+    let (name, first) = (T::NAME, T::first());
+    if pointer.is_null() {
+        return Err(Failure::invalid(format!(
+            "{argument} is NULL; give a {name} with its struct_size set"
+        )));
+    }
+    // SAFETY: not NULL, so that the caller vouches for the first four bytes.
+    let size = unsafe { pointer.cast::<u32>().read_unaligned() };
+    if !(first..=MAX_STRUCT_BYTES).contains(&bytes(size)) {
+        let owner = match argument {
+            "options" => String::new(),
+            other => format!("{other}."),
+        };
+        return Err(Failure::invalid(format!(
+            "{owner}struct_size is {size}; set it to sizeof({name}), which is {first} or more"
+        )));
+    }
+    Ok(size)
+}
+
+/// The struct at `pointer`; what an older program does not know has its default.
+///
+/// # Safety
+/// `pointer` is NULL, or points to struct_size bytes that can be read, the first four being struct_size.
+pub(super) unsafe fn read<T: Growing>(argument: &str, pointer: *const T) -> Result<T, Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let size = unsafe { struct_size(argument, pointer) }?;
+    let mut read = T::default();
+    // SAFETY: no more than struct_size bytes, for which the caller vouches, and no more than a T has; every pattern of
+    // bytes is one. Hosts that build it by hand may not align it.
+    unsafe {
+        ptr::copy_nonoverlapping(
+            pointer.cast::<u8>(),
+            (&raw mut read).cast::<u8>(),
+            T::known(size),
+        );
+    }
+    Ok(read)
+}
+
+/// Fills the struct at `pointer` with the defaults that `of` gives for its size, as far as it knows them.
+///
+/// # Safety
+/// `pointer` is NULL, or points to struct_size writable bytes, the first four of which are struct_size.
+pub(super) unsafe fn fill<T: Growing>(
+    argument: &str,
+    pointer: *mut T,
+    of: impl FnOnce(u32) -> T,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise, passed on.
+    let size = unsafe { struct_size(argument, pointer) }?;
+    let defaults = of(size);
+    // SAFETY: as in `read`, and the bytes can be written.
+    unsafe {
+        ptr::copy_nonoverlapping(
+            (&raw const defaults).cast::<u8>(),
+            pointer.cast::<u8>(),
+            T::known(size),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! The seeded strategy: its settings, and what a member knows of its cluster.
+
+use std::ffi::c_char;
+use std::ptr;
+
+use super::arguments::{checked_peer_id, text};
+use super::events::member_state;
+use super::growing::{Growing, fill};
+use super::guard::{command, query, room};
+use super::values::*;
+use crate::config::ConfigError;
+use crate::core::election::seeded::Intervals;
+
+/// The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:
+///
+///     SeededOptions seeded = {0};
+///     seeded.struct_size = sizeof seeded;
+///     GetDefaultSeededOptions(MMN_SEEDED_PROFILE_LAN, &seeded);
+///
+/// The default of each field is in brackets, for MMN_SEEDED_PROFILE_WAN and MMN_SEEDED_PROFILE_LAN.
+/// The five intervals are the same for all members of a room. Since ABI version 7.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(C)]
+pub struct SeededOptions {
+    /// sizeof(SeededOptions) as the host was compiled, in bytes.
+    pub struct_size: u32,
+    /// Whether this member is a seed: 0 is no, else yes [0]. The id of a seed must be on quorum_roster.
+    pub is_seed: u32,
+    /// The addresses of the seeds, 1 to MMN_MAX_SEEDS, one per line, each as ConnectToPeer takes
+    /// it. Spaces around a line and empty lines are ignored. A seed may list itself. The library
+    /// dials them, and dials them again for as long as it needs them. Required [NULL].
+    pub seeds: *const c_char,
+    /// How often a member checks what is due, in milliseconds [500, 50]. Above 0.
+    pub probe_interval_ms: u32,
+    /// Time between two keep-alives, in milliseconds [10000, 200]. At least probe_interval_ms.
+    pub heartbeat_interval_ms: u32,
+    /// Silence after which the leader calls a member unreachable, and after which a leader without
+    /// a majority resigns, in milliseconds [30000, 600]. Above heartbeat_interval_ms.
+    pub heartbeat_timeout_ms: u32,
+    /// Silence after which the leader removes a member, and after which the members elect another
+    /// leader, in milliseconds [90000, 1500]. Above heartbeat_timeout_ms.
+    pub ttl_timeout_ms: u32,
+    /// Time between two attempts to join a cluster or to elect a leader, in milliseconds
+    /// [5000, 250]. Above 0.
+    pub retry_interval_ms: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+impl SeededOptions {
+    fn with(struct_size: u32, intervals: Intervals) -> Self {
+        Self {
+            struct_size,
+            is_seed: 0,
+            seeds: ptr::null(),
+            probe_interval_ms: intervals.probe_interval_ms,
+            heartbeat_interval_ms: intervals.heartbeat_interval_ms,
+            heartbeat_timeout_ms: intervals.heartbeat_timeout_ms,
+            ttl_timeout_ms: intervals.ttl_timeout_ms,
+            retry_interval_ms: intervals.retry_interval_ms,
+            reserved: 0,
+        }
+    }
+
+    pub(super) fn intervals(&self) -> Intervals {
+        Intervals {
+            probe_interval_ms: self.probe_interval_ms,
+            heartbeat_interval_ms: self.heartbeat_interval_ms,
+            heartbeat_timeout_ms: self.heartbeat_timeout_ms,
+            ttl_timeout_ms: self.ttl_timeout_ms,
+            retry_interval_ms: self.retry_interval_ms,
+        }
+    }
+}
+
+impl Default for SeededOptions {
+    fn default() -> Self {
+        Self::with(size_of::<Self>() as u32, Intervals::default())
+    }
+}
+
+impl Growing for SeededOptions {
+    const NAME: &'static str = "SeededOptions";
+    const EARLIER: &'static [usize] = &[];
+}
+
+/// Fills `options` with the defaults of a profile: MMN_SEEDED_PROFILE_WAN or
+/// MMN_SEEDED_PROFILE_LAN. The caller sets struct_size first. The library writes no byte beyond it,
+/// nor beyond the fields that this version knows, and leaves struct_size as it is.
+///
+/// Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, struct_size is not a valid size, or
+/// `profile` is neither of the two). On failure nothing is written. Since ABI version 7.
+///
+/// # Safety
+/// `options` is NULL, or points to struct_size writable bytes, the first four of which are
+/// struct_size.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetDefaultSeededOptions(profile: u32, options: *mut SeededOptions) -> i32 {
+    command("GetDefaultSeededOptions", || {
+        let intervals = match profile {
+            MMN_SEEDED_PROFILE_WAN => Intervals::default(),
+            MMN_SEEDED_PROFILE_LAN => Intervals::LAN,
+            value => {
+                return Err(ConfigError::NotAllowed {
+                    field: "profile",
+                    value,
+                    allowed: "0 (WAN) and 1 (LAN)",
+                }
+                .into());
+            }
+        };
+        // SAFETY: the caller's promise, passed on.
+        unsafe {
+            fill("options", options, |size| {
+                SeededOptions::with(size, intervals)
+            })
+        }
+    })
+}
+
+/// The state of a member of the cluster, this node included: one of MMN_MEMBER_..., and
+/// MMN_MEMBER_INIT for everybody who is not in the cluster. -1 when `peer_id` is not an id, no room
+/// is open (both set GetLastErrorCode), or the room's strategy is not MMN_STRATEGY_SEEDED. Since
+/// ABI version 7.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetMemberState(peer_id: *const c_char) -> i32 {
+    query("GetMemberState", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        checked_peer_id("peer_id", text)?;
+        let snapshot = room("GetMemberState")?.snapshot();
+        let state = snapshot
+            .cluster_version
+            .map(|_| snapshot.member_state(text));
+        Ok(state.map_or(-1, member_state))
+    })
+}
+
+/// The version of the cluster, which grows with every leader. 0 before this node has entered one,
+/// and after it left one whose leader was lost for good. -1 when no room is open or its strategy is
+/// not MMN_STRATEGY_SEEDED. Since ABI version 7.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetClusterVersion() -> i64 {
+    query("GetClusterVersion", || {
+        let version = room("GetClusterVersion")?.snapshot().cluster_version;
+        Ok(version.map_or(-1, |version| i64::try_from(version).unwrap_or(i64::MAX)))
+    })
+}

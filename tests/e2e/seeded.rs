@@ -1,0 +1,119 @@
+//! The seeded strategy over real sockets: members find each other through a seed alone.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use meta_mystia_network::config::Config;
+use meta_mystia_network::core::election::seeded::{Intervals, MemberState, SeededRules, Seeding};
+use meta_mystia_network::core::quorum::{Quorum, Roster};
+use meta_mystia_network::core::wire::Strategy;
+use meta_mystia_network::dispatch::Event;
+
+use crate::harness::{Member, eventually, quick, settled};
+
+/// Those of a LAN, with slack for a busy machine.
+const INTERVALS: Intervals = Intervals {
+    probe_interval_ms: 50,
+    heartbeat_interval_ms: 200,
+    heartbeat_timeout_ms: 2_000,
+    ttl_timeout_ms: 4_000,
+    retry_interval_ms: 500,
+};
+
+/// The state directory of a test.
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left in the temporary directory disturbs nobody.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Directory {
+    fn new(test: &str) -> Self {
+        let name = format!("mmn-seeded-{}-{test}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+
+    fn config(&self, seeds: &str, is_seed: bool) -> Config {
+        let config = Config {
+            strategy: Strategy::Seeded(SeededRules {
+                never_alone: true,
+                intervals: INTERVALS,
+                ..SeededRules::default()
+            }),
+            seeding: Seeding {
+                seeds: vec![seeds.into()],
+                is_seed,
+                address: String::new(),
+            },
+            quorum: Quorum::Static(Roster::parse("a\nb\nc").expect("a roster")),
+            state_directory: Some(self.0.clone()),
+            ..quick()
+        };
+        config.validated().expect("valid")
+    }
+}
+
+type States = Arc<Mutex<Vec<(String, MemberState, u64)>>>;
+
+/// The states of members that a host is told from now on.
+fn states(member: &Member) -> States {
+    let states = States::default();
+    let tell = Arc::clone(&states);
+    let handler = move |event: &Event| {
+        if let Event::MemberState {
+            peer,
+            state,
+            version,
+        } = event
+        {
+            let told = (peer.to_string(), *state, *version);
+            tell.lock().expect("not poisoned").push(told);
+        }
+    };
+    let dispatch = member.room.dispatch();
+    dispatch.register_event_handler(Some(Arc::new(handler)));
+    states
+}
+
+#[test]
+fn members_find_each_other_through_a_seed_and_elect_while_a_majority_is_there() {
+    let directory = Directory::new("elect");
+    // Its own address is not known before it is open, and nobody listens at this one.
+    let a = Member::open_with("a", "seeded", directory.config("127.0.0.1:9", true));
+    let seed = format!("127.0.0.1:{}", a.port());
+    let b = Member::open_with("b", "seeded", directory.config(&seed, false));
+    let told = states(&b);
+    let c = Member::open_with("c", "seeded", directory.config(&seed, false));
+    let x = Member::open_with("x", "seeded", directory.config(&seed, false));
+    assert_eq!(settled(&[&a, &b, &c, &x]), "a");
+    assert_eq!(b.room.snapshot().term, 1);
+    eventually("every step of another member", || {
+        let told = told.lock().expect("not poisoned");
+        let of_c: Vec<_> = told.iter().filter(|(peer, ..)| peer == "c").collect();
+        let steps = [MemberState::Joining, MemberState::Active];
+        of_c.iter().map(|(_, state, _)| *state).eq(steps)
+    });
+
+    drop(a);
+    let leader = settled(&[&b, &c, &x]);
+    assert!(["b", "c"].contains(&leader.as_str()), "{leader} leads");
+    assert_eq!(x.room.snapshot().term, 2);
+    eventually("the removal of the leader before", || {
+        let told = told.lock().expect("not poisoned");
+        let last = told.iter().rfind(|(peer, ..)| peer == "a");
+        last.is_some_and(|(_, state, version)| (*state, *version) == (MemberState::Removed, 2))
+    });
+
+    let (gone, left) = if leader == "b" { (b, c) } else { (c, b) };
+    drop(gone);
+    eventually("nobody leads", || {
+        left.leader().is_none() && x.leader().is_none()
+    });
+    assert_eq!((left.room.snapshot().connected, left.leader()), (1, None));
+}

@@ -1,0 +1,151 @@
+//! What must happen in time in a room with the seeded strategy, and the trial of each run.
+
+use rand::seq::SliceRandom;
+
+use room_core::time::{Duration, Time};
+
+use super::{SeededPlan, Trial};
+use crate::chaos::{Run, ms, pairs};
+use crate::clock::slowest_clock;
+
+/// How long the agreed leader must stay.
+const QUIET: Duration = Duration::from_secs(5);
+
+impl Run<'_> {
+    /// The end of a run: healing is over, one leader is left, and stays after one more trial.
+    pub(crate) fn seeded_ends(&mut self, plan: &SeededPlan) {
+        self.settle();
+        if self.world.violation.is_some() {
+            return;
+        }
+        self.world
+            .trace
+            .add(self.world.now, format_args!("---- {:?} ----", plan.trial));
+        self.try_out_cluster(plan);
+        self.settle();
+        self.cluster_stays();
+    }
+
+    fn try_out_cluster(&mut self, plan: &SeededPlan) {
+        let Some(leader) = self.world.agreed() else {
+            return;
+        };
+        let majority = plan.voters.len() / 2 + 1;
+        let running = self.world.running();
+        let mut voters: Vec<usize> = plan.voters.iter().copied().collect();
+        voters.retain(|voter| running.contains(voter));
+        voters.shuffle(&mut self.world.rng);
+        match plan.trial {
+            Trial::Quiet => {}
+            Trial::Crash | Trial::Farewell => {
+                let left = voters.len() - 1;
+                match plan.trial {
+                    Trial::Crash => self.world.crash(leader),
+                    _ => self.world.leave(leader),
+                }
+                if left >= majority {
+                    self.next_leader_within(plan, leader);
+                }
+                // A process that leaves may wait for answers.
+                self.start_at(leader, self.world.now + ms(2_500));
+                self.run_until(self.world.now + ms(2_500));
+            }
+            Trial::Minority => {
+                // The leader, and as many voters as a majority can spare.
+                voters.retain(|voter| *voter != leader);
+                let spare = (voters.len() + 1).saturating_sub(majority);
+                let mut side: Vec<usize> = voters.split_off(voters.len().min(majority));
+                side.truncate(spare.saturating_sub(1));
+                side.push(leader);
+                let places = 0..self.world.slots.len();
+                let rest: Vec<usize> = places.filter(|place| !side.contains(place)).collect();
+                let mut cuts = pairs(&side, &rest);
+                cuts.extend(pairs(&rest, &side));
+                if voters.len() >= majority {
+                    let for_ms = u64::from(plan.ttl_ms) * 3 + 5_000;
+                    self.cut(cuts, for_ms);
+                    self.next_leader_within(plan, leader);
+                    self.run_until(self.world.now + ms(for_ms));
+                }
+            }
+            Trial::BelowMajority => {
+                let down: Vec<usize> = voters
+                    .iter()
+                    .copied()
+                    .take(voters.len() + 1 - majority)
+                    .collect();
+                if down.len() == voters.len() {
+                    return;
+                }
+                for voter in &down {
+                    self.world.crash(*voter);
+                }
+                let from = self.world.now;
+                let rules = plan.rules().intervals;
+                let resigned =
+                    slowest_clock(ms(u64::from(rules.heartbeat_timeout_ms)
+                        + 2 * u64::from(rules.probe_interval_ms)))
+                        + self.world.settings.lateness * 2
+                        + ms(50);
+                let alone = ms(u64::from(plan.ttl_ms) * 2);
+                self.nobody_leads_between(from + resigned, from + alone);
+                for voter in down {
+                    self.start_at(voter, self.world.now);
+                }
+            }
+            Trial::PowerCut => {
+                for slot in running {
+                    self.world.crash(slot);
+                    self.start_at(slot, self.world.now + ms(10));
+                }
+            }
+        }
+        self.run_until(self.world.now + ms(200));
+    }
+
+    /// A majority of the voters is left: another leads within a TTL, some attempts to elect, and the time of the links.
+    fn next_leader_within(&mut self, plan: &SeededPlan, before: usize) {
+        let attempts = ms(u64::from(plan.ttl_ms) + 8 * u64::from(plan.retry_ms));
+        let bound = slowest_clock(attempts) + self.world.max_rtt() * 6 + ms(1_000);
+        let until = self.world.now + bound;
+        let next = |run: &Self| {
+            let mut leaders = run.world.leaders();
+            leaders.retain(|slot| *slot != before);
+            leaders.len() == 1
+        };
+        while self.world.violation.is_none() && !next(self) {
+            if self.world.now > until {
+                let text = self.world.describe();
+                self.world
+                    .violate("failover", format!("nobody leads after {bound:?}: {text}"));
+            }
+            self.run_until(self.world.now + ms(50));
+        }
+    }
+
+    fn nobody_leads_between(&mut self, from: Time, until: Time) {
+        self.run_until(from);
+        while self.world.violation.is_none() && self.world.now < until {
+            if !self.world.leaders().is_empty() {
+                let text = self.world.describe();
+                self.world
+                    .violate("below M", format!("somebody leads: {text}"));
+            }
+            self.run_until(self.world.now + ms(50));
+        }
+    }
+
+    fn cluster_stays(&mut self) {
+        let leader = self.world.agreed();
+        let until = self.world.now + QUIET;
+        while self.world.violation.is_none() && self.world.now < until {
+            self.run_until(self.world.now + ms(100));
+            if self.world.agreed() != leader {
+                let text = self.world.describe();
+                self.world
+                    .violate("P14", format!("the leader did not stay: {text}"));
+            }
+        }
+        self.same_limit();
+    }
+}

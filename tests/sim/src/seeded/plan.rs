@@ -1,0 +1,182 @@
+//! What is drawn for a room with the seeded strategy, beside the plan that every room has.
+
+use std::collections::BTreeSet;
+
+use rand::seq::{IndexedRandom, SliceRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use room_core::election::seeded::{Intervals, SeededRules};
+use room_core::wire::Strategy;
+
+use crate::plan::{Plan, Step, Who};
+use crate::profile::StrategyPlan;
+use crate::wider::widen;
+use crate::world::{SeededPlaces, Settings};
+
+/// Sets these draws apart from those of the plan, which come from the same seed.
+const OF_ITS_OWN: u64 = 0x5eed_0000_c1a5_7e12;
+/// Voters of a room, at most.
+const MOST_VOTERS: usize = 7;
+
+/// What is done to a room that has settled, and which bound then holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Trial {
+    /// Nothing: the leader stays.
+    Quiet,
+    /// The leader crashes.
+    Crash,
+    /// The leader says farewell.
+    Farewell,
+    /// The leader and less than a majority are cut off.
+    Minority,
+    /// So many voters end that no majority is left, and come back.
+    BelowMajority,
+    /// All processes end and start again.
+    PowerCut,
+}
+
+const TRIALS: [Trial; 6] = [
+    Trial::Quiet,
+    Trial::Crash,
+    Trial::Farewell,
+    Trial::Minority,
+    Trial::BelowMajority,
+    Trial::PowerCut,
+];
+
+/// How a room elects by the seeded strategy. The intervals are short, so that many of them fit into a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeededPlan {
+    pub voters: BTreeSet<usize>,
+    pub seeds: BTreeSet<usize>,
+    pub strict_start: bool,
+    pub never_alone: bool,
+    pub probe_ms: u32,
+    pub heartbeat_ms: u32,
+    pub timeout_ms: u32,
+    pub ttl_ms: u32,
+    pub retry_ms: u32,
+    pub trial: Trial,
+}
+
+impl SeededPlan {
+    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32) -> Self {
+        let all: Vec<usize> = voters.iter().copied().collect();
+        let count = rng.random_range(1..=all.len());
+        let probe_ms = rng.random_range(50..=200);
+        let heartbeat_ms = probe_ms * rng.random_range(2..=4);
+        // Until a new leader is acknowledged, it is told of, answered, and heard by the next keep-alive.
+        let timeout_ms = heartbeat_ms * rng.random_range(3..=4) + 3 * rtt_ms;
+        Self {
+            seeds: some(rng, all, count),
+            voters,
+            strict_start: rng.random_bool(0.3),
+            never_alone: rng.random_bool(0.5),
+            probe_ms,
+            heartbeat_ms,
+            timeout_ms,
+            ttl_ms: timeout_ms * 2 + rng.random_range(0..=timeout_ms),
+            retry_ms: rng.random_range(heartbeat_ms..=timeout_ms),
+            trial: *TRIALS.choose(rng).expect("not empty"),
+        }
+    }
+
+    /// The rules that its members share.
+    pub fn rules(&self) -> SeededRules {
+        SeededRules {
+            strict_start: self.strict_start,
+            never_alone: self.never_alone,
+            intervals: Intervals {
+                probe_interval_ms: self.probe_ms,
+                heartbeat_interval_ms: self.heartbeat_ms,
+                heartbeat_timeout_ms: self.timeout_ms,
+                ttl_timeout_ms: self.ttl_ms,
+                retry_interval_ms: self.retry_ms,
+            },
+        }
+    }
+
+    /// Makes these the rules of a room.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.strategy = Strategy::Seeded(self.rules());
+        settings.seeded = Some(SeededPlaces {
+            voters: self.voters.clone(),
+            seeds: self.seeds.clone(),
+        });
+    }
+}
+
+/// So many of these places.
+fn some(rng: &mut ChaCha8Rng, mut places: Vec<usize>, count: usize) -> BTreeSet<usize> {
+    places.shuffle(rng);
+    places.into_iter().take(count).collect()
+}
+
+/// Of all that the network ever has.
+fn longest_trip_ms(plan: &Plan) -> u32 {
+    let steps = plan.steps.iter().map(|(_, step)| match step {
+        Step::Delay { most_ms, .. } => *most_ms,
+        _ => 0,
+    });
+    let slow = plan.steps.iter().map(|(_, step)| match step {
+        Step::SlowLink { more_ms, .. } => *more_ms,
+        _ => 0,
+    });
+    let trip = steps.max().unwrap_or_default().max(plan.rules.delay_ms.1);
+    u32::try_from(trip + slow.max().unwrap_or_default()).unwrap_or(u32::MAX / 16)
+}
+
+/// The plan of a seed.
+pub fn draw(seed: u64) -> Plan {
+    draw_for(seed, None)
+}
+
+/// The same for a room of `size` places, where that is given.
+pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
+    let mut plan = Plan::draw_narrow(seed, size);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed ^ OF_ITS_OWN);
+    plan.rules.fixed_voters = false;
+    plan.rules.keeps_keys = true;
+    plan.rules.leader_only = false;
+    // Who may vote is fixed, and everybody must reach the leader.
+    plan.apart = None;
+    plan.observers.clear();
+    let observes = |step: &Step| matches!(step, Step::Observe { .. } | Step::Kick { .. });
+    plan.steps.retain(|(_, step)| !observes(step));
+    let most = plan.size.min(MOST_VOTERS);
+    let count = rng.random_range(1.max(most / 2)..=most);
+    let places: Vec<usize> = (0..plan.size).collect();
+    let voters = some(&mut rng, places.clone(), count);
+    let rtt_ms = 2 * longest_trip_ms(&plan);
+    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms);
+    if rng.random_bool(0.3) {
+        let percent = rng.random_range(5..=40);
+        plan.steps.push((0, Step::Strikes { percent }));
+    }
+    for _ in 0..rng.random_range(0..3) {
+        let at = rng.random_range(0..plan.heal_at_ms);
+        let slot = rng.random_range(0..plan.size);
+        let for_ms = rng.random_range(50..2_000);
+        plan.steps.push((at, Step::BadDisk { slot, for_ms }));
+    }
+    for _ in 0..rng.random_range(0..4) {
+        let at = rng.random_range(0..plan.heal_at_ms);
+        let with = places.iter().filter(|_| rng.random_bool(0.3));
+        let with = with.copied().collect();
+        let step = Step::CutOff {
+            who: Who::Leader,
+            with,
+            restart_ms: rng.random_bool(0.3).then_some(20),
+            for_ms: u64::from(strategy.ttl_ms) * rng.random_range(1..6) / 2,
+        };
+        plan.steps.push((at, step));
+    }
+    plan.steps.sort_by_key(|(at, _)| *at);
+    // A member keeps its place for as long as its leader may wait for it.
+    plan.rules.member_hold_ms = plan.rules.member_hold_ms.max(strategy.ttl_ms.into());
+    plan.strategy = StrategyPlan::Seeded(strategy);
+    widen(&mut plan);
+    plan
+}
