@@ -64,6 +64,7 @@ fn case_4_a_joiner_of_a_relieved_leader_enters_the_other_cluster_at_once() {
         from: id("a"),
         message: Based {
             basis: world.member("a").observation(),
+            writes: 0,
             message: SeededMessage::ReJoinCluster {
                 winner: world.member("b").claim().expect("it leads").clone(),
             },

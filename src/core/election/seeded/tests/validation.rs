@@ -38,7 +38,11 @@ impl World {
         let seeded = station.seeded.as_mut().expect("it runs");
         while seeded.poll_output().is_some() {}
         let before = state(seeded);
-        let message = Based { basis, message };
+        let message = Based {
+            basis,
+            writes: 0,
+            message,
+        };
         let input = ElectionInput::Message {
             from: id(from),
             message,
@@ -60,8 +64,9 @@ impl World {
 fn state(seeded: &Seeded) -> String {
     let target = seeded.target.is_some();
     let acked = seeded.following().map(|followed| followed.acked_at);
+    let seeds = seeded.leading().map(|leader| &leader.seeds);
     format!(
-        "{:?} {:?} {:?} {target} {acked:?}",
+        "{:?} {:?} {:?} {target} {acked:?} {seeds:?}",
         seeded.observation(),
         seeded.members(),
         seeded.kept()
