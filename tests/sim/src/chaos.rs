@@ -569,7 +569,7 @@ impl<'a> Run<'a> {
     /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run. Nor
     /// does anybody notice one whose votes only a voter knew that is out of the room for good.
     fn may_lose_its_file(&self) -> bool {
-        let Some(roster) = &self.world.settings.roster else {
+        let Some(roster) = self.world.voters() else {
             return false;
         };
         let all_are_in = roster.iter().all(|slot| !self.world.slots[*slot].kicked);
@@ -578,7 +578,7 @@ impl<'a> Run<'a> {
 
     /// Whether a voter that lost its file may need that one.
     fn is_witness(&self, slot: usize) -> bool {
-        let roster = self.world.settings.roster.as_ref();
+        let roster = self.world.voters();
         self.world.sometimes.old_disks > 0 && roster.is_some_and(|roster| roster.contains(&slot))
     }
 

@@ -487,7 +487,9 @@ impl World {
         let node = Node::new(place.id.clone(), incarnation, config, seed, local)
             .expect("its file is one of the room's strategy");
         self.keep_first_state(slot, &node);
-        let votes = self.slots[slot].saved.as_ref().map(File::votes);
+        let is_static = self.settings.roster.is_some();
+        let saved = self.slots[slot].saved.as_ref().filter(|_| is_static);
+        let votes = saved.map(File::votes);
         let forgets = votes
             .as_ref()
             .is_some_and(|votes| votes.forgotten.is_some());

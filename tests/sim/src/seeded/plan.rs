@@ -114,6 +114,45 @@ fn some(rng: &mut ChaCha8Rng, mut places: Vec<usize>, count: usize) -> BTreeSet<
     places.into_iter().take(count).collect()
 }
 
+/// A state file that is lost or replaced by an older copy; some of its places are restarted again before they have heard all
+/// other voters.
+fn old_disk(plan: &mut Plan, rng: &mut ChaCha8Rng, strategy: &SeededPlan) {
+    let voters: Vec<usize> = strategy.voters.iter().copied().collect();
+    let slot = *voters.choose(rng).expect("not empty");
+    let mut at = rng.random_range(0..plan.heal_at_ms);
+    if rng.random() {
+        // In the middle of an election.
+        let crash = Step::Crash {
+            who: Who::Leader,
+            back_ms: rng.random_range(0..u64::from(strategy.ttl_ms) * 3),
+        };
+        plan.steps.push((at, crash));
+        at += u64::from(strategy.ttl_ms) + rng.random_range(0..u64::from(strategy.retry_ms) * 2);
+        at = at.min(plan.heal_at_ms - 1);
+    }
+    let back_ms = rng.random_range(0..2_000);
+    let who = match rng.random_bool(0.3) {
+        true => Who::Leader,
+        false => Who::Slot(slot),
+    };
+    let step = Step::OldDisk {
+        who,
+        writes_ago: rng.random_bool(0.6).then(|| rng.random_range(1..8)),
+        back_ms,
+    };
+    plan.steps.push((at, step));
+    for _ in 0..rng.random_range(0..4) {
+        let at = at + back_ms + rng.random_range(100..5_000);
+        let step = Step::Crash {
+            who: Who::Slot(slot),
+            back_ms: rng.random_range(0..500),
+        };
+        if at < plan.heal_at_ms {
+            plan.steps.push((at, step));
+        }
+    }
+}
+
 /// Of all that the network ever has.
 fn longest_trip_ms(plan: &Plan) -> u32 {
     let steps = plan.steps.iter().map(|(_, step)| match step {
@@ -155,6 +194,9 @@ pub fn draw(seed: u64) -> Plan {
         let slot = rng.random_range(0..plan.size);
         let for_ms = rng.random_range(50..2_000);
         plan.steps.push((at, Step::BadDisk { slot, for_ms }));
+    }
+    if rng.random_bool(0.3) && strategy.voters.len() > 1 {
+        old_disk(&mut plan, &mut rng, &strategy);
     }
     for _ in 0..rng.random_range(0..4) {
         let at = rng.random_range(0..plan.heal_at_ms);
