@@ -807,7 +807,7 @@ impl Run<'_> {
     /// Whether somebody can be elected: with a static quorum a majority of the roster must run, be allowed to vote, know
     /// its votes, and reach one of them. One with an old file is waited for if all voters can hear each other (C2).
     pub(crate) fn can_elect(&self) -> bool {
-        let Some(roster) = &self.world.settings.roster else {
+        let Some(roster) = self.world.voters() else {
             return true;
         };
         let apart = |a: usize, b: usize| {

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::paxos::Acceptor;
+use super::wire::{Observation, SeededMessage};
 use super::{OutputOf, Seeded};
 use crate::core::election::ElectionOutput;
 use crate::core::election::known::KnownVoter;
@@ -26,6 +27,8 @@ pub struct Kept {
     pub forgotten: Option<u64>,
     /// Its votes.
     pub acceptor: Acceptor,
+    /// The leader that it acknowledged last.
+    pub acknowledged: Option<Observation>,
     /// What is known of the other voters.
     pub others: BTreeMap<PeerId, KnownVoter>,
 }
@@ -86,7 +89,15 @@ impl Disk {
         kept: &mut Kept,
         outputs: impl IntoIterator<Item = OutputOf<Seeded>>,
     ) {
-        let votes = |kept: &Kept| (kept.forgotten, kept.acceptor.clone());
+        let votes = |kept: &Kept| {
+            let Kept {
+                forgotten,
+                acceptor,
+                acknowledged,
+                ..
+            } = kept.clone();
+            (forgotten, acceptor, acknowledged)
+        };
         if votes(kept) != votes(&self.newest) {
             kept.writes = kept.writes.saturating_add(1);
         }
@@ -97,7 +108,11 @@ impl Disk {
         for output in outputs {
             let waits = match &output {
                 ElectionOutput::Send { message, .. } => {
-                    message.elects() || message.basis.version > self.safe.acceptor.decided()
+                    let acknowledges =
+                        matches!(message.message, SeededMessage::LeaderKeepAlive { .. });
+                    message.elects()
+                        || message.basis.version > self.safe.acceptor.decided()
+                        || acknowledges && kept.acknowledged != self.safe.acknowledged
                 }
                 ElectionOutput::HeartbeatNow => true,
                 _ => false,

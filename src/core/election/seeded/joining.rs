@@ -267,13 +267,12 @@ impl Seeded {
         let Some(leader) = self.leading_mut() else {
             return;
         };
-        leader.heard.insert(
-            peer.clone(),
-            Heard {
-                at: now,
-                acked_at: None,
-            },
-        );
+        let before = leader.heard.get(peer);
+        let heard = Heard {
+            at: now,
+            acknowledged: before.and_then(|heard| heard.acknowledged),
+        };
+        leader.heard.insert(peer.clone(), heard);
         let claim = leader.claim.clone();
         self.set_state(view, peer, incarnation, MemberState::Joining);
         if let Some(request) = request {

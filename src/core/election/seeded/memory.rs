@@ -178,6 +178,7 @@ impl Seeded {
         self.campaign = None;
         self.led_up_to = self.led_up_to.max(self.decided());
         // What it acknowledged it has forgotten, too.
+        self.kept.acknowledged = None;
         self.grace_until = self.grace_until.max(now + self.intervals().ttl());
         if self.leading().is_some() {
             self.led_at = now;

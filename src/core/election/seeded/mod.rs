@@ -543,7 +543,7 @@ impl Seeded {
                 self.leader_keep_alive(now, view, from, &basis, digest, acked_us);
             }
             M::LeaderKeepAliveAck { sent_us } => {
-                self.leader_keep_alive_ack(now, from, &basis, sent_us);
+                self.leader_keep_alive_ack(now, view, from, &basis, sent_us);
             }
             M::SeedKeepAlive { claim } => {
                 return self.seed_keep_alive(now, view, from, &basis, &claim);

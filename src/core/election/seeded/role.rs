@@ -53,8 +53,16 @@ impl Followed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heard {
     pub(super) at: Time,
-    /// When it sent the answer that this keep-alive shows, by its own clock.
-    pub(super) acked_at: Option<Time>,
+    pub(super) acknowledged: Option<Acknowledged>,
+}
+
+/// A keep-alive that shows an answer of the leader.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Acknowledged {
+    /// When it came.
+    pub(super) at: Time,
+    /// When the leader sent that answer.
+    pub(super) answered_at: Time,
 }
 
 /// The state of a leader.
@@ -166,7 +174,7 @@ impl Seeded {
         let heard = others.map(|id| {
             let heard = Heard {
                 at: now,
-                acked_at: None,
+                acknowledged: None,
             };
             (id.clone(), heard)
         });
