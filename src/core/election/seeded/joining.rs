@@ -156,6 +156,9 @@ impl Seeded {
         let Some(attempt) = attempt.filter(|attempt| attempt.query == query) else {
             return;
         };
+        if !attempt.asked.contains(from) {
+            return;
+        }
         attempt.answered.insert(from.clone());
         if basis.leader.is_some() {
             self.aim_at(now, view, basis);
@@ -164,7 +167,11 @@ impl Seeded {
 
     /// Enters the cluster of this leader, unless it has one or enters one already.
     pub(super) fn aim_at(&mut self, now: Time, view: &View, leader: &Observation) {
-        let is_me = leader.leader.as_ref() == Some(&self.me);
+        let voter = leader
+            .leader
+            .as_ref()
+            .filter(|leader| self.is_voter(leader));
+        let is_me = voter.is_none_or(|leader| *leader == self.me);
         // The version of a member grows; one that was reset begins anew.
         let is_older = matches!(self.role, Role::Follower(_)) && leader.version < self.version;
         if is_me || is_older || self.claim().is_some() || self.target.is_some() || self.leaving {
@@ -295,8 +302,10 @@ impl Seeded {
         request: u64,
         answer: Result<Claim, Rejection>,
     ) -> Result<(), ElectionError> {
-        let asked = self.target.as_ref().and_then(|target| target.request);
-        if asked != Some(request) || self.claim().is_some() {
+        let is_answer = self.target.as_ref().is_some_and(|target| {
+            target.request == Some(request) && target.leader.leader.as_ref() == Some(from)
+        });
+        if !is_answer || self.claim().is_some() {
             return Ok(());
         }
         let Ok(claim) = answer else {

@@ -505,6 +505,9 @@ impl Seeded {
         message: Based,
     ) -> Result<(), ElectionError> {
         use SeededMessage as M;
+        if !self.is_voter(from) && !message.is_of_any_member() {
+            return Ok(());
+        }
         let Based {
             basis,
             writes,
@@ -548,7 +551,7 @@ impl Seeded {
             M::SeedKeepAlive { claim } => {
                 return self.seed_keep_alive(now, view, from, &basis, &claim);
             }
-            M::SeedKeepAliveAck => self.seed_keep_alive_ack(from),
+            M::SeedKeepAliveAck => self.seed_keep_alive_ack(from, &basis),
             M::LeaderRelieve { winner } => self.leader_relieve(now, view, &basis, &winner),
             M::ReJoinCluster { winner } => self.rejoin_cluster(now, view, from, &basis, &winner),
             M::LeaderStatusQuery { query } => {

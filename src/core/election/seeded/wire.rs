@@ -205,6 +205,15 @@ impl Based {
         )
     }
 
+    /// Whether members beside the roster say this, too: they join, and keep alive.
+    pub(super) fn is_of_any_member(&self) -> bool {
+        use SeededMessage as M;
+        matches!(
+            self.message,
+            M::LeaderQuery { .. } | M::JoinClusterRequest { .. } | M::LeaderKeepAlive { .. }
+        )
+    }
+
     /// Every version in it.
     pub(super) fn largest_version(&self) -> u64 {
         use SeededMessage as M;
