@@ -625,7 +625,12 @@ impl<'a> Run<'a> {
             |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
         // It may be the only one that holds the other two together.
         let may_lead_on = (0..self.world.slots.len()).any(|slot| may_lead(&slot));
-        may_lead_on && left > 2 && is_enough && self.plan.apart.is_none()
+        let seeded = self.world.settings.seeded.as_ref();
+        let may_enter = seeded.is_none_or(|places| {
+            let mut seeds = places.seeds.iter();
+            seeds.any(|seed| !out(seed) && *seed != victim)
+        });
+        may_lead_on && may_enter && left > 2 && is_enough && self.plan.apart.is_none()
     }
 
     /// The directions towards a place, and those from it.

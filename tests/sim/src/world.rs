@@ -742,11 +742,14 @@ impl World {
 
     /// The host says whether its node may lead.
     pub fn set_eligible(&mut self, slot: usize, eligible: bool) {
-        if let Some(process) = &mut self.slots[slot].process {
-            process.eligible = eligible;
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        let before = std::mem::replace(&mut process.eligible, eligible);
+        let refused = self.command(slot, Command::SetEligible(eligible)).is_err();
+        if let Some(process) = self.slots[slot].process.as_mut().filter(|_| refused) {
+            process.eligible = before;
         }
-        // Without a fixed host it cannot be refused.
-        let _ = self.command(slot, Command::SetEligible(eligible));
     }
 
     /// One input of a node, with everything that follows from it.

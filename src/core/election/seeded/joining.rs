@@ -167,14 +167,12 @@ impl Seeded {
 
     /// Enters the cluster of this leader, unless it has one or enters one already.
     pub(super) fn aim_at(&mut self, now: Time, view: &View, leader: &Observation) {
-        let voter = leader
-            .leader
-            .as_ref()
-            .filter(|leader| self.is_voter(leader));
-        let is_me = voter.is_none_or(|leader| *leader == self.me);
+        let named = leader.leader.as_ref();
+        let is_other = named.is_some_and(|named| *named != self.me && self.is_voter(named));
         // The version of a member grows; one that was reset begins anew.
         let is_older = matches!(self.role, Role::Follower(_)) && leader.version < self.version;
-        if is_me || is_older || self.claim().is_some() || self.target.is_some() || self.leaving {
+        if !is_other || is_older || self.claim().is_some() || self.target.is_some() || self.leaving
+        {
             return;
         }
         self.target = Some(Target {
@@ -339,6 +337,7 @@ impl Seeded {
         let Some(voter) = view.voters.get(&claim.leader) else {
             return;
         };
+        self.leave_living_leader(&claim);
         let followed = Followed::new(now, claim, voter.incarnation);
         self.led_at = now;
         self.become_follower(Some(followed), reason);

@@ -54,10 +54,13 @@ impl Seeded {
     /// Whether this voter's keep-alives acknowledge this leader. Just after a restart they do so only if it is the one that an
     /// earlier incarnation acknowledged: another one may count that incarnation until a TTL is over.
     fn acknowledges(&mut self, now: Time, leader: &Observation) -> bool {
+        if !self.votes() {
+            return false;
+        }
         if now < self.grace_until {
             return self.kept.acknowledged.as_ref() == Some(leader);
         }
-        if self.votes() && self.kept.acknowledged.as_ref() != Some(leader) {
+        if self.kept.acknowledged.as_ref() != Some(leader) {
             self.kept.acknowledged = Some(leader.clone());
         }
         true
@@ -221,7 +224,7 @@ impl Seeded {
                 && now.since(answered_at) < lease
         };
         let others = leader.heard.iter().filter(|heard| counts(*heard)).count();
-        others + usize::from(self.votes())
+        others + usize::from(self.votes() && now >= self.grace_until)
     }
 
     pub(super) fn leader_keep_alive(

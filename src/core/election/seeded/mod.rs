@@ -73,7 +73,8 @@ pub struct Seeded {
     probe_at: Time,
     /// When a leader was known here last; before that, when this node started.
     led_at: Time,
-    /// A restarted voter takes part in no election until then: it may have acknowledged a leader just before.
+    /// Until then this voter takes part in no election and acknowledges no other leader: one that it acknowledged, before a
+    /// restart or before votes chose another, may count it.
     grace_until: Time,
     /// The version that this node shows while it has no leader.
     version: u64,

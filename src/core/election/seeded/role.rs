@@ -161,6 +161,7 @@ impl Seeded {
             claim.version > self.led_up_to,
             "a version is led once at most"
         );
+        self.leave_living_leader(&claim);
         self.version = claim.version;
         self.led_up_to = claim.version;
         self.led_at = now;
@@ -191,6 +192,17 @@ impl Seeded {
         self.outputs.push(ElectionOutput::HeartbeatNow);
         self.take_out_departed(view);
         self.probe_leader(now, view);
+    }
+
+    /// The leader that this node acknowledged may lead on, and count it until a TTL after its last answer.
+    pub(super) fn leave_living_leader(&mut self, next: &Claim) {
+        let ttl = self.intervals().ttl();
+        let counted = self
+            .following()
+            .filter(|followed| followed.acked_us.is_some() && followed.claim.leader != next.leader);
+        if let Some(until) = counted.map(|followed| followed.acked_at + ttl) {
+            self.grace_until = self.grace_until.max(until);
+        }
     }
 
     fn enter(&mut self, role: Role, reason: LeaderReason) {

@@ -15,6 +15,7 @@ use room_core::wire::Message;
 use super::{Profile, StrategyPlan};
 use crate::chaos::Run;
 use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
+use crate::liars::{CLUSTER_WORDS, Words};
 use crate::world::{File, World};
 
 /// What was seen of a room so far.
@@ -42,6 +43,8 @@ struct Lost {
     life: u64,
     /// The versions with votes that the copy does not know.
     forgotten: BTreeSet<u64>,
+    /// Whether it knows its votes again.
+    recovered: bool,
     /// The voters that told this life what they voted, since it noticed.
     told: (u64, BTreeSet<PeerId>),
 }
@@ -50,6 +53,8 @@ struct Lost {
 struct Observed {
     version: u64,
     led_at: Time,
+    /// Whether a majority acknowledged it since it leads.
+    had_majority: bool,
     /// When a majority was heard here under its leadership last.
     majority_at: Time,
     /// When it took its last input.
@@ -137,13 +142,25 @@ impl Clusters {
             if lost.told.0 != life || notices {
                 lost.told = (life, BTreeSet::new());
             }
-            if let Some((from, remembered, votes)) = &before.told {
+            let is_voter = |from: &PeerId| {
+                let place = world.slot_of(from);
+                place.is_some_and(|place| {
+                    world.voters().is_some_and(|voters| voters.contains(&place))
+                })
+            };
+            let told = before.told.as_ref().filter(|(from, ..)| is_voter(from));
+            if let Some((from, remembered, votes)) = told {
                 if *votes {
                     lost.told.1.insert(from.clone());
                 } else {
                     lost.told.1.remove(from);
                 }
-                if *remembered > lost.writes && life == lost.life && !notices && !before.stale {
+                if *remembered > lost.writes
+                    && life == lost.life
+                    && !lost.recovered
+                    && !notices
+                    && !before.stale
+                {
                     let text = format!("{me} does not notice that {from} remembers {remembered}");
                     wrong = Some(("lost file", text));
                 }
@@ -164,17 +181,17 @@ impl Clusters {
                 Some(known.incarnation != node.incarnation() && known.writes > lost.writes)
             };
             let witness = to.and_then(|to| world.slot_of(&to)).and_then(knows);
-            if lost.forgotten.contains(&version) && witness != Some(true) {
+            let forgot = !lost.recovered && lost.forgotten.contains(&version);
+            if forgot && witness != Some(true) {
                 unseen.insert(version);
             }
         }
         if (before.stale || notices) && !stale {
             let all = world.voters().into_iter().flatten();
             let mut others = all.filter(|other| **other != slot);
-            let told = lost
-                .remove(&slot)
-                .map(|lost| lost.told.1)
-                .unwrap_or_default();
+            let lost = lost.entry(slot).or_default();
+            lost.recovered = true;
+            let told = &lost.told.1;
             let missing = others.find(|other| !told.contains(&world.slots[**other].id));
             if let Some(missing) = missing {
                 let text = format!(
@@ -257,6 +274,7 @@ impl Profile for Clusters {
             writes,
             life: world.slots[slot].life + 1,
             forgotten: forgotten.map(|(version, _)| *version).collect(),
+            recovered: false,
             told: Default::default(),
         };
     }
@@ -295,6 +313,7 @@ impl Profile for Clusters {
         let fresh = Observed {
             version: 0,
             led_at: now,
+            had_majority: false,
             majority_at: now,
             seen_at: now,
         };
@@ -332,9 +351,10 @@ impl Profile for Clusters {
         if acknowledged || !leads || process.leaving || was_stopped {
             next.majority_at = now;
         }
-        let needs = seeded.claim().is_some_and(|claim| claim.elected);
+        next.had_majority = leads && (acknowledged || before.led && last.had_majority);
+        let needs = seeded.claim().is_some_and(|claim| claim.elected) || next.had_majority;
         let bound = slowest_clock(
-            millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms) * 2,
+            millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms),
         ) + slack;
         if leads && needs && now.since(next.majority_at) > bound {
             found = found.or(Some(("majority", format!("no majority acknowledges {me}"))));
@@ -357,10 +377,27 @@ impl Profile for Clusters {
                         && seeded.is_some_and(|seeded| seeded.acknowledged_by(local) >= majority)
                 })
             });
-            if let Some(rival) = rival {
+            // A voter may have forgotten whom it acknowledged, where nobody there remembers it.
+            let unnoticed =
+                |(slot, lost): (&usize, &Lost)| !lost.recovered && !world.is_stale(*slot);
+            let excused = self.seen.borrow().lost.iter().any(unnoticed);
+            if let Some(rival) = rival.filter(|_| !excused) {
                 let text = format!("a majority acknowledges {me} and {}", world.slots[rival].id);
                 found = found.or(Some(("two leaders", text)));
             }
+        }
+        let leader = observation.leader.and_then(|leader| world.slot_of(&leader));
+        let outsider = leader.filter(|leader| {
+            world
+                .voters()
+                .is_some_and(|voters| !voters.contains(leader))
+        });
+        if let Some(outsider) = outsider {
+            let text = format!(
+                "{me} observes {}, who is no voter",
+                world.slots[outsider].id
+            );
+            found = found.or(Some(("P6", text)));
         }
         let shown = node.leader();
         if shown.is_some_and(|leader| *leader != me && node.membership().get(leader).is_none()) {
@@ -376,6 +413,9 @@ impl Profile for Clusters {
 
     /// Leaders that share a seed: one relieves the other within a heartbeat interval.
     fn one_of_two_within(&self, world: &World) -> Duration {
+        if !world.cuts.is_empty() {
+            return Duration::from_secs(3_600); // they may share no seed
+        }
         let intervals = self.rules.intervals;
         let rounds = intervals.heartbeat_interval_ms + intervals.probe_interval_ms;
         slowest_clock(Duration::from_millis(rounds.into()))
@@ -397,6 +437,10 @@ impl Profile for Clusters {
         if let StrategyPlan::Seeded(plan) = &run.plan.strategy {
             run.seeded_ends(plan);
         }
+    }
+
+    fn lies(&self) -> &'static [Words] {
+        &CLUSTER_WORDS
     }
 
     fn role(&self, node: &Node) -> String {

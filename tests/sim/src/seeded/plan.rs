@@ -62,8 +62,13 @@ pub struct SeededPlan {
 }
 
 impl SeededPlan {
-    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32) -> Self {
-        let all: Vec<usize> = voters.iter().copied().collect();
+    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32, plan: &Plan) -> Self {
+        let is_out = |slot: &usize| plan.observers.contains(slot) || plan.absent.contains(slot);
+        let all: Vec<usize> = voters
+            .iter()
+            .copied()
+            .filter(|slot| !is_out(slot))
+            .collect();
         let count = rng.random_range(1..=all.len());
         let probe_ms = rng.random_range(50..=200);
         let heartbeat_ms = probe_ms * rng.random_range(2..=4);
@@ -174,17 +179,25 @@ pub fn draw(seed: u64) -> Plan {
     plan.rules.fixed_voters = false;
     plan.rules.keeps_keys = true;
     plan.rules.leader_only = false;
-    // Who may vote is fixed, and everybody must reach the leader.
-    plan.apart = None;
-    plan.observers.clear();
-    let observes = |step: &Step| matches!(step, Step::Observe { .. } | Step::Kick { .. });
-    plan.steps.retain(|(_, step)| !observes(step));
     let most = plan.size.min(MOST_VOTERS);
     let count = rng.random_range(1.max(most / 2)..=most);
     let places: Vec<usize> = (0..plan.size).collect();
     let voters = some(&mut rng, places.clone(), count);
     let rtt_ms = 2 * longest_trip_ms(&plan);
-    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms);
+    // Voters whose hosts never let them vote, and voters that never start: a majority is left, and a seed.
+    let mut spare = (voters.len() - 1) / 2;
+    plan.observers.retain(|slot| {
+        let stays = !voters.contains(slot) || spare > 0;
+        spare -= usize::from(stays && voters.contains(slot));
+        stays
+    });
+    let starts_later = voters
+        .iter()
+        .filter(|slot| **slot != 0 && !plan.observers.contains(slot));
+    if rng.random_bool(0.1) {
+        plan.absent = starts_later.copied().take(spare).collect();
+    }
+    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms, &plan);
     if rng.random_bool(0.3) {
         let percent = rng.random_range(5..=40);
         plan.steps.push((0, Step::Strikes { percent }));
