@@ -23,7 +23,8 @@ impl Run<'_> {
         }
         self.settle();
         self.voters_remember();
-        if self.world.violation.is_some() {
+        let nobody_may_lead = self.world.agreed().is_none() && !self.can_elect();
+        if self.world.violation.is_some() || nobody_may_lead {
             return;
         }
         self.world
