@@ -199,3 +199,16 @@ fn an_older_copy_is_noticed_like_a_lost_file() {
     world.run(secs(3));
     assert!(!world.is_stale("b"));
 }
+
+/// Nobody hears of a vote without the write counter that it raised: whoever counts it remembers that it was given.
+#[test]
+fn each_vote_raises_the_write_counter_and_whoever_hears_it_remembers() {
+    let mut world = world();
+    let before = world.member("b").kept().writes;
+    world.vote_of_b();
+    let after = world.member("b").kept().writes;
+    assert!(after > before, "{before} and {after}");
+    assert_eq!(world.member("b").disk.safe().writes, after);
+    let remembered = world.member("a").kept().others[&id("b")].writes;
+    assert_eq!(remembered, after);
+}
