@@ -27,6 +27,7 @@ pub mod bound;
 mod config;
 pub mod gossip;
 pub mod guards;
+mod known;
 pub mod raft;
 pub mod record;
 pub mod rules;

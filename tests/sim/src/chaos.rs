@@ -569,7 +569,7 @@ impl<'a> Run<'a> {
     /// Two voters that lost their files at once do not vote again in the session (C2): one at most does so in a run. Nor
     /// does anybody notice one whose votes only a voter knew that is out of the room for good.
     fn may_lose_its_file(&self) -> bool {
-        let Some(roster) = &self.world.settings.roster else {
+        let Some(roster) = self.world.voters() else {
             return false;
         };
         let all_are_in = roster.iter().all(|slot| !self.world.slots[*slot].kicked);
@@ -578,7 +578,7 @@ impl<'a> Run<'a> {
 
     /// Whether a voter that lost its file may need that one.
     fn is_witness(&self, slot: usize) -> bool {
-        let roster = self.world.settings.roster.as_ref();
+        let roster = self.world.voters();
         self.world.sometimes.old_disks > 0 && roster.is_some_and(|roster| roster.contains(&slot))
     }
 
@@ -625,7 +625,12 @@ impl<'a> Run<'a> {
             |slot: &usize| !out(slot) && *slot != victim && !self.plan.observers.contains(slot);
         // It may be the only one that holds the other two together.
         let may_lead_on = (0..self.world.slots.len()).any(|slot| may_lead(&slot));
-        may_lead_on && left > 2 && is_enough && self.plan.apart.is_none()
+        let seeded = self.world.settings.seeded.as_ref();
+        let may_enter = seeded.is_none_or(|places| {
+            let mut seeds = places.seeds.iter();
+            seeds.any(|seed| !out(seed) && *seed != victim)
+        });
+        may_lead_on && may_enter && left > 2 && is_enough && self.plan.apart.is_none()
     }
 
     /// The directions towards a place, and those from it.
@@ -807,7 +812,7 @@ impl Run<'_> {
     /// Whether somebody can be elected: with a static quorum a majority of the roster must run, be allowed to vote, know
     /// its votes, and reach one of them. One with an old file is waited for if all voters can hear each other (C2).
     pub(crate) fn can_elect(&self) -> bool {
-        let Some(roster) = &self.world.settings.roster else {
+        let Some(roster) = self.world.voters() else {
             return true;
         };
         let apart = |a: usize, b: usize| {

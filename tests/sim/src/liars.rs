@@ -13,10 +13,13 @@ use room_core::election::gossip::Claimed;
 use room_core::election::raft::Raft;
 use room_core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse, Side, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
+use room_core::election::seeded::paxos::{Ballot, Stage, Vote};
+use room_core::election::seeded::wire::{Based, Beat, Claim, Memory, Observation, SeededMessage};
+use room_core::election::seeded::{MemberState, Seeded};
 use room_core::id::{Incarnation, PeerId};
 use room_core::node::Output;
 use room_core::time::Duration;
-use room_core::wire::{Envelope, Message, Opaque, RoomRules};
+use room_core::wire::{Envelope, Heartbeat, Message, Opaque, RoomRules};
 
 use crate::chaos::Run;
 use crate::decoded;
@@ -58,7 +61,27 @@ pub enum Words {
     Claims,
     /// Its own Hello, on a new link.
     Hello,
+    /// That votes chose it in a room with the seeded strategy, in a heartbeat and a message.
+    Chosen,
+    /// Votes, and proposals of its own.
+    Votes,
+    /// That another leader outranks the victim's.
+    Relieves,
+    /// Answers to what the victim may have asked.
+    Joins,
+    /// Changes of members' states.
+    States,
 }
+
+/// Of rooms with the seeded strategy.
+pub(crate) const CLUSTER_WORDS: [Words; 6] = [
+    Words::Chosen,
+    Words::Votes,
+    Words::Relieves,
+    Words::Joins,
+    Words::States,
+    Words::Limit,
+];
 
 /// Of rooms that elect by votes.
 pub(crate) const WORDS: [Words; 10] = [
@@ -227,6 +250,9 @@ impl Run<'_> {
         let Some(incarnation) = self.world.node(liar).map(|node| node.incarnation()) else {
             return;
         };
+        let victims = self.world.node(victim);
+        let seeded = victims.and_then(|node| node.election().of::<Seeded>());
+        let observed = seeded.map(Seeded::observation).unwrap_or_default();
         let lie = Lie {
             me,
             its,
@@ -234,6 +260,7 @@ impl Run<'_> {
             round,
             incarnation,
             number,
+            observed,
         };
         for message in lie.told(words) {
             let envelope = Envelope {
@@ -252,6 +279,8 @@ struct Lie {
     round: u64,
     incarnation: Incarnation,
     number: u64,
+    /// What the victim observes, where the strategy is seeded.
+    observed: Observation,
 }
 
 impl Lie {
@@ -365,7 +394,136 @@ impl Lie {
                 declares: self.number.is_multiple_of(2),
             }))],
             Words::Hello => Vec::new(),
+            Words::Chosen | Words::Votes | Words::Relieves | Words::Joins | Words::States => {
+                self.of_cluster(words)
+            }
         }
+    }
+}
+
+/// Of rooms with the seeded strategy.
+impl Lie {
+    fn of_cluster(&self, words: Words) -> Vec<Message> {
+        let claim = Claim {
+            leader: self.me.clone(),
+            version: self.number,
+            elected: true,
+            address: "zzz".into(),
+        };
+        let lead_by_it = claim.observation();
+        let before = Observation {
+            leader: None,
+            version: self.number.saturating_sub(1),
+        };
+        let (observed, next) = (self.observed.clone(), self.observed.version + 1);
+        let undecided = Observation {
+            leader: None,
+            version: observed.version,
+        };
+        let winner = || claim.clone();
+        let ballot = |proposer: &PeerId| Ballot {
+            counter: next,
+            proposer: proposer.clone(),
+        };
+        let told: Vec<(Observation, SeededMessage)> = match words {
+            Words::Chosen => vec![(before, SeededMessage::LeaderElected { claim: winner() })],
+            Words::Votes => {
+                let proposal = |stage| SeededMessage::Proposal {
+                    stage,
+                    ballot: ballot(&self.me),
+                    candidate: self.its.clone(),
+                };
+                let vote = |vote| SeededMessage::Vote {
+                    ballot: ballot(&self.its),
+                    vote,
+                };
+                let messages = [
+                    proposal(Stage::Pre),
+                    proposal(Stage::Formal),
+                    vote(Vote::Promised(None)),
+                    vote(Vote::Accepted),
+                ];
+                messages.map(|message| (undecided.clone(), message)).into()
+            }
+            Words::Relieves => vec![
+                (
+                    observed.clone(),
+                    SeededMessage::LeaderRelieve { winner: winner() },
+                ),
+                (observed, SeededMessage::ReJoinCluster { winner: winner() }),
+            ],
+            Words::Joins => {
+                let answers = |number| {
+                    let answer = Ok(winner());
+                    [
+                        SeededMessage::LeaderQueryResponse { query: number },
+                        SeededMessage::LeaderStatusQueryResponse {
+                            query: number,
+                            healthy: true,
+                        },
+                        SeededMessage::JoinClusterResponse {
+                            request: number,
+                            answer,
+                        },
+                    ]
+                };
+                let all = (0..12).flat_map(answers);
+                all.map(|message| (lead_by_it.clone(), message)).collect()
+            }
+            _ => vec![
+                (
+                    observed.clone(),
+                    SeededMessage::MemberStatusUpdate {
+                        change: self.number,
+                        member: self.its.clone(),
+                        incarnation: self.incarnation,
+                        state: MemberState::Removed,
+                    },
+                ),
+                (
+                    observed.clone(),
+                    SeededMessage::ClusterAlignment {
+                        change: self.number,
+                        members: Vec::new(),
+                    },
+                ),
+                (
+                    observed,
+                    SeededMessage::LeaderKeepAliveAck {
+                        sent_us: self.number,
+                    },
+                ),
+            ],
+        };
+        let mut messages: Vec<Message> = told
+            .into_iter()
+            .map(|(basis, message)| {
+                Message::Election(Opaque::of(&Based {
+                    basis,
+                    writes: self.number,
+                    message,
+                }))
+            })
+            .collect();
+        if words == Words::Chosen {
+            messages.push(Message::Heartbeat(Heartbeat {
+                seq: 1 << 40,
+                echo: None,
+                pulse: Opaque::of(&Beat {
+                    observed: lead_by_it,
+                    claim: Some(claim),
+                    decided: self.number,
+                    writes: self.number,
+                    since: 0,
+                    memory: Some(Memory {
+                        remembered: self.number,
+                        sure: true,
+                        votes: None,
+                    }),
+                }),
+            }));
+        }
+        messages
     }
 }
 

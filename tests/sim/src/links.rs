@@ -1068,6 +1068,11 @@ impl World {
 }
 
 impl Link {
+    /// The place that dialled it.
+    pub fn dialler(&self) -> usize {
+        self.slots[DIALLER]
+    }
+
     fn end_of(&self, slot: usize) -> usize {
         if self.slots[DIALLER] == slot {
             DIALLER

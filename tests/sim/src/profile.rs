@@ -22,7 +22,7 @@ use crate::clock::slowest_clock;
 use crate::gossip::{GossipRules, Trial};
 use crate::liars::Words;
 use crate::seeded::SeededPlan;
-use crate::world::{Settings, World};
+use crate::world::{File, Settings, World};
 
 /// How a room elects, as its plan has it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -95,6 +95,9 @@ pub(crate) trait Profile: Debug {
         outputs: &[Output],
         result: &Result<(), CommandError>,
     );
+
+    /// Nobody runs in a place, and its state file becomes another one.
+    fn disk_replaced(&self, _world: &mut World, _slot: usize, _copy: Option<&File>) {}
 
     /// P2: two leaders that are linked both ways are one within this time.
     fn one_of_two_within(&self, world: &World) -> Duration;

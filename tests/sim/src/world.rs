@@ -487,7 +487,9 @@ impl World {
         let node = Node::new(place.id.clone(), incarnation, config, seed, local)
             .expect("its file is one of the room's strategy");
         self.keep_first_state(slot, &node);
-        let votes = self.slots[slot].saved.as_ref().map(File::votes);
+        let is_static = self.settings.roster.is_some();
+        let saved = self.slots[slot].saved.as_ref().filter(|_| is_static);
+        let votes = saved.map(File::votes);
         let forgets = votes
             .as_ref()
             .is_some_and(|votes| votes.forgotten.is_some());
@@ -740,11 +742,14 @@ impl World {
 
     /// The host says whether its node may lead.
     pub fn set_eligible(&mut self, slot: usize, eligible: bool) {
-        if let Some(process) = &mut self.slots[slot].process {
-            process.eligible = eligible;
+        let Some(process) = &mut self.slots[slot].process else {
+            return;
+        };
+        let before = std::mem::replace(&mut process.eligible, eligible);
+        let refused = self.command(slot, Command::SetEligible(eligible)).is_err();
+        if let Some(process) = self.slots[slot].process.as_mut().filter(|_| refused) {
+            process.eligible = before;
         }
-        // Without a fixed host it cannot be refused.
-        let _ = self.command(slot, Command::SetEligible(eligible));
     }
 
     /// One input of a node, with everything that follows from it.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::core::election::known::KnownVoter;
 use crate::core::election::record::Record;
-use crate::core::id::{Fingerprint, Incarnation, PeerId};
+use crate::core::id::PeerId;
 
 /// See the module's text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,17 +22,6 @@ pub struct Saved {
     pub forgotten: Option<u64>,
     /// What is known of the other voters.
     pub others: BTreeMap<PeerId, KnownVoter>,
-}
-
-/// What a voter remembers of another one for as long as the session lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownVoter {
-    /// The key that it showed first. Nobody else is that voter.
-    pub key: Fingerprint,
-    /// Which incarnation of it showed `writes`.
-    pub incarnation: Incarnation,
-    /// The largest write counter that it showed; 0 if none yet.
-    pub writes: u64,
 }
 
 impl Saved {

@@ -48,7 +48,7 @@ impl Seeded {
                 "a member claims another's leadership",
             ));
         }
-        if !self.is_seed() || !self.is_voter(from) {
+        if !self.is_seed() {
             return Ok(());
         }
         let observed = self.observation();
@@ -75,8 +75,10 @@ impl Seeded {
         Ok(())
     }
 
-    pub(super) fn seed_keep_alive_ack(&mut self, from: &PeerId) {
-        if let Some(leader) = self.leading_mut() {
+    pub(super) fn seed_keep_alive_ack(&mut self, from: &PeerId, basis: &Observation) {
+        let is_seed = self.peers.get(from).is_some_and(|peer| peer.is_seed);
+        let agrees = self.observation() == *basis;
+        if let Some(leader) = self.leading_mut().filter(|_| is_seed && agrees) {
             leader.seeds.insert(from.clone());
         }
     }

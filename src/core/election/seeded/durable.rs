@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::paxos::Acceptor;
+use super::wire::{Observation, SeededMessage};
 use super::{OutputOf, Seeded};
 use crate::core::election::ElectionOutput;
-use crate::core::id::{Fingerprint, PeerId};
+use crate::core::election::known::KnownVoter;
+use crate::core::id::PeerId;
 
 /// Messages that wait for the disk, at most; more are not sent. All of them are repeated or asked for again.
 const MAX_HELD: usize = 4096;
@@ -18,10 +20,26 @@ const MAX_HELD: usize = 4096;
 /// What must survive the process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kept {
+    /// Counts its incarnations and the changes of its votes. A voter that shows a smaller one than another voter remembers
+    /// lost its file, or has an older copy of it.
+    pub writes: u64,
+    /// While votes may be forgotten that this voter gave up to a write counter: that one, as others remember it.
+    pub forgotten: Option<u64>,
     /// Its votes.
     pub acceptor: Acceptor,
-    /// The key that each voter showed first. Nobody else is that voter.
-    pub keys: BTreeMap<PeerId, Fingerprint>,
+    /// The leader that it acknowledged last.
+    pub acknowledged: Option<Observation>,
+    /// What is known of the other voters.
+    pub others: BTreeMap<PeerId, KnownVoter>,
+}
+
+impl Kept {
+    /// What an incarnation that starts now writes before it sends anything: the state that `previous` ones left.
+    pub(super) fn of_next_incarnation(previous: Option<Self>) -> Self {
+        let mut kept = previous.unwrap_or_default();
+        kept.writes = kept.writes.saturating_add(1);
+        kept
+    }
 }
 
 /// What is on disk, and what waits for it.
@@ -64,12 +82,25 @@ impl Disk {
         self.revision == self.safe_revision
     }
 
-    /// The state is this now, and these outputs follow from it.
+    /// The state is this now, and these outputs follow from it. A change of votes raises the write counter; what is known of
+    /// others alone does not, or two voters would raise each other's for ever.
     pub(super) fn take(
         &mut self,
-        kept: &Kept,
+        kept: &mut Kept,
         outputs: impl IntoIterator<Item = OutputOf<Seeded>>,
     ) {
+        let votes = |kept: &Kept| {
+            let Kept {
+                forgotten,
+                acceptor,
+                acknowledged,
+                ..
+            } = kept.clone();
+            (forgotten, acceptor, acknowledged)
+        };
+        if votes(kept) != votes(&self.newest) {
+            kept.writes = kept.writes.saturating_add(1);
+        }
         if *kept != self.newest {
             self.newest.clone_from(kept);
             self.revision += 1;
@@ -77,7 +108,11 @@ impl Disk {
         for output in outputs {
             let waits = match &output {
                 ElectionOutput::Send { message, .. } => {
-                    message.elects() || message.basis.version > self.safe.acceptor.decided()
+                    let acknowledges =
+                        matches!(message.message, SeededMessage::LeaderKeepAlive { .. });
+                    message.elects()
+                        || message.basis.version > self.safe.acceptor.decided()
+                        || acknowledges && kept.acknowledged != self.safe.acknowledged
                 }
                 ElectionOutput::HeartbeatNow => true,
                 _ => false,
@@ -100,12 +135,16 @@ impl Disk {
             });
         }
         let released = self.free.pop_front();
-        released.or_else(|| {
+        let mut output = released.or_else(|| {
             let (revision, _) = self.held.front()?;
             let safe = *revision <= self.safe_revision;
             safe.then(|| self.held.pop_front())?
                 .map(|(_, output)| output)
-        })
+        })?;
+        if let ElectionOutput::Send { message, .. } = &mut output {
+            message.writes = self.safe.writes;
+        }
+        Some(output)
     }
 
     /// The disk has what was asked for up to `number`.
@@ -121,5 +160,12 @@ impl Disk {
         let to_others = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { to, .. } if to == peer);
         self.held.retain(|(_, output)| to_others(output));
         self.free.retain(to_others);
+    }
+
+    /// A voter that noticed that it forgot votes does not vote, not even late.
+    pub(super) fn forget_votes(&mut self) {
+        let other = |output: &OutputOf<Seeded>| !matches!(output, ElectionOutput::Send { message, .. } if message.elects());
+        self.held.retain(|(_, output)| other(output));
+        self.free.retain(other);
     }
 }

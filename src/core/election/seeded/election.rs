@@ -76,7 +76,11 @@ impl Seeded {
                     }
             }
         };
-        leaderless && self.votes() && now >= self.grace_until && self.target.is_none()
+        leaderless
+            && self.votes()
+            && !self.is_stale()
+            && now >= self.grace_until
+            && self.target.is_none()
     }
 
     /// Attempts that were in each other's way are repeated at times that are more and more apart.
@@ -105,7 +109,7 @@ impl Seeded {
 
     /// Whether this node takes part in an election: it votes, and promised no leader anything that still holds.
     fn answers_voters(&self, now: Time, from: &PeerId) -> bool {
-        self.votes() && self.is_voter(from) && now >= self.grace_until
+        self.votes() && !self.is_stale() && self.is_voter(from) && now >= self.grace_until
     }
 
     pub(super) fn leader_status_query(
@@ -149,7 +153,7 @@ impl Seeded {
         let Some(Campaign::Asking { query, .. }) = &self.campaign else {
             return;
         };
-        if *query != answered || !self.is_voter(from) {
+        if *query != answered || !self.is_voter(from) || !self.remembers_its_votes(view, from) {
             return;
         }
         if healthy {
@@ -264,6 +268,9 @@ impl Seeded {
         if self.undecided() != *basis || self.claim().is_some() {
             return;
         }
+        if *from != self.me && !self.remembers_its_votes(view, from) {
+            return;
+        }
         let Some(Campaign::Proposing(proposer)) = &mut self.campaign else {
             return;
         };
@@ -345,6 +352,7 @@ impl Seeded {
             }
             Role::Follower(_) if !linked => {
                 if self.claim().is_some() {
+                    self.leave_living_leader(&claim);
                     self.lose_leader(now, LeaderReason::Resigned);
                 }
             }

@@ -156,6 +156,9 @@ impl Seeded {
         let Some(attempt) = attempt.filter(|attempt| attempt.query == query) else {
             return;
         };
+        if !attempt.asked.contains(from) {
+            return;
+        }
         attempt.answered.insert(from.clone());
         if basis.leader.is_some() {
             self.aim_at(now, view, basis);
@@ -164,10 +167,12 @@ impl Seeded {
 
     /// Enters the cluster of this leader, unless it has one or enters one already.
     pub(super) fn aim_at(&mut self, now: Time, view: &View, leader: &Observation) {
-        let is_me = leader.leader.as_ref() == Some(&self.me);
+        let named = leader.leader.as_ref();
+        let is_other = named.is_some_and(|named| *named != self.me && self.is_voter(named));
         // The version of a member grows; one that was reset begins anew.
         let is_older = matches!(self.role, Role::Follower(_)) && leader.version < self.version;
-        if is_me || is_older || self.claim().is_some() || self.target.is_some() || self.leaving {
+        if !is_other || is_older || self.claim().is_some() || self.target.is_some() || self.leaving
+        {
             return;
         }
         self.target = Some(Target {
@@ -267,13 +272,12 @@ impl Seeded {
         let Some(leader) = self.leading_mut() else {
             return;
         };
-        leader.heard.insert(
-            peer.clone(),
-            Heard {
-                at: now,
-                acked_at: None,
-            },
-        );
+        let before = leader.heard.get(peer);
+        let heard = Heard {
+            at: now,
+            acknowledged: before.and_then(|heard| heard.acknowledged),
+        };
+        leader.heard.insert(peer.clone(), heard);
         let claim = leader.claim.clone();
         self.set_state(view, peer, incarnation, MemberState::Joining);
         if let Some(request) = request {
@@ -296,8 +300,10 @@ impl Seeded {
         request: u64,
         answer: Result<Claim, Rejection>,
     ) -> Result<(), ElectionError> {
-        let asked = self.target.as_ref().and_then(|target| target.request);
-        if asked != Some(request) || self.claim().is_some() {
+        let is_answer = self.target.as_ref().is_some_and(|target| {
+            target.request == Some(request) && target.leader.leader.as_ref() == Some(from)
+        });
+        if !is_answer || self.claim().is_some() {
             return Ok(());
         }
         let Ok(claim) = answer else {
@@ -331,6 +337,7 @@ impl Seeded {
         let Some(voter) = view.voters.get(&claim.leader) else {
             return;
         };
+        self.leave_living_leader(&claim);
         let followed = Followed::new(now, claim, voter.incarnation);
         self.led_at = now;
         self.become_follower(Some(followed), reason);

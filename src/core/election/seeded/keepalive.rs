@@ -1,7 +1,7 @@
 //! Signs of life between the leader and its members, and what follows from their absence.
 
 use super::members::Digest;
-use super::role::{Heard, Leader, Role};
+use super::role::{Acknowledged, Heard, Leader, Role};
 use super::wire::{Claim, MAX_LISTED, Observation, SeededMessage};
 use super::{LeaderReason, Listed, MemberState, Seeded, View};
 use crate::core::id::{Incarnation, PeerId};
@@ -38,6 +38,7 @@ impl Seeded {
 
     pub(super) fn keep_alive_now(&mut self, now: Time, view: &View) {
         let observed = self.observation();
+        let acknowledges = self.acknowledges(now, &observed);
         let digest = self.members.digest(&observed);
         let interval = self.intervals().heartbeat();
         let Some(followed) = self.following_mut() else {
@@ -45,14 +46,30 @@ impl Seeded {
         };
         followed.keep_alive_at = now + interval;
         let leader = followed.claim.leader.clone();
-        let acked_us = followed.acked_us;
+        let acked_us = followed.acked_us.filter(|_| acknowledges);
         let message = SeededMessage::LeaderKeepAlive { digest, acked_us };
         self.send(view, &leader, observed, message);
+    }
+
+    /// Whether this voter's keep-alives acknowledge this leader. Just after a restart they do so only if it is the one that an
+    /// earlier incarnation acknowledged: another one may count that incarnation until a TTL is over.
+    fn acknowledges(&mut self, now: Time, leader: &Observation) -> bool {
+        if !self.votes() {
+            return false;
+        }
+        if now < self.grace_until {
+            return self.kept.acknowledged.as_ref() == Some(leader);
+        }
+        if self.kept.acknowledged.as_ref() != Some(leader) {
+            self.kept.acknowledged = Some(leader.clone());
+        }
+        true
     }
 
     pub(super) fn leader_keep_alive_ack(
         &mut self,
         now: Time,
+        view: &View,
         from: &PeerId,
         basis: &Observation,
         sent_us: u64,
@@ -62,9 +79,14 @@ impl Seeded {
             return;
         };
         if followed.claim.leader == *from && observed == *basis {
+            let is_first = followed.acked_us.is_none();
             followed.acked_at = now;
             followed.acked_us = followed.acked_us.max(Some(sent_us));
             self.led_at = now;
+            if is_first {
+                // So that this leader knows at once that it is acknowledged.
+                self.keep_alive_now(now, view);
+            }
         }
     }
 
@@ -193,16 +215,16 @@ impl Seeded {
         let intervals = self.intervals();
         let lease = intervals.ttl() - intervals.probe().min(intervals.ttl());
         let counts = |(id, heard): (&PeerId, &Heard)| {
-            let Some(acked_at) = heard.acked_at else {
+            let Some(Acknowledged { at, answered_at }) = heard.acknowledged else {
                 return false;
             };
             self.is_voter(id)
-                && now.since(heard.at) < intervals.heartbeat_timeout()
-                && heard.at.since(acked_at) < intervals.heartbeat_timeout()
-                && now.since(acked_at) < lease
+                && now.since(at) < intervals.heartbeat_timeout()
+                && at.since(answered_at) < intervals.heartbeat_timeout()
+                && now.since(answered_at) < lease
         };
         let others = leader.heard.iter().filter(|heard| counts(*heard)).count();
-        others + usize::from(self.votes())
+        others + usize::from(self.votes() && now >= self.grace_until)
     }
 
     pub(super) fn leader_keep_alive(
@@ -226,8 +248,20 @@ impl Seeded {
         let Some(leader) = self.leading_mut() else {
             return;
         };
-        let acked_at = acked_us.map(Time::from_micros).filter(|at| *at <= now);
-        let heard = Heard { at: now, acked_at };
+        // What an earlier incarnation acknowledged holds: this one waits for as long before it acknowledges another leader.
+        let before = leader.heard.get(from).and_then(|heard| heard.acknowledged);
+        let shown = acked_us.map(Time::from_micros).filter(|at| *at <= now);
+        let shown = shown.map(|answered_at| Acknowledged {
+            at: now,
+            answered_at,
+        });
+        let is_newer = |shown: &Acknowledged| {
+            before.is_none_or(|before| shown.answered_at >= before.answered_at)
+        };
+        let heard = Heard {
+            at: now,
+            acknowledged: shown.filter(is_newer).or(before),
+        };
         leader.heard.insert(from.clone(), heard);
         self.set_state(view, from, incarnation, MemberState::Active);
         if self.members.digest(&observed) != digest {

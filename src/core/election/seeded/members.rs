@@ -111,6 +111,11 @@ impl Members {
         if !self.lists(id, incarnation) {
             self.remove(id);
         }
+        let goes_on = !matches!(target, MemberState::Leaving | MemberState::Removed);
+        if goes_on && self.state(id) == MemberState::Leaving {
+            // That it was removed meanwhile was missed.
+            self.remove(id);
+        }
         let mut state = self.state(id);
         while let Some(next) = state.towards(target).filter(|_| state != target) {
             state = next;
@@ -265,6 +270,18 @@ mod tests {
             changes(&mut members),
             [S::Unreachable, S::Leaving, S::Removed, S::Joining]
         );
+    }
+
+    #[test]
+    fn a_member_whose_removal_was_missed_is_a_member_anew() {
+        let mut members = Members::default();
+        members.set(&id("a"), life(1), S::Leaving);
+        assert_eq!(members.state(&id("a")), S::Init, "it was none");
+        members.set(&id("a"), life(1), S::Active);
+        members.set(&id("a"), life(1), S::Leaving);
+        changes(&mut members);
+        assert!(members.set(&id("a"), life(1), S::Active));
+        assert_eq!(changes(&mut members), [S::Removed, S::Joining, S::Active]);
     }
 
     /// Case 3: the public system's alignment brings who is active and removes who is not listed; states of others it leaves.

@@ -24,6 +24,7 @@ mod election;
 mod joining;
 mod keepalive;
 mod members;
+mod memory;
 pub mod paxos;
 mod role;
 pub mod wire;
@@ -36,6 +37,7 @@ use durable::Disk;
 use election::Campaign;
 use joining::Target;
 use members::Members;
+use memory::Memories;
 use role::Role;
 use wire::{Based, Beat, Claim, Greeting, MAX_ADDRESS_BYTES, Observation, SeededMessage};
 
@@ -58,6 +60,7 @@ pub struct Seeded {
     /// What survives the process, as it is now.
     kept: Kept,
     disk: Disk,
+    memories: Memories,
     peers: BTreeMap<PeerId, Linked>,
     /// Members that said farewell, and that the leader has not taken out yet.
     left: BTreeMap<PeerId, Incarnation>,
@@ -70,7 +73,8 @@ pub struct Seeded {
     probe_at: Time,
     /// When a leader was known here last; before that, when this node started.
     led_at: Time,
-    /// A restarted voter takes part in no election until then: it may have acknowledged a leader just before.
+    /// Until then this voter takes part in no election and acknowledges no other leader: one that it acknowledged, before a
+    /// restart or before votes chose another, may count it.
     grace_until: Time,
     /// The version that this node shows while it has no leader.
     version: u64,
@@ -97,7 +101,7 @@ impl Seeded {
         seed: u64,
         now: Time,
     ) -> Self {
-        let kept = kept.unwrap_or_default();
+        let kept = Kept::of_next_incarnation(kept);
         let decided = kept.acceptor.decided();
         let mut seeded = Self {
             me,
@@ -106,6 +110,7 @@ impl Seeded {
             role: Role::joining(now),
             members: Members::default(),
             disk: Disk::new(kept.clone()),
+            memories: Memories::new(kept.writes, kept.forgotten),
             kept,
             peers: BTreeMap::new(),
             left: BTreeMap::new(),
@@ -260,7 +265,11 @@ impl Seeded {
         if view.voters.contains_key(to) {
             self.outputs.push(ElectionOutput::Send {
                 to: to.clone(),
-                message: Based { basis, message },
+                message: Based {
+                    basis,
+                    writes: 0, // as it is on disk when this goes out
+                    message,
+                },
             });
         }
     }
@@ -404,9 +413,7 @@ impl Seeded {
         if address.len() > MAX_ADDRESS_BYTES {
             return Err(ElectionError::Violation("a Hello's address is too long"));
         }
-        if self.is_voter(peer) {
-            self.kept.keys.entry(peer.clone()).or_insert(key);
-        }
+        self.voter_met(view, peer, key);
         self.peers.insert(peer.clone(), Linked { is_seed, address });
         if self.leaving {
             return Ok(());
@@ -467,6 +474,7 @@ impl Seeded {
     ) -> Result<(), ElectionError> {
         if self.is_voter(from) {
             self.decide(beat.decided);
+            self.hear_memory(now, view, from, &beat);
         }
         match beat.claim {
             Some(claim) if claim.leader != *from || !claim.is_bounded() => Err(
@@ -498,7 +506,15 @@ impl Seeded {
         message: Based,
     ) -> Result<(), ElectionError> {
         use SeededMessage as M;
-        let Based { basis, message } = message;
+        if !self.is_voter(from) && !message.is_of_any_member() {
+            return Ok(());
+        }
+        let Based {
+            basis,
+            writes,
+            message,
+        } = message;
+        self.writes_shown(view, from, writes);
         match message {
             M::LeaderQuery { query } => self.leader_query(now, view, from, &basis, query),
             M::LeaderQueryResponse { query } => {
@@ -531,12 +547,12 @@ impl Seeded {
                 self.leader_keep_alive(now, view, from, &basis, digest, acked_us);
             }
             M::LeaderKeepAliveAck { sent_us } => {
-                self.leader_keep_alive_ack(now, from, &basis, sent_us);
+                self.leader_keep_alive_ack(now, view, from, &basis, sent_us);
             }
             M::SeedKeepAlive { claim } => {
                 return self.seed_keep_alive(now, view, from, &basis, &claim);
             }
-            M::SeedKeepAliveAck => self.seed_keep_alive_ack(from),
+            M::SeedKeepAliveAck => self.seed_keep_alive_ack(from, &basis),
             M::LeaderRelieve { winner } => self.leader_relieve(now, view, &basis, &winner),
             M::ReJoinCluster { winner } => self.rejoin_cluster(now, view, from, &basis, &winner),
             M::LeaderStatusQuery { query } => {
@@ -594,7 +610,7 @@ impl Seeded {
                 version,
             });
         }
-        self.disk.take(&self.kept, self.outputs.drain(..));
+        self.disk.take(&mut self.kept, self.outputs.drain(..));
         self.check_role();
     }
 }
@@ -663,7 +679,7 @@ impl Election for Seeded {
 
     fn admits(&self, peer: &PeerId, key: Fingerprint) -> bool {
         let fixed = self.config.roster.key_of(peer);
-        let known = fixed.or_else(|| self.kept.keys.get(peer).copied());
+        let known = fixed.or_else(|| Some(self.kept.others.get(peer)?.key));
         known.is_none_or(|known| known == key)
     }
 
@@ -675,8 +691,8 @@ impl Election for Seeded {
         self.claim().cloned()
     }
 
-    fn pulse(&self, _now: Time, _view: &View, _to: &PeerId) -> Beat {
-        let unsafe_claim = self.leading().is_some() && !self.disk.is_safe();
+    fn pulse(&self, _now: Time, view: &View, to: &PeerId) -> Beat {
+        let unsafe_claim = self.leading().is_some() && self.safe_claim().is_none();
         Beat {
             observed: if unsafe_claim {
                 Observation::default()
@@ -685,6 +701,9 @@ impl Election for Seeded {
             },
             claim: self.safe_claim().cloned(),
             decided: self.disk.safe().acceptor.decided(),
+            writes: self.disk.safe().writes,
+            since: self.knows_votes_since(),
+            memory: self.memory_of_voter(view, to),
         }
     }
 

@@ -75,6 +75,13 @@ impl Acceptor {
         self.accepted.as_ref()
     }
 
+    /// The largest of all its counters.
+    pub(super) fn largest_counter(&self) -> u64 {
+        let promised = self.promised.as_ref().map_or(0, |ballot| ballot.counter);
+        let accepted = self.accepted.as_ref().map_or(0, |last| last.ballot.counter);
+        self.decided.max(promised).max(accepted)
+    }
+
     /// `version` has had a leader: there is nothing to vote on up to it (rule 3). Tells whether that is news.
     pub fn decide(&mut self, version: u64) -> bool {
         if version <= self.decided {
@@ -86,6 +93,19 @@ impl Acceptor {
             accepted: None,
         };
         true
+    }
+
+    /// Takes over the votes of all other voters, in place of votes that this one has forgotten: each of those was for a ballot
+    /// whose proposer had promised it, or for a candidate that its proposer had accepted.
+    pub fn recover<'a>(&mut self, others: impl Iterator<Item = &'a Self> + Clone) {
+        for other in others.clone() {
+            self.decide(other.decided);
+        }
+        let decided = self.decided;
+        for other in others.filter(|other| other.decided == decided) {
+            self.promised = self.promised.take().max(other.promised.clone());
+            self.accepted = self.accepted.take().max(other.accepted.clone());
+        }
     }
 
     /// A ballot of `proposer` above all that were promised for the open version.

@@ -53,8 +53,16 @@ impl Followed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heard {
     pub(super) at: Time,
-    /// When it sent the answer that this keep-alive shows, by its own clock.
-    pub(super) acked_at: Option<Time>,
+    pub(super) acknowledged: Option<Acknowledged>,
+}
+
+/// A keep-alive that shows an answer of the leader.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Acknowledged {
+    /// When it came.
+    pub(super) at: Time,
+    /// When the leader sent that answer.
+    pub(super) answered_at: Time,
 }
 
 /// The state of a leader.
@@ -153,6 +161,7 @@ impl Seeded {
             claim.version > self.led_up_to,
             "a version is led once at most"
         );
+        self.leave_living_leader(&claim);
         self.version = claim.version;
         self.led_up_to = claim.version;
         self.led_at = now;
@@ -166,7 +175,7 @@ impl Seeded {
         let heard = others.map(|id| {
             let heard = Heard {
                 at: now,
-                acked_at: None,
+                acknowledged: None,
             };
             (id.clone(), heard)
         });
@@ -183,6 +192,17 @@ impl Seeded {
         self.outputs.push(ElectionOutput::HeartbeatNow);
         self.take_out_departed(view);
         self.probe_leader(now, view);
+    }
+
+    /// The leader that this node acknowledged may lead on, and count it until a TTL after its last answer.
+    pub(super) fn leave_living_leader(&mut self, next: &Claim) {
+        let ttl = self.intervals().ttl();
+        let counted = self
+            .following()
+            .filter(|followed| followed.acked_us.is_some() && followed.claim.leader != next.leader);
+        if let Some(until) = counted.map(|followed| followed.acked_at + ttl) {
+            self.grace_until = self.grace_until.max(until);
+        }
     }
 
     fn enter(&mut self, role: Role, reason: LeaderReason) {

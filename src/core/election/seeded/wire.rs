@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::members::{Digest, Listed, MemberState};
-use super::paxos::{Ballot, Stage, Vote};
+use super::paxos::{Acceptor, Ballot, Stage, Vote};
 use crate::core::election::Description;
 use crate::core::id::{Incarnation, PeerId};
 
@@ -64,6 +64,8 @@ impl Claim {
 pub struct Based {
     /// The observation.
     pub basis: Observation,
+    /// The sender's write counter ([`Kept::writes`](super::Kept::writes)) as it is on disk.
+    pub writes: u64,
     /// What it says.
     pub message: SeededMessage,
 }
@@ -203,6 +205,15 @@ impl Based {
         )
     }
 
+    /// Whether members beside the roster say this, too: they join, and keep alive.
+    pub(super) fn is_of_any_member(&self) -> bool {
+        use SeededMessage as M;
+        matches!(
+            self.message,
+            M::LeaderQuery { .. } | M::JoinClusterRequest { .. } | M::LeaderKeepAlive { .. }
+        )
+    }
+
     /// Every version in it.
     pub(super) fn largest_version(&self) -> u64 {
         use SeededMessage as M;
@@ -222,7 +233,8 @@ impl Based {
             } => ballot.counter,
             _ => 0,
         };
-        self.basis.version.max(claimed).max(counter).max(accepted)
+        let versions = self.basis.version.max(claimed);
+        versions.max(counter).max(accepted).max(self.writes)
     }
 
     fn claim(&self) -> Option<&Claim> {
@@ -310,12 +322,36 @@ pub struct Beat {
     pub claim: Option<Claim>,
     /// The largest version that it knows to have had a leader.
     pub decided: u64,
+    /// As [`Based::writes`].
+    pub writes: u64,
+    /// The sender knows all votes that it gave since this write counter; 0 while it may have forgotten some.
+    pub since: u64,
+    /// Between voters, in heartbeats: what the sender remembers of the receiver.
+    pub memory: Option<Memory>,
+}
+
+/// What a voter tells another one of state files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// The largest write counter that an earlier incarnation of the receiver showed, of whose votes this one said nothing
+    /// yet; else 0.
+    pub remembered: u64,
+    /// Whether all other voters have told the sender what they remember of it, and it knows all its votes.
+    pub sure: bool,
+    /// What the sender voted, as it is on disk, if the receiver may have forgotten votes.
+    pub votes: Option<Acceptor>,
 }
 
 impl Beat {
+    /// The largest of all its counters.
     pub(super) fn largest_version(&self) -> u64 {
         let claimed = self.claim.as_ref().map_or(0, |claim| claim.version);
-        self.observed.version.max(self.decided).max(claimed)
+        let versions = self.observed.version.max(self.decided).max(claimed);
+        let memory = self.memory.as_ref().map_or(0, |memory| {
+            let votes = memory.votes.as_ref().map_or(0, Acceptor::largest_counter);
+            memory.remembered.max(votes)
+        });
+        versions.max(self.writes).max(self.since).max(memory)
     }
 
     /// In the words of a trace.

@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use room_core::election::seeded::wire::{Based, SeededMessage};
-use room_core::election::seeded::{MemberState, Seeded, SeededRules};
+use room_core::election::seeded::paxos::{Stage, Vote};
+use room_core::election::seeded::wire::{Based, Beat, SeededMessage};
+use room_core::election::seeded::{Kept, MemberState, Seeded, SeededRules};
 use room_core::id::PeerId;
 use room_core::node::{CommandError, Event, Input, Node, Output};
 use room_core::time::{Duration, Time};
@@ -14,7 +15,8 @@ use room_core::wire::Message;
 use super::{Profile, StrategyPlan};
 use crate::chaos::Run;
 use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
-use crate::world::World;
+use crate::liars::{CLUSTER_WORDS, Words};
+use crate::world::{File, World};
 
 /// What was seen of a room so far.
 #[derive(Debug, Default)]
@@ -25,12 +27,34 @@ struct Seen {
     told: BTreeMap<usize, (u64, BTreeMap<PeerId, MemberState>)>,
     /// What each process observed last, and when it observed a leader last; by place and life.
     observed: BTreeMap<(usize, u64), Observed>,
+    /// The versions that each place voted on, with the largest write counter that such a vote showed.
+    voted: BTreeMap<usize, BTreeMap<u64, u64>>,
+    /// Places whose state file was replaced.
+    lost: BTreeMap<usize, Lost>,
+    /// Versions for which a voter gave a vote again, where nobody who knew of the first one was there.
+    unseen: BTreeSet<u64>,
+}
+
+/// A place whose state file was lost or replaced by an older copy, until its voter knows its votes again.
+#[derive(Debug, Default)]
+struct Lost {
+    /// The write counter of the copy, and the first life that goes by it.
+    writes: u64,
+    life: u64,
+    /// The versions with votes that the copy does not know.
+    forgotten: BTreeSet<u64>,
+    /// Whether it knows its votes again.
+    recovered: bool,
+    /// The voters that told this life what they voted, since it noticed.
+    told: (u64, BTreeSet<PeerId>),
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Observed {
     version: u64,
     led_at: Time,
+    /// Whether a majority acknowledged it since it leads.
+    had_majority: bool,
     /// When a majority was heard here under its leadership last.
     majority_at: Time,
     /// When it took its last input.
@@ -50,6 +74,9 @@ struct Before {
     led: bool,
     decided: u64,
     in_cluster: bool,
+    stale: bool,
+    /// What a voter's heartbeat says of this node's state file: who, the write counter, and whether it tells its votes.
+    told: Option<(PeerId, u64, bool)>,
 }
 
 impl Clusters {
@@ -74,16 +101,107 @@ impl Clusters {
             let SeededMessage::LeaderElected { claim } = message.message else {
                 return None;
             };
+            let excused = seen.unseen.contains(&claim.version);
             let chosen = seen.chosen.entry(claim.version);
             let chosen = chosen.or_insert_with(|| claim.leader.clone());
             let (version, leader) = (claim.version, &claim.leader);
-            (chosen != leader).then(|| {
+            (chosen != leader && !excused).then(|| {
                 (
                     "one per version",
                     format!("{chosen} and {leader} for {version}"),
                 )
             })
         })
+    }
+
+    /// A voter whose state file was lost votes again when all others have told what they voted; and it notices that with the
+    /// first heartbeat of one that remembers. Until then it may give a vote again that nobody there knows of.
+    fn memory(
+        &self,
+        world: &World,
+        slot: usize,
+        before: &Before,
+        outputs: &[Output],
+    ) -> Option<(&'static str, String)> {
+        let place = &world.slots[slot];
+        let (me, life) = (&place.id, place.life);
+        let node = &place.process.as_ref()?.node;
+        let stale = node.election().of::<Seeded>()?.is_stale();
+        let notices = outputs
+            .iter()
+            .any(|output| matches!(output, Output::StaleState { .. }));
+        let mut seen = self.seen.borrow_mut();
+        let Seen {
+            voted,
+            lost,
+            unseen,
+            ..
+        } = &mut *seen;
+        let mut wrong = None;
+        if let Some(lost) = lost.get_mut(&slot) {
+            if lost.told.0 != life || notices {
+                lost.told = (life, BTreeSet::new());
+            }
+            let is_voter = |from: &PeerId| {
+                let place = world.slot_of(from);
+                place.is_some_and(|place| {
+                    world.voters().is_some_and(|voters| voters.contains(&place))
+                })
+            };
+            let told = before.told.as_ref().filter(|(from, ..)| is_voter(from));
+            if let Some((from, remembered, votes)) = told {
+                if *votes {
+                    lost.told.1.insert(from.clone());
+                } else {
+                    lost.told.1.remove(from);
+                }
+                if *remembered > lost.writes
+                    && life == lost.life
+                    && !lost.recovered
+                    && !notices
+                    && !before.stale
+                {
+                    let text = format!("{me} does not notice that {from} remembers {remembered}");
+                    wrong = Some(("lost file", text));
+                }
+            }
+        }
+        for (to, version, writes) in votes(outputs) {
+            voted.entry(slot).or_default().insert(version, writes);
+            let Some(lost) = lost.get(&slot) else {
+                continue;
+            };
+            if stale {
+                let text = format!("{me} forgot votes, and votes on {version}");
+                wrong = Some(("lost file", text));
+            }
+            let knows = |other: usize| {
+                let other = world.node(other)?.election().of::<Seeded>()?;
+                let known = other.kept().others.get(me)?;
+                Some(known.incarnation != node.incarnation() && known.writes > lost.writes)
+            };
+            let witness = to.and_then(|to| world.slot_of(&to)).and_then(knows);
+            let forgot = !lost.recovered && lost.forgotten.contains(&version);
+            if forgot && witness != Some(true) {
+                unseen.insert(version);
+            }
+        }
+        if (before.stale || notices) && !stale {
+            let all = world.voters().into_iter().flatten();
+            let mut others = all.filter(|other| **other != slot);
+            let lost = lost.entry(slot).or_default();
+            lost.recovered = true;
+            let told = &lost.told.1;
+            let missing = others.find(|other| !told.contains(&world.slots[**other].id));
+            if let Some(missing) = missing {
+                let text = format!(
+                    "{me} votes again, and {} told nothing",
+                    world.slots[*missing].id
+                );
+                wrong = Some(("lost file", text));
+            }
+        }
+        wrong
     }
 
     /// Hosts are told of every step of a member's states, and of no other.
@@ -129,13 +247,36 @@ impl Clusters {
 }
 
 impl Profile for Clusters {
-    fn before(&self, node: &Node, _input: Option<&Input>) -> Box<dyn Any> {
+    fn before(&self, node: &Node, input: Option<&Input>) -> Box<dyn Any> {
         let seeded = node.election().of::<Seeded>();
+        let any_lost = !self.seen.borrow().lost.is_empty();
+        let told = input
+            .filter(|_| any_lost)
+            .and_then(|input| told(node, input));
         Box::new(seeded.map(|seeded| Before {
             led: node.is_leader(),
             decided: seeded.kept().acceptor.decided(),
             in_cluster: seeded.member_state(node.id()) != MemberState::Init,
+            stale: seeded.is_stale(),
+            told,
         }))
+    }
+
+    fn disk_replaced(&self, world: &mut World, slot: usize, copy: Option<&File>) {
+        let kept: Option<Kept> = copy.and_then(|file| file.state.decode().ok());
+        let writes = kept.map_or(0, |kept| kept.writes);
+        let mut seen = self.seen.borrow_mut();
+        let Seen { voted, lost, .. } = &mut *seen;
+        let voted = voted.entry(slot).or_default().iter();
+        let forgotten = voted.filter(|(_, counter)| **counter > writes);
+        let entry = lost.entry(slot).or_default();
+        *entry = Lost {
+            writes,
+            life: world.slots[slot].life + 1,
+            forgotten: forgotten.map(|(version, _)| *version).collect(),
+            recovered: false,
+            told: Default::default(),
+        };
     }
 
     fn check(
@@ -159,7 +300,8 @@ impl Profile for Clusters {
         };
         let (now, local) = (world.now, process.clock.local(world.now));
         let me = node.id().clone();
-        let mut found = self.chosen(outputs);
+        let mut found = self.memory(world, slot, before, outputs);
+        found = found.or(self.chosen(outputs));
         found = found.or(self.steps(slot, life, &me, outputs));
 
         let observation = seeded.observation();
@@ -171,6 +313,7 @@ impl Profile for Clusters {
         let fresh = Observed {
             version: 0,
             led_at: now,
+            had_majority: false,
             majority_at: now,
             seen_at: now,
         };
@@ -208,9 +351,10 @@ impl Profile for Clusters {
         if acknowledged || !leads || process.leaving || was_stopped {
             next.majority_at = now;
         }
-        let needs = seeded.claim().is_some_and(|claim| claim.elected);
+        next.had_majority = leads && (acknowledged || before.led && last.had_majority);
+        let needs = seeded.claim().is_some_and(|claim| claim.elected) || next.had_majority;
         let bound = slowest_clock(
-            millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms) * 2,
+            millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms),
         ) + slack;
         if leads && needs && now.since(next.majority_at) > bound {
             found = found.or(Some(("majority", format!("no majority acknowledges {me}"))));
@@ -233,10 +377,27 @@ impl Profile for Clusters {
                         && seeded.is_some_and(|seeded| seeded.acknowledged_by(local) >= majority)
                 })
             });
-            if let Some(rival) = rival {
+            // A voter may have forgotten whom it acknowledged, where nobody there remembers it.
+            let unnoticed =
+                |(slot, lost): (&usize, &Lost)| !lost.recovered && !world.is_stale(*slot);
+            let excused = self.seen.borrow().lost.iter().any(unnoticed);
+            if let Some(rival) = rival.filter(|_| !excused) {
                 let text = format!("a majority acknowledges {me} and {}", world.slots[rival].id);
                 found = found.or(Some(("two leaders", text)));
             }
+        }
+        let leader = observation.leader.and_then(|leader| world.slot_of(&leader));
+        let outsider = leader.filter(|leader| {
+            world
+                .voters()
+                .is_some_and(|voters| !voters.contains(leader))
+        });
+        if let Some(outsider) = outsider {
+            let text = format!(
+                "{me} observes {}, who is no voter",
+                world.slots[outsider].id
+            );
+            found = found.or(Some(("P6", text)));
         }
         let shown = node.leader();
         if shown.is_some_and(|leader| *leader != me && node.membership().get(leader).is_none()) {
@@ -252,6 +413,9 @@ impl Profile for Clusters {
 
     /// Leaders that share a seed: one relieves the other within a heartbeat interval.
     fn one_of_two_within(&self, world: &World) -> Duration {
+        if !world.cuts.is_empty() {
+            return Duration::from_secs(3_600); // they may share no seed
+        }
         let intervals = self.rules.intervals;
         let rounds = intervals.heartbeat_interval_ms + intervals.probe_interval_ms;
         slowest_clock(Duration::from_millis(rounds.into()))
@@ -275,12 +439,61 @@ impl Profile for Clusters {
         }
     }
 
+    fn lies(&self) -> &'static [Words] {
+        &CLUSTER_WORDS
+    }
+
     fn role(&self, node: &Node) -> String {
         let seeded = node.election().of::<Seeded>();
         seeded.map_or_else(String::new, |seeded| {
             format!("{:?} {:?}", seeded.observation(), seeded.kept().acceptor)
         })
     }
+}
+
+/// The votes that a node gives, its own as a proposer included: to whom, on which version, and with which write counter.
+fn votes(outputs: &[Output]) -> impl Iterator<Item = (Option<PeerId>, u64, u64)> {
+    outputs.iter().filter_map(|output| {
+        let Output::Transmit { to, envelope, .. } = output else {
+            return None;
+        };
+        let Message::Election(part) = &envelope.message else {
+            return None;
+        };
+        let Based {
+            basis,
+            writes,
+            message,
+        } = part.decode().ok()?;
+        let to = match message {
+            SeededMessage::Vote {
+                vote: Vote::Promised(_) | Vote::Accepted,
+                ..
+            } => Some(to.clone()),
+            SeededMessage::Proposal {
+                stage: Stage::Pre | Stage::Formal,
+                ..
+            } => None,
+            _ => return None,
+        };
+        Some((to, basis.version + 1, writes))
+    })
+}
+
+/// What a heartbeat says of the receiver's state file, where it takes it.
+fn told(node: &Node, input: &Input) -> Option<(PeerId, u64, bool)> {
+    let Input::Message { from, envelope } = input else {
+        return None;
+    };
+    let member = node.membership().get(from)?;
+    let Message::Heartbeat(heartbeat) = &envelope.message else {
+        return None;
+    };
+    let beat: Beat = heartbeat.pulse.decode().ok()?;
+    let memory = beat.memory?;
+    let tells = memory.sure && memory.votes.is_some();
+    let counts = member.incarnation == envelope.incarnation;
+    counts.then(|| (from.clone(), memory.remembered, tells))
 }
 
 /// So long by the fastest clock.

@@ -14,8 +14,17 @@ const QUIET: Duration = Duration::from_secs(5);
 impl Run<'_> {
     /// The end of a run: healing is over, one leader is left, and stays after one more trial.
     pub(crate) fn seeded_ends(&mut self, plan: &SeededPlan) {
+        if self.plan.apart.is_some() {
+            // A member that does not reach the leader shows none, and as a seed may lead alone: what holds at every moment
+            // is all that is promised.
+            let long = ms(u64::from(plan.ttl_ms) * 4) + self.world.max_rtt() * 10;
+            self.run_until(self.world.now + long);
+            return;
+        }
         self.settle();
-        if self.world.violation.is_some() {
+        self.voters_remember();
+        let nobody_may_lead = self.world.agreed().is_none() && !self.can_elect();
+        if self.world.violation.is_some() || nobody_may_lead {
             return;
         }
         self.world
@@ -33,7 +42,13 @@ impl Run<'_> {
         let majority = plan.voters.len() / 2 + 1;
         let running = self.world.running();
         let mut voters: Vec<usize> = plan.voters.iter().copied().collect();
-        voters.retain(|voter| running.contains(voter));
+        let may_vote = |run: &Self, voter: usize| {
+            running.contains(&voter) && run.world.may_lead(voter) && !run.world.is_stale(voter)
+        };
+        voters.retain(|voter| may_vote(self, *voter));
+        if voters.len() < majority {
+            return; // a leader leads alone
+        }
         voters.shuffle(&mut self.world.rng);
         match plan.trial {
             Trial::Quiet => {}
@@ -69,6 +84,13 @@ impl Run<'_> {
                 }
             }
             Trial::BelowMajority => {
+                // Voters that started just before acknowledge a leader then; one that leads alone has a majority from then on.
+                let rules = plan.rules().intervals;
+                let acknowledged =
+                    ms(u64::from(plan.ttl_ms) + 2 * u64::from(rules.heartbeat_interval_ms));
+                self.run_until(
+                    self.world.now + slowest_clock(acknowledged) + self.world.max_rtt() * 2,
+                );
                 let down: Vec<usize> = voters
                     .iter()
                     .copied()
@@ -81,7 +103,6 @@ impl Run<'_> {
                     self.world.crash(*voter);
                 }
                 let from = self.world.now;
-                let rules = plan.rules().intervals;
                 let resigned =
                     slowest_clock(ms(u64::from(rules.heartbeat_timeout_ms)
                         + 2 * u64::from(rules.probe_interval_ms)))
@@ -101,6 +122,25 @@ impl Run<'_> {
             }
         }
         self.run_until(self.world.now + ms(200));
+    }
+
+    /// A voter whose state file was lost knows its votes again when all other voters run.
+    fn voters_remember(&mut self) {
+        let until = self.world.now + slowest_clock(ms(3_000)) + self.world.max_rtt() * 4;
+        let voters: Vec<usize> = self.world.voters().into_iter().flatten().copied().collect();
+        let all_run = |run: &Self| {
+            let runs = |slot: &usize| run.world.slots[*slot].process.is_some();
+            voters.iter().all(runs)
+        };
+        let stale = |run: &Self| voters.iter().any(|slot| run.world.is_stale(*slot));
+        while self.world.violation.is_none() && all_run(self) && stale(self) {
+            if self.world.now > until {
+                let text = self.world.describe();
+                self.world
+                    .violate("lost file", format!("a voter waits for nobody: {text}"));
+            }
+            self.run_until(self.world.now + ms(50));
+        }
     }
 
     /// A majority of the voters is left: another leads within a TTL, some attempts to elect, and the time of the links.

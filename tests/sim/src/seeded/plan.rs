@@ -62,8 +62,13 @@ pub struct SeededPlan {
 }
 
 impl SeededPlan {
-    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32) -> Self {
-        let all: Vec<usize> = voters.iter().copied().collect();
+    fn draw(rng: &mut ChaCha8Rng, voters: BTreeSet<usize>, rtt_ms: u32, plan: &Plan) -> Self {
+        let is_out = |slot: &usize| plan.observers.contains(slot) || plan.absent.contains(slot);
+        let all: Vec<usize> = voters
+            .iter()
+            .copied()
+            .filter(|slot| !is_out(slot))
+            .collect();
         let count = rng.random_range(1..=all.len());
         let probe_ms = rng.random_range(50..=200);
         let heartbeat_ms = probe_ms * rng.random_range(2..=4);
@@ -114,6 +119,45 @@ fn some(rng: &mut ChaCha8Rng, mut places: Vec<usize>, count: usize) -> BTreeSet<
     places.into_iter().take(count).collect()
 }
 
+/// A state file that is lost or replaced by an older copy; some of its places are restarted again before they have heard all
+/// other voters.
+fn old_disk(plan: &mut Plan, rng: &mut ChaCha8Rng, strategy: &SeededPlan) {
+    let voters: Vec<usize> = strategy.voters.iter().copied().collect();
+    let slot = *voters.choose(rng).expect("not empty");
+    let mut at = rng.random_range(0..plan.heal_at_ms);
+    if rng.random() {
+        // In the middle of an election.
+        let crash = Step::Crash {
+            who: Who::Leader,
+            back_ms: rng.random_range(0..u64::from(strategy.ttl_ms) * 3),
+        };
+        plan.steps.push((at, crash));
+        at += u64::from(strategy.ttl_ms) + rng.random_range(0..u64::from(strategy.retry_ms) * 2);
+        at = at.min(plan.heal_at_ms - 1);
+    }
+    let back_ms = rng.random_range(0..2_000);
+    let who = match rng.random_bool(0.3) {
+        true => Who::Leader,
+        false => Who::Slot(slot),
+    };
+    let step = Step::OldDisk {
+        who,
+        writes_ago: rng.random_bool(0.6).then(|| rng.random_range(1..8)),
+        back_ms,
+    };
+    plan.steps.push((at, step));
+    for _ in 0..rng.random_range(0..4) {
+        let at = at + back_ms + rng.random_range(100..5_000);
+        let step = Step::Crash {
+            who: Who::Slot(slot),
+            back_ms: rng.random_range(0..500),
+        };
+        if at < plan.heal_at_ms {
+            plan.steps.push((at, step));
+        }
+    }
+}
+
 /// Of all that the network ever has.
 fn longest_trip_ms(plan: &Plan) -> u32 {
     let steps = plan.steps.iter().map(|(_, step)| match step {
@@ -140,17 +184,25 @@ pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
     plan.rules.fixed_voters = false;
     plan.rules.keeps_keys = true;
     plan.rules.leader_only = false;
-    // Who may vote is fixed, and everybody must reach the leader.
-    plan.apart = None;
-    plan.observers.clear();
-    let observes = |step: &Step| matches!(step, Step::Observe { .. } | Step::Kick { .. });
-    plan.steps.retain(|(_, step)| !observes(step));
     let most = plan.size.min(MOST_VOTERS);
     let count = rng.random_range(1.max(most / 2)..=most);
     let places: Vec<usize> = (0..plan.size).collect();
     let voters = some(&mut rng, places.clone(), count);
     let rtt_ms = 2 * longest_trip_ms(&plan);
-    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms);
+    // Voters whose hosts never let them vote, and voters that never start: a majority is left, and a seed.
+    let mut spare = (voters.len() - 1) / 2;
+    plan.observers.retain(|slot| {
+        let stays = !voters.contains(slot) || spare > 0;
+        spare -= usize::from(stays && voters.contains(slot));
+        stays
+    });
+    let starts_later = voters
+        .iter()
+        .filter(|slot| **slot != 0 && !plan.observers.contains(slot));
+    if rng.random_bool(0.1) {
+        plan.absent = starts_later.copied().take(spare).collect();
+    }
+    let strategy = SeededPlan::draw(&mut rng, voters, rtt_ms, &plan);
     if rng.random_bool(0.3) {
         let percent = rng.random_range(5..=40);
         plan.steps.push((0, Step::Strikes { percent }));
@@ -160,6 +212,9 @@ pub fn draw_for(seed: u64, size: Option<usize>) -> Plan {
         let slot = rng.random_range(0..plan.size);
         let for_ms = rng.random_range(50..2_000);
         plan.steps.push((at, Step::BadDisk { slot, for_ms }));
+    }
+    if rng.random_bool(0.3) && strategy.voters.len() > 1 {
+        old_disk(&mut plan, &mut rng, &strategy);
     }
     for _ in 0..rng.random_range(0..4) {
         let at = rng.random_range(0..plan.heal_at_ms);

@@ -8,6 +8,7 @@ mod found;
 mod gossip;
 mod guards;
 mod guards_explored;
+mod handshake;
 mod hosted;
 mod laboratory;
 mod liars;

@@ -3,10 +3,11 @@
 use crate::decoded;
 use room_core::election::raft::saved::Saved;
 use room_core::election::raft::wire::Pulse;
+use room_core::election::seeded::Kept;
 use room_core::id::Incarnation;
 use room_core::node::{Input, Node};
 use room_core::time::Duration;
-use room_core::wire::{Message, Opaque};
+use room_core::wire::{Message, Opaque, Strategy};
 
 use super::{Happening, Strike, World};
 
@@ -33,6 +34,16 @@ impl File {
 }
 
 impl World {
+    /// The write counter of a state file, and whether there is a vote in it.
+    pub(super) fn writes_and_vote(&self, file: &File) -> (u64, bool) {
+        if let Strategy::Seeded(_) = self.settings.strategy {
+            let kept: Kept = file.state.decode().unwrap_or_default();
+            return (kept.writes, kept.acceptor.promised().is_some());
+        }
+        let votes = file.votes();
+        (votes.writes, votes.voted_for.is_some())
+    }
+
     pub(super) fn note_timeout(&mut self, slot: usize, message: &Message) {
         if let Some(Pulse::Leads {
             election_timeout_min_ms,

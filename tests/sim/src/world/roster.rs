@@ -3,11 +3,13 @@
 
 use room_core::election::raft::wire::Pulse;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use rand::Rng;
 
 use room_core::election::raft::Raft;
 use room_core::election::record::Stamp;
+use room_core::election::seeded::Seeded;
 use room_core::id::PeerId;
 use room_core::node::{Input, Output};
 use room_core::time::{Duration, Time};
@@ -76,7 +78,10 @@ impl World {
         let raft = self
             .node(slot)
             .and_then(|node| node.election().of::<Raft>());
-        raft.is_some_and(Raft::is_stale)
+        let seeded = self
+            .node(slot)
+            .and_then(|node| node.election().of::<Seeded>());
+        raft.is_some_and(Raft::is_stale) || seeded.is_some_and(Seeded::is_stale)
     }
 
     /// A disk whose writes fail keeps all of them waiting.
@@ -97,31 +102,37 @@ impl World {
         if copy == place.saved {
             return;
         }
-        let votes = copy.as_ref().map(File::votes);
         self.trace.add(
             self.now,
-            format_args!("the state file of {} becomes {votes:?}", place.id),
+            format_args!("the state file of {} becomes {copy:?}", place.id),
         );
         self.sometimes.old_disks += 1;
-        self.checker.disk_replaced(slot, votes.as_ref());
         place.copies.clear();
-        place.saved = copy;
+        place.saved.clone_from(&copy);
+        if self.settings.roster.is_some() {
+            let votes = copy.as_ref().map(File::votes);
+            self.checker.disk_replaced(slot, votes.as_ref());
+        }
+        let profile = Rc::clone(&self.profile);
+        profile.disk_replaced(self, slot, copy.as_ref());
     }
 
     pub(super) fn keep_copy(&mut self, slot: usize, file: &File) {
-        let copies = &mut self.slots[slot].copies;
+        let mut copies = std::mem::take(&mut self.slots[slot].copies);
         // What is known of others alone forgets no votes.
-        copies.pop_if(|last| last.votes().writes == file.votes().writes);
+        let writes = |file: &File| self.writes_and_vote(file).0;
+        copies.pop_if(|last| writes(last) == writes(file));
         if copies.len() >= MAX_COPIES {
             copies.remove(0);
         }
         copies.push(file.clone());
+        self.slots[slot].copies = copies;
     }
 
     /// Whether a write of a vote ends with its process, and how. Some end before the write is done.
     pub(super) fn draw_strike(&mut self, slot: usize, number: u64, file: &File, done_at: Time) {
         if self.strikes <= 0.0
-            || file.votes().voted_for.is_none()
+            || !self.writes_and_vote(file).1
             || !self.rng.random_bool(self.strikes)
         {
             return;

@@ -64,6 +64,7 @@ fn case_4_a_joiner_of_a_relieved_leader_enters_the_other_cluster_at_once() {
         from: id("a"),
         message: Based {
             basis: world.member("a").observation(),
+            writes: 0,
             message: SeededMessage::ReJoinCluster {
                 winner: world.member("b").claim().expect("it leads").clone(),
             },
@@ -296,4 +297,37 @@ fn members_beside_the_roster_do_not_count() {
     let (leader, version) = world.agreed().expect("two of three voters");
     assert!(["b", "c"].map(id).contains(&leader));
     assert_eq!(version, 2);
+}
+
+/// Of two first starts apart each seed leads alone. A voter that is started again may have acknowledged the one just before.
+#[test]
+fn a_restarted_voter_acknowledges_another_leader_a_ttl_later() {
+    let mut world = World::new(1, &["a", "b", "c"], 2, &[]);
+    world.part(&["b"], 1);
+    world.start_all();
+    world.run(secs(10));
+    assert_eq!(world.member("a").acknowledged_by(world.now), 2);
+    assert_eq!(world.member("b").acknowledged_by(world.now), 1);
+    world.crash("c");
+    world.part(&["c"], 1);
+    world.start("c");
+    world.run(ms(2900));
+    assert_eq!(world.member("c").observation().leader, Some(id("b")));
+    assert_eq!(world.member("b").acknowledged_by(world.now), 1);
+    world.run(ms(1500));
+    assert_eq!(world.member("b").acknowledged_by(world.now), 2);
+    assert_eq!(world.violations, [""; 0]);
+}
+
+#[test]
+fn a_restarted_voter_acknowledges_the_leader_that_it_had_at_once() {
+    let mut world = world(&["a", "b", "c"], 1);
+    world.crash("c");
+    world.run(secs(5));
+    world.crash("b");
+    world.start("b");
+    for _ in 0..40 {
+        world.run(ms(100));
+        assert_eq!(world.leaders(), ["a"], "exactly a majority is left");
+    }
 }

@@ -25,11 +25,7 @@ fn run(seed: u64) -> Result<(), String> {
         match rng.random_range(0..10) {
             0 => world.crash(name),
             1 if world.station(name).seeded.is_some() => world.leave(name),
-            1 | 2 => {
-                if world.station(name).seeded.is_none() {
-                    world.start(name);
-                }
-            }
+            1 | 2 if world.station(name).seeded.is_none() => world.start(name),
             3 => {
                 world.crash(name);
                 world.start(name);

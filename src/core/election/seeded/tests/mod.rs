@@ -10,6 +10,7 @@ use crate::core::quorum::Quorum;
 
 mod cases;
 mod chaos;
+mod lost_files;
 mod rows;
 mod validation;
 
@@ -200,7 +201,9 @@ impl World {
         };
         let kept = station.disk.clone();
         station.view = View::default();
-        station.seeded = Some(Seeded::new(id(name), incarnation, config, kept, seed, now));
+        let seeded = Seeded::new(id(name), incarnation, config, kept, seed, now);
+        station.disk = seeded.first_state();
+        station.seeded = Some(seeded);
         self.after(name);
         let first = self.between((Duration::ZERO, BEAT));
         let of = name.to_owned();

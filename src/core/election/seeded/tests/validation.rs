@@ -38,7 +38,11 @@ impl World {
         let seeded = station.seeded.as_mut().expect("it runs");
         while seeded.poll_output().is_some() {}
         let before = state(seeded);
-        let message = Based { basis, message };
+        let message = Based {
+            basis,
+            writes: 0,
+            message,
+        };
         let input = ElectionInput::Message {
             from: id(from),
             message,
@@ -60,8 +64,9 @@ impl World {
 fn state(seeded: &Seeded) -> String {
     let target = seeded.target.is_some();
     let acked = seeded.following().map(|followed| followed.acked_at);
+    let seeds = seeded.leading().map(|leader| &leader.seeds);
     format!(
-        "{:?} {:?} {:?} {target} {acked:?}",
+        "{:?} {:?} {:?} {target} {acked:?} {seeds:?}",
         seeded.observation(),
         seeded.members(),
         seeded.kept()
@@ -342,4 +347,117 @@ fn an_elected_leader_counts_if_no_later_one_is_known() {
     assert!(changed);
     assert_eq!(sent, [""; 0], "its version is not on disk yet");
     assert_eq!(world.member("x").observation(), seen("c", 2));
+}
+
+/// Members beside the roster ask to join and keep alive. Whatever else they say has no effect.
+#[test]
+fn members_beside_the_roster_only_join_and_keep_alive() {
+    let liar = || claim("x", 9, true);
+    let ballot = Ballot {
+        counter: 1,
+        proposer: id("x"),
+    };
+    let messages = [
+        (nobody(1), M::LeaderQueryResponse { query: 1 }),
+        (
+            seen("a", 1),
+            M::ClusterAlignment {
+                change: 99,
+                members: vec![],
+            },
+        ),
+        (seen("a", 1), M::LeaderKeepAliveAck { sent_us: 1 }),
+        (seen("x", 9), M::SeedKeepAlive { claim: liar() }),
+        (seen("a", 1), M::SeedKeepAliveAck),
+        (seen("a", 1), M::LeaderRelieve { winner: liar() }),
+        (seen("a", 1), M::ReJoinCluster { winner: liar() }),
+        (nobody(1), M::LeaderStatusQuery { query: 1 }),
+        (
+            nobody(1),
+            M::Proposal {
+                stage: Stage::Pre,
+                ballot: ballot.clone(),
+                candidate: id("c"),
+            },
+        ),
+        (
+            nobody(1),
+            M::Vote {
+                ballot,
+                vote: Vote::Accepted,
+            },
+        ),
+        (nobody(8), M::LeaderElected { claim: liar() }),
+    ];
+    let mut world = world();
+    for (basis, message) in messages {
+        for to in ["a", "b"] {
+            let done = world.deliver("x", to, basis.clone(), message.clone());
+            assert_eq!(done, NOTHING, "{message:?} to {to}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_of_a_seed_counts_for_the_leader_that_counts_it_alone() {
+    let mut world = world();
+    let ack = || M::SeedKeepAliveAck;
+    if let Some(leader) = world
+        .station_mut("a")
+        .seeded
+        .as_mut()
+        .and_then(Seeded::leading_mut)
+    {
+        leader.seeds.clear();
+    }
+    // "b" is a seed that observes another leader, and "c" is none; "b" itself does not lead.
+    for (from, to, basis) in [
+        ("b", "a", seen("c", 2)),
+        ("b", "a", seen("a", 2)),
+        ("b", "a", nobody(1)),
+        ("c", "a", seen("a", 1)),
+        ("c", "b", seen("a", 1)),
+    ] {
+        assert_eq!(world.deliver(from, to, basis, ack()), NOTHING);
+    }
+    assert_eq!(world.deliver("b", "a", seen("a", 1), ack()), (vec![], true));
+}
+
+/// A member in no cluster goes by answers to its own questions, from those that it asked.
+#[test]
+fn a_joiner_hears_the_leader_that_it_asked_alone() {
+    let mut world = world();
+    world.crash("x");
+    // It asks "a" to take it in, and the answer is lost.
+    world.cut.insert(("a".into(), "x".into()));
+    world.start("x");
+    world.run(ms(100));
+    assert!(world.member("x").aims_at(&seen("a", 1)));
+    let accepts = |leader: &str, version, request| {
+        let answer = Ok(claim(leader, version, true));
+        M::JoinClusterResponse { request, answer }
+    };
+    for request in 0..9 {
+        let done = world.deliver("c", "x", seen("c", 9), accepts("c", 9, request));
+        assert_eq!(done, NOTHING, "it did not ask \"c\"");
+    }
+    let mut joins = |request| {
+        let (_, changed) = world.deliver("a", "x", seen("a", 1), accepts("a", 1, request));
+        changed
+    };
+    assert_eq!((0..9).filter(|request| joins(*request)).count(), 1);
+}
+
+#[test]
+fn a_joiner_hears_the_seeds_that_it_asked_alone() {
+    let mut world = world();
+    world.crash("x");
+    world.part(&["c", "x"], 1);
+    world.start("x");
+    world.run(ms(700));
+    for query in 0..5 {
+        let answer = M::LeaderQueryResponse { query };
+        let done = world.deliver("c", "x", seen("b", 9), answer);
+        assert_eq!(done, NOTHING, "it is no seed");
+    }
 }
