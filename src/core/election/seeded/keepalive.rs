@@ -191,9 +191,6 @@ impl Seeded {
             .map(|(id, heard)| (id.clone(), now.since(heard.at)))
             .filter(|(_, silence)| *silence > intervals.heartbeat_timeout())
             .collect();
-        if let Some(leader) = self.leading_mut() {
-            leader.had_majority |= enough;
-        }
         let overdue = silent.into_iter().map(|(id, silence)| {
             let state = if silence > intervals.ttl() {
                 MemberState::Removed
@@ -205,6 +202,18 @@ impl Seeded {
         self.set_states(view, overdue.collect());
         if seeds_due {
             self.seed_keep_alives(now, view);
+        }
+    }
+
+    /// A leader that had a majority for however short a time resigns without one.
+    pub(super) fn note_majority(&mut self, now: Time) {
+        let majority = self.config.roster.majority();
+        let has = |leader: &Leader| self.acknowledging(now, leader) >= majority;
+        let begins = self
+            .leading()
+            .is_some_and(|leader| !leader.had_majority && has(leader));
+        if let Some(leader) = self.leading_mut().filter(|_| begins) {
+            leader.had_majority = true;
         }
     }
 

@@ -580,7 +580,8 @@ impl Seeded {
     }
 
     /// Reports what an input changed.
-    fn settle(&mut self, view: &View) {
+    fn settle(&mut self, now: Time, view: &View) {
+        self.note_majority(now);
         let leader = self.shown(view).cloned();
         let hint = self.hint.take();
         if leader != self.record.leader {
@@ -630,7 +631,7 @@ impl Election for Seeded {
         input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         let result = self.apply(now, view, input);
-        self.settle(view);
+        self.settle(now, view);
         result
     }
 
@@ -741,7 +742,7 @@ impl Election for Seeded {
         }
         if !self.leaving {
             self.hear_claim(now, view, from, claim);
-            self.settle(view);
+            self.settle(now, view);
         }
         Ok(match self.claim() {
             Some(own) => own.observation() == claim.observation(),

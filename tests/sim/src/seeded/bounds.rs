@@ -42,10 +42,10 @@ impl Run<'_> {
         let majority = plan.voters.len() / 2 + 1;
         let running = self.world.running();
         let mut voters: Vec<usize> = plan.voters.iter().copied().collect();
-        let may_vote = |run: &Self, voter: usize| {
-            running.contains(&voter) && run.world.may_lead(voter) && !run.world.is_stale(voter)
-        };
-        voters.retain(|voter| may_vote(self, *voter));
+        voters.retain(|voter| running.contains(voter) && self.world.may_lead(*voter));
+        // A voter that forgot votes acknowledges a leader all the same.
+        let acknowledging = voters.len();
+        voters.retain(|voter| !self.world.is_stale(*voter));
         if voters.len() < majority {
             return; // a leader leads alone
         }
@@ -94,7 +94,7 @@ impl Run<'_> {
                 let down: Vec<usize> = voters
                     .iter()
                     .copied()
-                    .take(voters.len() + 1 - majority)
+                    .take(acknowledging + 1 - majority)
                     .collect();
                 if down.len() == voters.len() {
                     return;
