@@ -9,8 +9,9 @@ use meta_mystia_network::core::election::seeded::{Intervals, MemberState, Seeded
 use meta_mystia_network::core::quorum::{Quorum, Roster};
 use meta_mystia_network::core::wire::Strategy;
 use meta_mystia_network::dispatch::Event;
+use meta_mystia_network::error::SendError;
 
-use crate::harness::{Member, eventually, quick, settled};
+use crate::harness::{Member, Told, eventually, id, message, quick, settled};
 
 /// Those of a LAN, with slack for a busy machine.
 const INTERVALS: Intervals = Intervals {
@@ -116,4 +117,42 @@ fn members_find_each_other_through_a_seed_and_elect_while_a_majority_is_there() 
         left.leader().is_none() && x.leader().is_none()
     });
     assert_eq!((left.room.snapshot().connected, left.leader()), (1, None));
+}
+
+#[test]
+fn t18_megabytes_between_two_change_nothing_in_the_cluster() {
+    const MESSAGES: usize = 100;
+    let directory = Directory::new("megabytes");
+    let large = |seeds: &str, is_seed| Config {
+        max_message_size: 1 << 20,
+        ..directory.config(seeds, is_seed)
+    };
+    let a = Member::open_with("a", "megabytes", large("127.0.0.1:9", true));
+    let seed = format!("127.0.0.1:{}", a.port());
+    let b = Member::open_with("b", "megabytes", large(&seed, false));
+    assert_eq!(settled(&[&a, &b]), "a");
+    let told = [states(&a), states(&b)];
+    let payload = vec![7; 1_000_000];
+    for _ in 0..MESSAGES {
+        for (from, to) in [(&a, "b"), (&b, "a")] {
+            loop {
+                match from.room.send_to(&id(to), message(&payload)) {
+                    Ok(()) => break,
+                    Err(SendError::QueueFull { .. }) => std::thread::yield_now(),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+    }
+    for member in [&a, &b] {
+        member.wait("all messages", |told| {
+            let all = told.iter().filter(|told| matches!(told, Told::Message(..)));
+            (all.count() == MESSAGES).then_some(())
+        });
+        assert_eq!(member.leader().as_deref(), Some("a"));
+        assert_eq!(member.room.snapshot().term, 1);
+    }
+    for told in told {
+        assert_eq!(*told.lock().expect("not poisoned"), []);
+    }
 }

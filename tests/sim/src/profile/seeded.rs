@@ -59,6 +59,8 @@ struct Observed {
     majority_at: Time,
     /// When it took its last input.
     seen_at: Time,
+    /// Since when it was not stopped.
+    runs_since: Time,
 }
 
 /// See the module's text.
@@ -316,6 +318,7 @@ impl Profile for Clusters {
             had_majority: false,
             majority_at: now,
             seen_at: now,
+            runs_since: now,
         };
         let mut seen = self.seen.borrow_mut();
         let last = seen.observed.get(&(slot, life)).copied().unwrap_or(fresh);
@@ -359,7 +362,12 @@ impl Profile for Clusters {
         if leads && needs && now.since(next.majority_at) > bound {
             found = found.or(Some(("majority", format!("no majority acknowledges {me}"))));
         }
-        if observation.leader.is_some() && !was_stopped {
+        if was_stopped {
+            next.runs_since = now;
+        }
+        // One that was stopped may show a leader until then that it has long lost.
+        let has_probed = now.since(next.runs_since) > slowest_clock(probe) + slack;
+        if observation.leader.is_some() && has_probed {
             next.led_at = now;
         }
         next.seen_at = now;
