@@ -85,10 +85,22 @@ pub enum Gone {
         /// Who campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
+    /// It was removed from the room, and may not know that yet.
+    Removed,
     /// Its end closed the link, as a process does that ends.
     Closed,
     /// Nothing was heard for the heartbeat timeout.
     Silent,
+}
+
+impl Gone {
+    /// Who was named to follow a leader that left.
+    pub(super) fn successor(&self) -> Option<&PeerId> {
+        match self {
+            Self::Left { successor } => successor.as_ref(),
+            Self::Removed | Self::Closed | Self::Silent => None,
+        }
+    }
 }
 
 /// What a strategy receives. `M`, `P` and `S` are its parts of messages, of heartbeats and of Hellos.

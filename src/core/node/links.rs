@@ -131,12 +131,7 @@ impl Node {
             LinkEnd::Violation(_) => self.remove(now, peer, Gone::Silent, LeftReason::Violation),
             LinkEnd::Replaced => self.remove(now, peer, Gone::Closed, LeftReason::Replaced),
             LinkEnd::Kicked => {
-                self.remove(
-                    now,
-                    peer,
-                    Gone::Left { successor: None },
-                    LeftReason::Kicked,
-                );
+                self.remove(now, peer, Gone::Removed, LeftReason::Kicked);
             }
         }
     }

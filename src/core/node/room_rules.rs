@@ -250,8 +250,7 @@ impl Node {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
         self.close(peer, LinkEnd::Kicked);
-        let gone = Gone::Left { successor: None };
-        self.remove_with(now, peer, gone, LeftReason::Kicked, code, bytes);
+        self.remove_with(now, peer, Gone::Removed, LeftReason::Kicked, code, bytes);
     }
 
     pub(super) fn set_max_peers(&mut self, now: Time, max_peers: u32) -> Result<(), CommandError> {

@@ -156,7 +156,7 @@ impl Gossip {
                 self.peer.forget(&peer);
                 self.proposed.remove(&peer);
                 reason = match why {
-                    Gone::Left { .. } => LeaderReason::Left,
+                    Gone::Left { .. } | Gone::Removed => LeaderReason::Left,
                     Gone::Closed | Gone::Silent => LeaderReason::Lost,
                 };
             }

@@ -212,14 +212,15 @@ impl Raft {
         self.lose_leader();
         match why {
             _ if !self.config.guards.succession() => {}
-            Gone::Left { successor } => {
+            Gone::Left { .. } | Gone::Removed => {
+                let successor = why.successor();
                 self.hints.ended = Some(LeaderReason::Left);
                 self.lease_until = now;
-                if let Some(successor) = &successor {
+                if let Some(successor) = successor {
                     self.expect_successor(now, successor);
                     self.answer_early_request(now, view);
                 }
-                let named = successor.as_ref() == Some(&self.me);
+                let named = successor == Some(&self.me);
                 let may_campaign = self.may_campaign() && self.may_stand(now);
                 if named && may_campaign && self.can_win(view) {
                     self.campaign(now, view, Some(peer));

@@ -78,7 +78,7 @@ impl Window {
     /// window: those that fall silent together are lost one after the other, and a window may end between.
     pub(super) fn lost(&mut self, voter: &PeerId, why: &Gone) {
         self.answered.remove(voter);
-        if matches!(why, Gone::Left { .. }) {
+        if matches!(why, Gone::Left { .. } | Gone::Removed) {
             self.voters.remove(voter);
             self.lost.remove(voter);
         } else if self.voters.contains(voter) {

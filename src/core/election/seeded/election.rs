@@ -352,7 +352,7 @@ impl Seeded {
             }
             Role::Follower(_) if !linked => {
                 if self.claim().is_some() {
-                    self.leave_living_leader(&claim);
+                    self.leave_living_leader(Some(&claim.leader));
                     self.lose_leader(now, LeaderReason::Resigned);
                 }
             }

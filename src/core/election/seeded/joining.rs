@@ -337,7 +337,7 @@ impl Seeded {
         let Some(voter) = view.voters.get(&claim.leader) else {
             return;
         };
-        self.leave_living_leader(&claim);
+        self.leave_living_leader(Some(&claim.leader));
         let followed = Followed::new(now, claim, voter.incarnation);
         self.led_at = now;
         self.become_follower(Some(followed), reason);

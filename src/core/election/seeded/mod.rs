@@ -449,13 +449,16 @@ impl Seeded {
         self.peers.remove(peer);
         self.disk.forget(peer);
         // Silence and closed links end nothing at once: that a leader is gone needs a majority's TTL (A3.4).
-        if !matches!(why, Gone::Left { .. }) || self.leaving {
+        if !matches!(why, Gone::Left { .. } | Gone::Removed) || self.leaving {
             return;
         }
         let followed = self.following();
         if followed.is_some_and(|followed| {
             followed.claim.leader == *peer && followed.incarnation == incarnation
         }) {
+            if *why == Gone::Removed {
+                self.leave_living_leader(None);
+            }
             self.lose_leader(now, LeaderReason::Left);
         }
         if self.members.lists(peer, incarnation) {

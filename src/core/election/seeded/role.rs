@@ -161,7 +161,7 @@ impl Seeded {
             claim.version > self.led_up_to,
             "a version is led once at most"
         );
-        self.leave_living_leader(&claim);
+        self.leave_living_leader(Some(&claim.leader));
         self.version = claim.version;
         self.led_up_to = claim.version;
         self.led_at = now;
@@ -194,12 +194,12 @@ impl Seeded {
         self.probe_leader(now, view);
     }
 
-    /// The leader that this node acknowledged may lead on, and count it until a TTL after its last answer.
-    pub(super) fn leave_living_leader(&mut self, next: &Claim) {
+    /// The leader that this node acknowledged may lead on, and count it until a TTL after its last answer. It is not `next`.
+    pub(super) fn leave_living_leader(&mut self, next: Option<&PeerId>) {
         let ttl = self.intervals().ttl();
         let counted = self
             .following()
-            .filter(|followed| followed.acked_us.is_some() && followed.claim.leader != next.leader);
+            .filter(|followed| followed.acked_us.is_some() && Some(&followed.claim.leader) != next);
         if let Some(until) = counted.map(|followed| followed.acked_at + ttl) {
             self.grace_until = self.grace_until.max(until);
         }

@@ -150,7 +150,11 @@ impl Clusters {
                     world.voters().is_some_and(|voters| voters.contains(&place))
                 })
             };
-            let told = before.told.as_ref().filter(|(from, ..)| is_voter(from));
+            // Nothing counts any more for one that leaves.
+            let process = world.slots[slot].process.as_ref();
+            let leaves = process.is_none_or(|process| process.leaving);
+            let told = before.told.as_ref();
+            let told = told.filter(|(from, ..)| is_voter(from) && !leaves);
             if let Some((from, remembered, votes)) = told {
                 if *votes {
                     lost.told.1.insert(from.clone());

@@ -103,9 +103,11 @@ impl Run<'_> {
                     self.world.crash(*voter);
                 }
                 let from = self.world.now;
+                // What a voter sent just before it died may still be under way.
                 let resigned =
                     slowest_clock(ms(u64::from(rules.heartbeat_timeout_ms)
                         + 2 * u64::from(rules.probe_interval_ms)))
+                        + self.world.max_rtt() / 2
                         + self.world.settings.lateness * 2
                         + ms(50);
                 let alone = ms(u64::from(plan.ttl_ms) * 2);
