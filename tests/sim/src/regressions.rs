@@ -58,6 +58,10 @@ pub const PLANS: &[(&str, &str)] = &[
         "a voter that knew its votes again was asked to lead before it had said so (P12)",
         r#"{"seed":5868,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":true,"member_hold_ms":3499,"lateness_us":1534,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0,1,2],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[100,{"Start":{"slot":1,"contact":0}}],[200,{"Start":{"slot":2,"contact":0}}],[3500,{"Delay":{"least_ms":100,"most_ms":150}}],[5699,{"Crash":{"who":{"Slot":0},"back_ms":2151}}],[5804,{"OldDisk":{"who":{"Slot":2},"writes_ago":2,"back_ms":730}}]],"heal_at_ms":6869,"phase":"OneCall","hosts":{"asked":true,"decide":true,"talk":false}}"#,
     ),
+    (
+        "a link came about through a cut, and its ends compared what they had said before it (P14)",
+        r#"{"seed":9700193357,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":2095,"delay_ms":[128,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[279,{"Start":{"slot":3,"contact":1}}],[398,{"Start":{"slot":1,"contact":0}}],[2993,{"Start":{"slot":2,"contact":0}}],[8140,{"Flap":{"slot":3,"other":null,"period_ms":4000,"times":4}}]],"heal_at_ms":20550,"phase":"Quiet","hosts":{"asked":true,"decide":true,"talk":true}}"#,
+    ),
 ];
 
 /// Seeds.

@@ -104,6 +104,7 @@ impl Stability {
     ///   a removed peer never leads (P6);
     /// - the links between it and each follower worked both ways, and messages arrived both ways without a gap
     ///   of four fifths of the heartbeat timeout;
+    /// - with a roster, no disk of a follower failed: it acknowledges nothing that it cannot keep;
     /// - together they were more than half of all places where a voter ran within the window, or of the fixed voters;
     /// - nobody whom the leader does not reach, but a follower does, has a majority of its own view without the
     ///   followers: two views that overlap in few peers are two rooms to a dynamic quorum (C1 X1). Of two peers
@@ -305,6 +306,7 @@ fn follows(world: &World, slot: usize, leader: usize, id: &PeerId, fresh: Durati
     let life = world.slots[slot].life;
     is_up(world, slot, life)
         && may_vote(world, slot)
+        && !(world.settings.roster.is_some() && world.now < world.slots[slot].disk_fails_until)
         && world.node(slot).and_then(Node::leader) == Some(id)
         && link_works(world, slot, leader, fresh)
 }

@@ -85,6 +85,19 @@ impl Raft {
         }
     }
 
+    /// What counts for this side, of which `said` was said before. A leader goes by its own leadership: before that began, or
+    /// before a follower heard of it, this side had another leader or none.
+    pub(super) fn own_side_since(&self, now: Time, view: &View, said: Side) -> Side {
+        let names_me = said.live.as_ref().is_some_and(|live| live.id == self.me);
+        if !self.leads() || names_me {
+            return said;
+        }
+        Side {
+            lone: said.lone,
+            ..self.side(now, view)
+        }
+    }
+
     /// Two voters of a static quorum meet. Sides are not weighed there: the higher record holds.
     fn meet_voter(&mut self, now: Time, view: &View, peer: &PeerId, theirs: &Side) {
         if self.heeds(peer) {

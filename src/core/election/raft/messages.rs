@@ -151,9 +151,7 @@ impl Raft {
                     linked.is_some_and(|voter| voter.incarnation == live.incarnation)
                 });
                 if self.leads() && !compared && !self.config.quorum.is_static() {
-                    // A Hello from before the follower heard its leader would make this side look leaderless.
-                    let mine = ours.live.as_ref().is_some_and(|live| live.id == self.me);
-                    let ours = if mine { ours } else { self.side(now, view) };
+                    let ours = self.own_side_since(now, view, ours);
                     self.meet(now, view, &peer, &ours, &theirs);
                     self.leader_was_found();
                 }

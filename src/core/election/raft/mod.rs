@@ -488,6 +488,7 @@ impl Raft {
                 self.lone = false;
                 self.note_believed(&peer);
                 self.is_back(now, view, &peer);
+                let ours = self.own_side_since(now, view, ours);
                 self.meet(now, view, &peer, &ours, &theirs);
                 self.leader_was_found();
                 self.voter_linked(view, &peer);

@@ -298,6 +298,53 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
     assert_eq!(voting.raft.leader(), Some(&id("candidate")));
 }
 
+/// P14: its Hello was on the way through a cut, in which it elected itself.
+#[test]
+fn a_leader_that_was_elected_after_its_hello_gives_way_to_a_larger_side() {
+    let mut voting = Voting::new();
+    voting.hear_leader(at(10_000));
+    let before = voting.raft.leadership().record.clone();
+    let linked = std::mem::take(&mut voting.view.voters);
+    for (peer, voter) in &linked {
+        let lost = Local::PeerDown {
+            peer: peer.clone(),
+            incarnation: voter.incarnation,
+            why: Gone::Silent,
+        };
+        voting.take(at(11_500), lost);
+    }
+    while voting.raft.rules().role() != RoleKind::Leader {
+        let due = voting.raft.next_deadline().expect("it campaigns");
+        voting.take(due, Local::Tick);
+    }
+    let side = |led_ms| Side {
+        record: before.clone(),
+        live: Some(LiveLeader {
+            id: id("leader"),
+            incarnation: life(1),
+            weight: 4,
+            led_ms,
+            rest_ms: 1500,
+        }),
+        lone: false,
+        since: 0,
+        hold_binds: false,
+    };
+    let peer = id("candidate");
+    voting
+        .view
+        .voters
+        .insert(peer.clone(), linked[&peer].clone());
+    let met = ElectionInput::PeerUp {
+        peer,
+        key: Fingerprint([0; 32]),
+        ours: side(9_000),
+        theirs: side(8_000),
+    };
+    voting.take(at(20_000), met);
+    assert_eq!(voting.raft.rules().role(), RoleKind::Follower);
+}
+
 /// P14: the leader of a few named a successor that many can hear, who have a leader of their own.
 #[test]
 fn a_leader_of_another_side_hands_nothing_over_here() {
