@@ -298,7 +298,7 @@ mod tests {
     use crate::net::identity::testing::in_time;
 
     #[tokio::test]
-    async fn frames_up_to_the_limit_are_read_and_one_byte_more_is_not() {
+    async fn t19_frames_up_to_the_limit_are_read_and_one_byte_more_is_not() {
         let (_endpoints, (mut send, _), (_, mut recv)) = open_streams().await;
         write_frame(&mut send, &[], 8).await.expect("written");
         write_frame(&mut send, &[7; 8], 8).await.expect("written");
