@@ -376,27 +376,20 @@ impl Host<'_> {
     }
 
     fn network_options_to_fill(&mut self) -> *mut NetworkOptions {
-        let size = u32::from(self.chance.byte()) * 2;
-        self.data = vec![0; (size as usize).max(4)];
-        self.data[..4].copy_from_slice(&size.to_ne_bytes());
-        match self.chance.one_in(8) {
-            true => null_mut(),
-            false => self.data.as_mut_ptr().cast(),
-        }
+        self.struct_to_fill(2)
     }
 
     fn seeded_options_to_fill(&mut self) -> *mut SeededOptions {
-        let size = u32::from(self.chance.byte());
-        self.data = vec![0; (size as usize).max(4)];
-        self.data[..4].copy_from_slice(&size.to_ne_bytes());
-        match self.chance.one_in(8) {
-            true => null_mut(),
-            false => self.data.as_mut_ptr().cast(),
-        }
+        self.struct_to_fill(1)
     }
 
     fn peer_stats_to_fill(&mut self) -> *mut PeerStats {
-        let size = u32::from(self.chance.byte());
+        self.struct_to_fill(1)
+    }
+
+    /// A struct with some size, a multiple of `unit` up to 255 of them, or NULL.
+    fn struct_to_fill<T>(&mut self, unit: u32) -> *mut T {
+        let size = u32::from(self.chance.byte()) * unit;
         self.data = vec![0; (size as usize).max(4)];
         self.data[..4].copy_from_slice(&size.to_ne_bytes());
         match self.chance.one_in(8) {

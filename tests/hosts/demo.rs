@@ -7,41 +7,26 @@ use crate::tools::{compile_c, compile_csharp, library, root, run};
 
 #[test]
 fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
-    let printed = run(Command::new("python3")
-        .current_dir(root())
-        .arg("scripts/demo.py")
-        .arg("--library")
-        .arg(library()));
-    assert!(printed.contains("OK: three hosts"), "{printed}");
-    assert!(
-        printed.contains("carried on with all that the three had"),
-        "{printed}"
-    );
+    plays(&[]);
 }
 
 /// The same hosts, with that one option.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_under_gossip_too() {
-    let printed = run(Command::new("python3")
-        .current_dir(root())
-        .arg("scripts/demo.py")
-        .args(["--strategy", "gossip", "--alive-ms", "500"])
-        .arg("--library")
-        .arg(library()));
-    assert!(printed.contains("OK: three hosts"), "{printed}");
-    assert!(
-        printed.contains("carried on with all that the three had"),
-        "{printed}"
-    );
+    plays(&["--strategy", "gossip", "--alive-ms", "500"]);
 }
 
 /// As seeds of a group that never splits, none of which dials another.
 #[test]
 fn the_hosts_of_the_demo_follow_a_new_leader_as_seeds_too() {
+    plays(&["--strategy", "seeded"]);
+}
+
+fn plays(options: &[&str]) {
     let printed = run(Command::new("python3")
         .current_dir(root())
         .arg("scripts/demo.py")
-        .args(["--strategy", "seeded"])
+        .args(options)
         .arg("--library")
         .arg(library()));
     assert!(printed.contains("OK: three hosts"), "{printed}");

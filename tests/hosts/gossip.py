@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).with_name("puppet")))
 
 from lab import Lab
 from promises import INVALID, NOT_LEADER, TEXT, main
-from room import Room, side_by_side
+from room import QUICK, Room, side_by_side
 
 NOT_SUPPORTED, POLICY_MISMATCH = -16, -20
 RAFT, GOSSIP = 0, 1
@@ -25,13 +25,6 @@ WINDOWS = {
     "SetMembershipSampleInterval": 100,
     "SetLeaderAliveThreshold": 500,
     "SetLeaderElectionDuration": 500,
-}
-QUICK = {
-    "heartbeat_interval_ms": 100,
-    "heartbeat_timeout_multiplier": 5,
-    "election_timeout_min_ms": 500,
-    "election_timeout_max_ms": 1000,
-    "reconnect_initial_ms": 200,
 }
 OVERLAPPING = {**WINDOWS, "SetLeaderElectionDuration": 1000}
 """An election lasts twice as long as a follower's window: all survivors propose themselves in the same one, on a busy machine too."""

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).with_name("puppet")))
 
 from promises import main
-from room import Room
+from room import QUICK, Room
 
 NOT_SUPPORTED, POLICY_MISMATCH = -16, -20
 SEEDED = 2
@@ -30,13 +30,6 @@ SILENCE_SECONDS = HEARTBEAT_TIMEOUT + 2 * PROBE
 """Within which a leader without a majority resigns, counted from the last keep-alive that came: at most an interval later."""
 SLACK_SECONDS = 1.5
 """For a machine that is busy with much else."""
-QUICK = {
-    "heartbeat_interval_ms": 100,
-    "heartbeat_timeout_multiplier": 5,
-    "election_timeout_min_ms": 500,
-    "election_timeout_max_ms": 1000,
-    "reconnect_initial_ms": 200,
-}
 
 NEXT = {
     INIT: {JOINING},

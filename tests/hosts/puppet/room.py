@@ -22,6 +22,14 @@ CONNECTED, DISCONNECTED, RECONNECTING = 0, 1, 2
 LOST, RETURNED, GAVE_UP = 0, 1, 2
 
 _sessions = itertools.count(1)
+QUICK = {
+    "heartbeat_interval_ms": 100,
+    "heartbeat_timeout_multiplier": 5,
+    "election_timeout_min_ms": 500,
+    "election_timeout_max_ms": 1000,
+    "reconnect_initial_ms": 200,
+}
+"""A configuration with timers that make elections quick on loopback."""
 
 
 class Room:

@@ -63,12 +63,7 @@ impl Raft {
         if let Some(disk) = &mut self.disk
             && disk.known(peer).is_none()
         {
-            let known = KnownVoter {
-                key,
-                incarnation: linked.incarnation,
-                writes: 0,
-            };
-            disk.know(peer, known);
+            disk.know(peer, KnownVoter::new(key, linked.incarnation));
         }
         self.knows_its_votes_since(now, view, peer, since)
     }
@@ -92,7 +87,7 @@ impl Raft {
         } else {
             self.forgetful.remove(peer);
         }
-        if incarnation != known.incarnation && since > known.writes {
+        if known.is_succeeded_by(incarnation, since) {
             self.know(peer, incarnation, since);
         }
         Ok(())
@@ -110,7 +105,7 @@ impl Raft {
             return Ok(());
         };
         self.check_counter(now, writes, known.writes)?;
-        if incarnation == known.incarnation && writes > known.writes {
+        if known.learns(incarnation, writes) {
             self.know(peer, incarnation, writes);
         }
         Ok(())
@@ -139,11 +134,7 @@ impl Raft {
         let (incarnation, known) = self.linked_and_known(view, peer)?;
         Some(Memory {
             since: self.knows_votes_since(disk),
-            remembered: if incarnation == known.incarnation {
-                0
-            } else {
-                known.writes
-            },
+            remembered: known.remembered_of(incarnation),
             sure: self.is_sure_of_its_votes(),
         })
     }

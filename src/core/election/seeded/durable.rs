@@ -40,6 +40,11 @@ impl Kept {
         kept.writes = kept.writes.saturating_add(1);
         kept
     }
+
+    /// What it must not forget of itself.
+    fn votes(&self) -> (Option<u64>, &Acceptor, Option<&Observation>) {
+        (self.forgotten, &self.acceptor, self.acknowledged.as_ref())
+    }
 }
 
 /// What is on disk, and what waits for it.
@@ -89,16 +94,7 @@ impl Disk {
         kept: &mut Kept,
         outputs: impl IntoIterator<Item = OutputOf<Seeded>>,
     ) {
-        let votes = |kept: &Kept| {
-            let Kept {
-                forgotten,
-                acceptor,
-                acknowledged,
-                ..
-            } = kept.clone();
-            (forgotten, acceptor, acknowledged)
-        };
-        if votes(kept) != votes(&self.newest) {
+        if kept.votes() != self.newest.votes() {
             kept.writes = kept.writes.saturating_add(1);
         }
         if *kept != self.newest {

@@ -52,11 +52,7 @@ impl Seeded {
         let Some(linked) = view.voters.get(peer).filter(|_| self.is_voter(peer)) else {
             return;
         };
-        let known = KnownVoter {
-            key,
-            incarnation: linked.incarnation,
-            writes: 0,
-        };
+        let known = KnownVoter::new(key, linked.incarnation);
         self.kept.others.entry(peer.clone()).or_insert(known);
     }
 
@@ -75,8 +71,7 @@ impl Seeded {
     /// A voter shows its write counter. Of an incarnation that forgot votes it means nothing.
     pub(super) fn writes_shown(&mut self, view: &View, peer: &PeerId, writes: u64) {
         if let Some((linked, known)) = self.linked_and_known(view, peer)
-            && linked == known.incarnation
-            && writes > known.writes
+            && known.learns(linked, writes)
         {
             self.know(peer, linked, writes);
         }
@@ -110,11 +105,7 @@ impl Seeded {
         let (linked, known) = self.linked_and_known(view, peer)?;
         let needs_votes = !self.remembers_its_votes(view, peer);
         Some(Memory {
-            remembered: if linked == known.incarnation {
-                0
-            } else {
-                known.writes
-            },
+            remembered: known.remembered_of(linked),
             sure: self.is_sure_of_its_votes(),
             votes: needs_votes.then(|| self.disk.safe().acceptor.clone()),
         })
@@ -142,8 +133,7 @@ impl Seeded {
         } else {
             self.memories.forgetful.remove(from);
         }
-        if linked != known.incarnation && beat.since > known.writes {
-            // It knows all votes of the incarnation before it.
+        if known.is_succeeded_by(linked, beat.since) {
             self.know(from, linked, beat.since);
         }
         self.writes_shown(view, from, beat.writes);

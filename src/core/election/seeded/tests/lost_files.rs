@@ -200,9 +200,9 @@ fn an_older_copy_is_noticed_like_a_lost_file() {
     assert!(!world.is_stale("b"));
 }
 
-/// Nobody hears of a vote without the write counter that it raised: whoever counts it remembers that it was given.
+/// Nobody hears of a vote without the write counter that it raised: the member that counts it remembers that it was given.
 #[test]
-fn each_vote_raises_the_write_counter_and_whoever_hears_it_remembers() {
+fn each_vote_raises_the_write_counter_and_its_receiver_remembers() {
     let mut world = world();
     let before = world.member("b").kept().writes;
     world.vote_of_b();
