@@ -368,6 +368,11 @@ impl Node {
             Input::LinkDown { peer, .. } if self.unanswered_leaves.is_some() => {
                 self.leave_answered(&peer);
             }
+            // A leader resigns at an external store, which may take several requests.
+            Input::Engine { call, answer } if self.unanswered_leaves.is_some() => {
+                self.elect(now, Local::Engine { call, answer });
+                self.departed();
+            }
             _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
             Input::LinkUp(link) => self.link_up(now, *link),
@@ -385,6 +390,7 @@ impl Node {
                 self.dial_failed(now, &peer, permanent);
             }
             Input::Persisted { number } => self.elect(now, Local::Persisted { number }),
+            Input::Engine { call, answer } => self.elect(now, Local::Engine { call, answer }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
             Input::WallClock(since_1970) => {
@@ -454,6 +460,21 @@ impl Node {
                 }),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
+                }
+                ElectionOutput::Engine { call, request } => {
+                    self.outputs.push_back(Output::Engine { call, request });
+                }
+                ElectionOutput::LockResult {
+                    request,
+                    name,
+                    outcome,
+                } => self.event(Event::LockResult {
+                    request,
+                    name,
+                    outcome,
+                }),
+                ElectionOutput::LockLost { name, token } => {
+                    self.event(Event::LockLost { name, token });
                 }
             }
         }
@@ -611,6 +632,20 @@ impl Node {
             }
             Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
             Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
+            Command::Proclaim(value) => self.try_elect(now, Local::Proclaim(value))?,
+            Command::AcquireLock {
+                request,
+                name,
+                wait,
+            } => self.try_elect(
+                now,
+                Local::AcquireLock {
+                    request,
+                    name,
+                    wait,
+                },
+            )?,
+            Command::ReleaseLock(name) => self.try_elect(now, Local::ReleaseLock { name })?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())
@@ -641,11 +676,8 @@ impl Node {
     }
 
     fn departed(&mut self) {
-        if self
-            .unanswered_leaves
-            .as_ref()
-            .is_some_and(BTreeSet::is_empty)
-        {
+        let unanswered = self.unanswered_leaves.as_ref();
+        if unanswered.is_some_and(BTreeSet::is_empty) && self.election.has_left() {
             self.outputs.push_back(Output::Departed);
         }
     }

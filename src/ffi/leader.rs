@@ -5,7 +5,9 @@ use std::ffi::c_char;
 use super::arguments::peer_id as peer_id_argument;
 use super::guard::{command, query, room};
 use super::strings::hand_out;
-use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED};
+use super::values::{
+    MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED,
+};
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -152,6 +154,7 @@ pub extern "C" fn GetElectionStrategy() -> i32 {
             Strategy::Raft => MMN_STRATEGY_RAFT,
             Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
             Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
+            Strategy::Etcd(_) => MMN_STRATEGY_ETCD,
         };
         Ok(number.cast_signed())
     })

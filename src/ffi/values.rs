@@ -86,6 +86,8 @@ pub const MMN_STRATEGY_GOSSIP: u32 = 1;
 /// strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members
 /// enter through seeds. Since ABI version 7.
 pub const MMN_STRATEGY_SEEDED: u32 = 2;
+/// NetworkOptions.strategy: an etcd cluster decides who leads. Since ABI version 8.
+pub const MMN_STRATEGY_ETCD: u32 = 3;
 
 /// strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
 pub const MMN_SEEDED_STRICT_START: u32 = 1;

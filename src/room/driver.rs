@@ -211,6 +211,7 @@ impl Driver {
                 Output::Dropped { from, value, bound } => {
                     tracing::warn!(peer = %from, value, bound, "dropped what the peer said of who leads: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
                 }
+                Output::Engine { .. } => {}
                 Output::Departed => self.departed = true,
             }
         }

@@ -21,6 +21,7 @@ use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::timers::TimerTable;
 use super::trace::Trace;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
@@ -284,6 +285,7 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
         },
         windows: config.windows,
         seeding,
+        etcd: EtcdConfig::default(),
         guards: Guards::ALL,
     }
 }

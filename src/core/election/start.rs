@@ -1,6 +1,7 @@
 //! Which strategies there are.
 
 use super::bound::WallClock;
+use super::etcd::Etcd;
 use super::gossip::Gossip;
 use super::raft::Raft;
 use super::seeded::Seeded;
@@ -35,5 +36,6 @@ pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsStat
         Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
         Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
+        Strategy::Etcd(_) => Box::new(Etcd::start(now, start)),
     })
 }

@@ -82,7 +82,11 @@ impl Tracer {
     /// An input that the node is about to get.
     pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
-            Input::Tick | Input::Heard { .. } | Input::HostDialing(_) | Input::WallClock(_) => {
+            Input::Tick
+            | Input::Heard { .. }
+            | Input::HostDialing(_)
+            | Input::WallClock(_)
+            | Input::Engine { .. } => {
                 return;
             }
             Input::LinkUp(link) => {
@@ -219,6 +223,7 @@ impl Tracer {
             Output::Persist { number, .. } => What::Persist { number: *number },
             Output::Departed
             | Output::DialSeeds(_)
+            | Output::Engine { .. }
             | Output::Dropped { .. }
             | Output::StaleState { .. } => return,
         };
@@ -359,7 +364,9 @@ fn told(event: &Event) -> Option<What> {
             .into(),
             version,
         },
-        Event::LeadershipGained(_)
+        Event::LockResult { .. }
+        | Event::LockLost { .. }
+        | Event::LeadershipGained(_)
         | Event::LeadershipLost(_)
         | Event::Message(_)
         | Event::ConnectionResult(_)
@@ -391,6 +398,9 @@ fn commanded(command: &Command) -> What {
         ),
         Command::Kick { peer, code, .. } => ("kick", Some(peer), Some(i64::from(*code))),
         Command::SetMaxPeers(limit) => ("set_max_peers", None, Some(i64::from(*limit))),
+        Command::Proclaim(_) => ("proclaim", None, None),
+        Command::AcquireLock { .. } => ("acquire_lock", None, None),
+        Command::ReleaseLock(_) => ("release_lock", None, None),
         Command::Leave => ("leave", None, None),
     };
     What::Command {

@@ -302,6 +302,7 @@ impl Election for Raft {
             leader: self.leader(),
             reason: self.reason,
             record: self.rules.record(),
+            valid_until: None,
         }
     }
 
@@ -545,7 +546,10 @@ impl Raft {
             }
             Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             Local::SetPriority(priority) => self.config.priority = priority,
-            Local::SetWindows(_) => {}
+            Local::Proclaim(_) | Local::AcquireLock { .. } | Local::ReleaseLock { .. } => {
+                return Err(ElectionError::NotSupported { strategy: "raft" });
+            }
+            Local::SetWindows(_) | Local::Engine { .. } => {}
             Local::SetClock(clock) => self.clock = clock,
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);

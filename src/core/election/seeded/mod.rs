@@ -370,14 +370,18 @@ impl Seeded {
             | Local::EnableAuto(_)
             | Local::Transfer { .. }
             | Local::SetEligible(_)
-            | Local::SetPriority(_) => {
+            | Local::SetPriority(_)
+            | Local::Proclaim(_)
+            | Local::AcquireLock { .. }
+            | Local::ReleaseLock { .. } => {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
             // Who votes is fixed, and what is asked for again has timers of its own.
             Local::SetWindows(_)
             | Local::HeartbeatSent
             | Local::PeerEligible { .. }
-            | Local::PeerIneligible { .. } => {}
+            | Local::PeerIneligible { .. }
+            | Local::Engine { .. } => {}
         }
         Ok(())
     }
@@ -655,6 +659,7 @@ impl Election for Seeded {
             leader: self.record.leader.as_ref(),
             reason: self.reason,
             record: &self.record,
+            valid_until: None,
         }
     }
 
