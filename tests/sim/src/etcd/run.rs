@@ -41,7 +41,7 @@ pub fn run(seed: u64) -> Run {
     };
     let mut world = World::new(seed.wrapping_add(1), size, ttl, net);
     for member in &mut world.members {
-        member.rate = rng.random_range(980..=1020);
+        member.rate = rng.random_range(850..=1150);
     }
     let broken = catch_unwind(AssertUnwindSafe(|| live(&mut world))).err();
     let broken = broken.map(|panic| match panic.downcast_ref::<String>() {
