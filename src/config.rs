@@ -8,6 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
@@ -18,6 +19,8 @@ use crate::target::{TargetError, parse_target};
 
 /// Most addresses of seeds.
 pub const MAX_SEEDS: usize = 32;
+/// Most endpoints of an etcd cluster.
+pub const MAX_ETCD_ENDPOINTS: usize = 16;
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -78,12 +81,14 @@ pub struct Config {
     /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
     /// empty: then the first of its own addresses decides between two leaders.
     pub seeding: Seeding,
+    /// The options of the etcd strategy; there with it, and only there.
+    pub etcd: Option<Etcd>,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
     pub quorum: Quorum,
-    /// Where a static quorum keeps what must survive the process: an existing directory that may be written. There
-    /// with a static quorum, and only there.
+    /// Where the strategy keeps what must survive the process: an existing directory that may be written. There
+    /// with a static quorum, perhaps with the etcd strategy, and nowhere else.
     pub state_directory: Option<PathBuf>,
     /// Where a trace of the elections is written, for people to look at.
     pub trace_path: Option<PathBuf>,
@@ -113,6 +118,48 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
+}
+
+/// The options of the etcd strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etcd {
+    /// What the election needs. Its `address` may be empty: then others read the first of this member's own addresses.
+    pub election: EtcdConfig,
+    /// How this member reaches the cluster.
+    pub settings: EtcdSettings,
+}
+
+/// How this member reaches its etcd cluster. Files are read when the room opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdSettings {
+    /// The servers of the cluster, 1 to [`MAX_ETCD_ENDPOINTS`], each `http://host:port` or `https://host:port`.
+    pub endpoints: Vec<String>,
+    /// The file with the certificates (PEM) that sign those of the servers; `None` is what the system trusts.
+    pub ca_file: Option<PathBuf>,
+    /// By which the servers know this client, where they ask.
+    pub identity: Option<EtcdIdentity>,
+    /// As whom this client logs in, where the cluster has users.
+    pub login: Option<EtcdLogin>,
+    /// How long a request waits for its answer. A watch waits so long for its beginning.
+    pub request_timeout: Duration,
+}
+
+/// A client's certificate and its key, as files (PEM).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdIdentity {
+    /// The certificate, with those between it and the servers' CA.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+}
+
+/// A user of etcd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdLogin {
+    /// The name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
 }
 
 /// On which thread the host's callbacks run.
@@ -205,6 +252,7 @@ impl Config {
             strategy: Strategy::default(),
             windows: Windows::default(),
             seeding: Seeding::default(),
+            etcd: None,
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,

@@ -16,6 +16,7 @@ mod relay;
 mod sessions;
 mod shared;
 mod state_file;
+mod store;
 mod timers;
 mod trace;
 mod view;
