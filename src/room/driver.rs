@@ -19,6 +19,7 @@ use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
 use super::view::{log, snapshot};
+use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
 use crate::core::election::gossip::Windows;
 use crate::core::id::{Fingerprint, PeerId};
@@ -103,6 +104,7 @@ impl Driver {
         self.broadcasts.answer_waiting(&self.node.core);
         self.set_timers();
         let deadline = self.timers.next();
+        let (began, timer_began) = (Moment::now(), Instant::now());
         let queues = &mut self.queues;
         tokio::select! {
             Some((id, event)) = queues.link_events.recv() => self.link_event(id, event),
@@ -121,7 +123,12 @@ impl Driver {
                 self.feed(Input::Engine { call, answer });
             }
             Some(address) = queues.discovered.recv() => self.found(address),
-            () = sleep_until(deadline) => self.woke(deadline),
+            () = sleep_until(deadline) => {
+                // By the clock that counts the machine's sleep, too.
+                let planned = deadline.saturating_duration_since(timer_began);
+                let overdue = timer_began.saturating_duration_since(deadline);
+                self.woke(Moment::now().since(began + planned) + overdue);
+            },
         }
     }
 
@@ -143,9 +150,10 @@ impl Driver {
         }
     }
 
-    fn woke(&mut self, deadline: Instant) {
+    /// The deadline for which the driver slept passed `late` ago.
+    fn woke(&mut self, late: Duration) {
         let now = Instant::now();
-        if let Some(late) = self.timers.woke(now, deadline) {
+        if self.timers.woke(now, late) {
             return self.node.stalled(late);
         }
         while let Some(timer) = self.timers.pop_expired(now) {

@@ -8,7 +8,6 @@ use std::time::Duration;
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::admissions::Admissions;
 use super::dialling::Dialling;
@@ -21,6 +20,7 @@ use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::store;
 use super::timers::TimerTable;
 use super::trace::Trace;
+use crate::clock::Moment;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
@@ -144,7 +144,7 @@ fn open(
         }
         None => core.map_err(StartError::internal)?,
     };
-    let origin = Instant::now();
+    let origin = Moment::now();
     let trace = match &config.trace_path {
         Some(path) => {
             let opened = Trace::open(path, Time::ZERO, &core);
