@@ -270,7 +270,7 @@ impl Driver {
 
     fn publish(&self) {
         let published = self.shared.published.load();
-        let snapshot = snapshot(&self.node.core, self.admissions.reserved());
+        let snapshot = snapshot(&self.node, self.admissions.reserved());
         if **published != snapshot {
             self.shared.published.store(Arc::new(snapshot));
         }

@@ -48,6 +48,11 @@ impl LiveNode {
         Some(late + at.since(now))
     }
 
+    /// What the core calls `at`, on the clock of the room.
+    pub(super) fn moment(&self, at: Time) -> Moment {
+        self.origin + Duration::from_micros(at.as_micros())
+    }
+
     /// Gives the core an input; its outputs follow.
     ///
     /// # Errors
