@@ -14,6 +14,7 @@ pub mod callbacks;
 pub mod codes;
 pub mod config;
 pub mod errors;
+pub mod etcd;
 pub mod events;
 pub mod gossip;
 pub mod leader;
@@ -29,6 +30,7 @@ pub mod values;
 pub mod version;
 
 mod arguments;
+pub(crate) mod clock;
 mod failure;
 mod fork;
 mod growing;
