@@ -18,6 +18,8 @@ use crate::target::{TargetError, parse_target};
 
 /// Most addresses of seeds.
 pub const MAX_SEEDS: usize = 32;
+/// Most endpoints of an etcd cluster.
+pub const MAX_ETCD_ENDPOINTS: usize = 16;
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -113,6 +115,39 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
+}
+
+/// How this member reaches its etcd cluster. Files are read when the room opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdSettings {
+    /// The servers of the cluster, 1 to [`MAX_ETCD_ENDPOINTS`], each `http://host:port` or `https://host:port`.
+    pub endpoints: Vec<String>,
+    /// The file with the certificates (PEM) that sign those of the servers; `None` is what the system trusts.
+    pub ca_file: Option<PathBuf>,
+    /// By which the servers know this client, where they ask.
+    pub identity: Option<EtcdIdentity>,
+    /// As whom this client logs in, where the cluster has users.
+    pub login: Option<EtcdLogin>,
+    /// How long a request waits for its answer. A watch waits so long for its beginning.
+    pub request_timeout: Duration,
+}
+
+/// A client's certificate and its key, as files (PEM).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdIdentity {
+    /// The certificate, with those between it and the servers' CA.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+}
+
+/// A user of etcd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdLogin {
+    /// The name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
 }
 
 /// On which thread the host's callbacks run.
