@@ -8,6 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
@@ -80,12 +81,14 @@ pub struct Config {
     /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
     /// empty: then the first of its own addresses decides between two leaders.
     pub seeding: Seeding,
+    /// The options of the etcd strategy; there with it, and only there.
+    pub etcd: Option<Etcd>,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
     pub quorum: Quorum,
-    /// Where a static quorum keeps what must survive the process: an existing directory that may be written. There
-    /// with a static quorum, and only there.
+    /// Where the strategy keeps what must survive the process: an existing directory that may be written. There
+    /// with a static quorum, perhaps with the etcd strategy, and nowhere else.
     pub state_directory: Option<PathBuf>,
     /// Where a trace of the elections is written, for people to look at.
     pub trace_path: Option<PathBuf>,
@@ -115,6 +118,15 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
+}
+
+/// The options of the etcd strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etcd {
+    /// What the election needs. Its `address` may be empty: then others read the first of this member's own addresses.
+    pub election: EtcdConfig,
+    /// How this member reaches the cluster.
+    pub settings: EtcdSettings,
 }
 
 /// How this member reaches its etcd cluster. Files are read when the room opens.
@@ -240,6 +252,7 @@ impl Config {
             strategy: Strategy::default(),
             windows: Windows::default(),
             seeding: Seeding::default(),
+            etcd: None,
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,

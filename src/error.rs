@@ -152,6 +152,12 @@ pub enum StartError {
     /// What a static quorum keeps is not to be had.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The external store that elects cannot be asked as the options have it.
+    #[error("{what}")]
+    Store {
+        /// Which field is wrong, how, and what to do.
+        what: String,
+    },
     /// The file of the trace cannot be made.
     #[error(
         "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
@@ -187,6 +193,7 @@ impl Coded for StartError {
             Self::IdentityKey { .. }
             | Self::RosterKey { .. }
             | Self::SeedWithoutVote { .. }
+            | Self::Store { .. }
             | Self::TracePath { .. } => Code::InvalidArgument,
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,

@@ -8,6 +8,7 @@ use super::strings::hand_out;
 use super::values::{
     MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED,
 };
+use crate::clock::Moment;
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -175,8 +176,7 @@ pub extern "C" fn GetCurrentLeader() -> *const c_char {
         let snapshot = room("GetCurrentLeader")?.snapshot();
         Ok(hand_out(
             snapshot
-                .leader
-                .as_ref()
+                .leader_at(Moment::now)
                 .map_or("", |leader| leader.as_str()),
         ))
     })
@@ -186,6 +186,6 @@ pub extern "C" fn GetCurrentLeader() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn IsLeader() -> u8 {
     query("IsLeader", || {
-        Ok(u8::from(room("IsLeader")?.snapshot().is_leader))
+        Ok(u8::from(room("IsLeader")?.snapshot().leads(Moment::now)))
     })
 }

@@ -29,6 +29,7 @@ pub mod values;
 pub mod version;
 
 mod arguments;
+pub(crate) mod clock;
 mod failure;
 mod fork;
 mod growing;

@@ -16,6 +16,7 @@ mod relay;
 mod sessions;
 mod shared;
 mod state_file;
+mod store;
 mod timers;
 mod trace;
 mod view;
@@ -29,6 +30,7 @@ use std::thread::{self, JoinHandle};
 use arc_swap::{ArcSwap, Guard};
 use tokio::sync::{mpsc, watch};
 
+use crate::clock::Moment;
 use crate::config::Config;
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
@@ -328,6 +330,10 @@ impl Room {
     /// [`SendError`]; nothing was queued then.
     pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
         if self.is_centralized() {
+            // A leader relays its own broadcasts, too.
+            if self.snapshot().has_lapsed(Moment::now) {
+                return Err(SendError::NoLeader);
+            }
             return self.shared.outboxes.broadcast_central(&message);
         }
         self.shared.outboxes.broadcast(&message, &SenderRole::Own)
@@ -349,7 +355,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_to_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let leader = self.snapshot().leader.clone();
+        let leader = self.snapshot().leader_at(Moment::now).cloned();
         self.send_to(&leader.ok_or(SendError::NoLeader)?, message)
     }
 
@@ -359,7 +365,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let token = self.snapshot().leader_token.clone();
+        let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
         self.shared.outboxes.broadcast(&message, &role)
     }
