@@ -30,7 +30,6 @@ pub(super) fn describe(request: &Request) -> String {
         Request::Revoke { lease } => format!("revoking lease {lease:x}"),
         Request::Create { key, .. } => format!("creating the key {}", Quoted(key)),
         Request::Replace { key, .. } => format!("writing the key {}", Quoted(key)),
-        Request::Delete { key, .. } => format!("deleting the key {}", Quoted(key)),
         Request::Get { key } => format!("reading the key {}", Quoted(key)),
         Request::First { prefix, .. } | Request::LastBefore { prefix, .. } => {
             format!("reading keys under {}", Quoted(prefix))
@@ -63,13 +62,6 @@ async fn answer(mut client: Client, request: Request) -> Result<Answer, Fault> {
             value,
             lease,
         } => replace(client, key, created, value, lease).await,
-        Request::Delete { key, created } => {
-            let deletion = Txn::new()
-                .when([created_at(&key, created)])
-                .and_then([TxnOp::delete(&*key, None)]);
-            client.txn(deletion).await?;
-            Ok(Answer::Done)
-        }
         Request::Get { key } => found(&client.get(&*key, None).await?),
         Request::First { prefix, at } => {
             let options = GetOptions::new()

@@ -30,12 +30,7 @@ async fn the_leader_of_etcd_is_killed_and_requests_go_on() {
     assert_eq!(client.entry(first("a/")).await.0, Some(own.clone()));
 
     // The watch goes on where its server lives, or has ended.
-    client
-        .ask(Request::Delete {
-            key: "a/1".into(),
-            created: own.created,
-        })
-        .await;
+    client.ask_until_reached(Request::Revoke { lease }).await;
     match client.answer(watching).await {
         Answer::Changes(changes) => assert_eq!(changes.len(), 1),
         Answer::Failed(failure) => assert_eq!(failure.kind, FailureKind::Unreachable),

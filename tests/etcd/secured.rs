@@ -61,9 +61,11 @@ async fn e8_users_have_their_prefixes_and_no_others() {
         get("a/1"),
         first("a/"),
         watch("a/", 1),
-        Request::Delete {
+        Request::Replace {
             key: "a/1".into(),
             created: own.created,
+            value: b"bob's".to_vec(),
+            lease: lease_b,
         },
     ] {
         let refused = bob.fails(request).await;
