@@ -1,0 +1,8 @@
+//! The client of etcd against real servers: one, and clusters of three, on free ports of loopback.
+
+mod client;
+mod cluster;
+mod failures;
+mod harness;
+mod requests;
+mod secured;
