@@ -373,6 +373,11 @@ impl Node {
                 self.elect(now, Local::Engine { call, answer });
                 self.departed();
             }
+            Input::Persisted { number }
+                if self.unanswered_leaves.is_some() && !self.election.has_left() =>
+            {
+                self.elect(now, Local::Persisted { number });
+            }
             _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
             Input::LinkUp(link) => self.link_up(now, *link),

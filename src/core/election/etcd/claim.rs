@@ -36,17 +36,18 @@ pub(super) enum Outcome {
 }
 
 impl Claim {
-    /// One that nobody wants yet; with the lease of the process before this one, if there was one.
+    /// One that nobody wants yet; whether a process after this one may go on with its lease, and that of the process before
+    /// this one.
     pub(super) fn new(
         now: Time,
         owner: Owner,
         prefix: Arc<str>,
         value: Vec<u8>,
         ttl: Duration,
-        kept: Option<Lease>,
+        (is_kept, kept): (bool, Option<Lease>),
     ) -> Self {
         Self {
-            session: Session::new(now, owner.clone(), ttl, kept),
+            session: Session::new(now, owner.clone(), ttl, is_kept, kept),
             owner,
             prefix,
             value,
@@ -73,6 +74,16 @@ impl Claim {
     /// Until when it may act as the first.
     pub(super) fn valid_until(&self) -> Option<Time> {
         self.first().and(self.session.until())
+    }
+
+    /// As [`Session::to_forget`].
+    pub(super) fn to_forget(&self) -> Option<Lease> {
+        self.session.to_forget()
+    }
+
+    /// As [`Session::forgotten`].
+    pub(super) fn forgotten(&mut self, lease: Lease) {
+        self.session.forgotten(lease);
     }
 
     /// Whether the store knows nothing of it any more.

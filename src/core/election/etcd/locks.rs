@@ -111,7 +111,7 @@ impl Locks {
             let prefix = format!("{prefix}{}/", escaped(name)).into();
             let owner = Owner::Lock(Arc::clone(name));
             Lock {
-                claim: Claim::new(now, owner, prefix, value.clone(), ttl, None),
+                claim: Claim::new(now, owner, prefix, value.clone(), ttl, (false, None)),
                 waiting: Vec::new(),
             }
         });

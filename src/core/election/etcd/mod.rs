@@ -72,6 +72,8 @@ pub struct Etcd {
     reason: LeaderReason,
     kept: Kept,
     writes: u64,
+    /// A lease that is being taken out of the state file, and by which write.
+    forgetting: Option<(Lease, u64)>,
     outputs: VecDeque<OutputOf<Self>>,
 }
 
@@ -93,7 +95,7 @@ impl Etcd {
         let lock_value = start.me.as_str().as_bytes().to_vec();
         let line = Arc::clone(&prefix);
         let mut etcd = Self {
-            claim: Claim::new(now, owner, line, value, config.ttl, kept.lease),
+            claim: Claim::new(now, owner, line, value, config.ttl, (true, kept.lease)),
             locks: Locks::new(lock_prefix, lock_value, config.ttl),
             observer: Observer::new(now, prefix, config.ttl),
             me: start.me,
@@ -109,6 +111,7 @@ impl Etcd {
             reason: LeaderReason::None,
             kept,
             writes: 0,
+            forgetting: None,
             outputs: VecDeque::new(),
         };
         etcd.advance(now);
@@ -175,10 +178,14 @@ impl Etcd {
                 self.resign(now, LeaderReason::Left);
                 self.locks.release_all(&mut told);
             }
+            Local::Persisted { number } => {
+                if let Some((lease, _)) = self.forgetting.take_if(|(_, write)| *write <= number) {
+                    self.claim.forgotten(lease);
+                }
+            }
             // Members say nothing to each other, and nothing is counted that another could run out.
             Local::Tick
             | Local::PeerDown { .. }
-            | Local::Persisted { .. }
             | Local::SetWindows(_)
             | Local::SetClock(_)
             | Local::HeartbeatSent
@@ -209,6 +216,7 @@ impl Etcd {
         self.claim.want(campaigns && self.eligible && !self.leaving);
         let outcome = self.claim.advance(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Left);
+        self.forget();
         let mut told = Vec::new();
         self.locks.advance(now, &mut self.calls, &mut told);
         self.tell(told);
@@ -216,19 +224,36 @@ impl Etcd {
         self.show();
     }
 
+    fn keep(&mut self, kept: Kept) {
+        if kept != self.kept {
+            self.kept = kept;
+            self.writes += 1;
+            self.outputs.push_back(ElectionOutput::Persist {
+                number: self.writes,
+                state: kept,
+            });
+        }
+    }
+
+    /// Takes a lease that ends out of the state file, before it is revoked.
+    fn forget(&mut self) {
+        let Some(lease) = self.claim.to_forget() else {
+            return;
+        };
+        if self
+            .forgetting
+            .is_none_or(|(forgetting, _)| forgetting != lease)
+        {
+            self.keep(Kept::default());
+            self.forgetting = Some((lease, self.writes));
+        }
+    }
+
     /// Something has become of the claim to lead; a leadership that was lost was lost for `reason`.
     fn heed(&mut self, outcome: Option<Outcome>, reason: LeaderReason) {
         match outcome {
             Some(Outcome::Leased(lease)) => {
-                let kept = Kept { lease: Some(lease) };
-                if kept != self.kept {
-                    self.kept = kept;
-                    self.writes += 1;
-                    self.outputs.push_back(ElectionOutput::Persist {
-                        number: self.writes,
-                        state: kept,
-                    });
-                }
+                self.keep(Kept { lease: Some(lease) });
             }
             Some(Outcome::First(created)) => {
                 tracing::debug!(created, "leads");

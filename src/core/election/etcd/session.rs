@@ -16,6 +16,8 @@ pub(super) struct Session {
     owner: Owner,
     /// The time to live that is asked for.
     ttl: Duration,
+    /// Whether a process after this one may go on with its lease.
+    is_kept: bool,
     state: State,
 }
 
@@ -32,7 +34,12 @@ enum State {
     /// It lives.
     Live(Live),
     /// It is lost here, or not needed. The store may not know that yet, and nothing new begins before it does.
-    Ending { lease: Lease, ask: Ask },
+    Ending {
+        lease: Lease,
+        ask: Ask,
+        /// Whether no process after this one can find it.
+        is_forgotten: bool,
+    },
 }
 
 /// One question, asked until it is answered.
@@ -78,13 +85,25 @@ pub(super) enum Change {
 }
 
 impl Session {
-    /// Without a lease, or with that of the process before this one.
-    pub(super) fn new(now: Time, owner: Owner, ttl: Duration, kept: Option<Lease>) -> Self {
+    /// Without a lease, or with that of the process before this one. `is_kept` where a process after this one may go on with
+    /// it.
+    pub(super) fn new(
+        now: Time,
+        owner: Owner,
+        ttl: Duration,
+        is_kept: bool,
+        kept: Option<Lease>,
+    ) -> Self {
         let state = kept.map_or(State::Off, |lease| State::Checking {
             lease,
             ask: Ask::At(now),
         });
-        Self { owner, ttl, state }
+        Self {
+            owner,
+            ttl,
+            is_kept,
+            state,
+        }
     }
 
     /// The lease, while it lives.
@@ -103,6 +122,31 @@ impl Session {
         }
     }
 
+    /// The lease that a process after this one must not find any more: it is about to be revoked, and a revocation that is
+    /// late on its way would end the leadership of that process.
+    pub(super) fn to_forget(&self) -> Option<Lease> {
+        match &self.state {
+            State::Ending {
+                lease,
+                is_forgotten: false,
+                ..
+            } => Some(*lease),
+            _ => None,
+        }
+    }
+
+    /// No process after this one can find the lease.
+    pub(super) fn forgotten(&mut self, forgotten: Lease) {
+        if let State::Ending {
+            lease,
+            is_forgotten,
+            ..
+        } = &mut self.state
+        {
+            *is_forgotten |= *lease == forgotten;
+        }
+    }
+
     /// Whether the store knows of no lease of this session, as far as this node does.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.state, State::Off | State::Pausing { .. })
@@ -112,6 +156,10 @@ impl Session {
         match &self.state {
             State::Off | State::Granting { .. } => None,
             State::Pausing { until } => Some(*until),
+            State::Ending {
+                is_forgotten: false,
+                ..
+            } => None,
             State::Checking { ask, .. } | State::Ending { ask, .. } => ask.deadline(),
             State::Live(live) => live
                 .keep_alive
@@ -140,6 +188,7 @@ impl Session {
             State::Live(Live { lease, .. }) | State::Checking { lease, .. } => State::Ending {
                 lease,
                 ask: Ask::At(now),
+                is_forgotten: !self.is_kept,
             },
             State::Granting { .. } | State::Pausing { .. } | State::Off => State::Off,
             State::Ending { .. } => return,
@@ -164,7 +213,11 @@ impl Session {
                 let call = calls.ask(&self.owner, Request::KeepAlive { lease: *lease });
                 *ask = Ask::Open { call, sent: now };
             }
-            State::Ending { lease, ask } if ask.is_due(now) => {
+            State::Ending {
+                lease,
+                ask,
+                is_forgotten: true,
+            } if ask.is_due(now) => {
                 let call = calls.ask(&self.owner, Request::Revoke { lease: *lease });
                 *ask = Ask::Open { call, sent: now };
             }

@@ -170,6 +170,24 @@ fn e5_a_process_whose_lease_another_one_uses_stops_leading_and_leaves_it_the_lea
     );
 }
 
+/// A revocation that is late on its way does not end the leadership of the process that starts next.
+#[test]
+fn e5_a_lease_that_is_given_up_is_not_used_again() {
+    let mut world = world(1, 1);
+    let before = world.acts(0).expect("it leads");
+    world.net.delay_us = (1_500_000, 1_500_000);
+    world
+        .order(0, Local::Transfer { target: None })
+        .expect("it leads");
+    world.run_for(ms(10));
+    world.net.delay_us = (500, 2_000);
+    world.kill(0);
+    world.start(0, true);
+    // At every moment the store has the key of a leader: the world checks that.
+    world.run_for(TTL * 2);
+    assert!(world.acts(0).expect("it leads") > before);
+}
+
 #[test]
 fn e6_who_comes_after_a_compaction_sees_the_leader_and_the_next_one() {
     let mut world = world(3, 2);
@@ -470,6 +488,37 @@ fn e23_late_answers_to_keep_alives_do_not_lengthen_a_leadership() {
         lost += usize::from(world.leaders().is_empty());
     }
     assert!(lost > 0, "such answers come too late for the margin");
+}
+
+#[test]
+fn e23_the_time_to_live_counts_from_when_the_keep_alive_was_sent() {
+    let mut world = World::new(
+        3,
+        1,
+        Duration::from_secs(2),
+        Net {
+            delay_us: (10_000, 10_000),
+            lost: 0,
+            late: 0,
+        },
+    );
+    world.start(0, true);
+    world.run_for(ms(200));
+    let asked = |world: &World| {
+        let lines = world.lines().iter();
+        lines.filter(|line| line.contains("KeepAlive")).count()
+    };
+    let before = asked(&world);
+    while asked(&world) == before {
+        world.run_for(ms(1));
+    }
+    // The answer comes just before the lease would count as lost, and it is the last.
+    world.net.delay_us = (800_000, 800_000);
+    world.run_for(ms(815));
+    assert_eq!(world.leaders(), [0]);
+    world.cut(0, true);
+    world.run_for(Duration::from_secs(3));
+    assert!(world.leaders().is_empty());
 }
 
 #[test]
