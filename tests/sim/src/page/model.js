@@ -11,7 +11,7 @@ function readTrace(text) {
     if (!line) continue;
     let entry;
     try { entry = JSON.parse(line); } catch (error) {
-      // The half line at the end of a life that a crash ended.
+      // The half line at the end of an incarnation that a crash ended.
       continue;
     }
     if (entry.trace !== undefined) sections.push({ header: entry, entries: [] });
@@ -346,6 +346,6 @@ function stateText(lane, t) {
   text += `\nlinked to ${names.length}${names.length ? `: ${shorten(names)}` : ""}`;
   const members = [...state.members].sort(([a], [b]) => (a < b ? -1 : 1));
   if (members.length) text += `\nmembers: ${shorten(members.map(([peer, now]) => `${peer} ${now}`))}`;
-  if (lane.lives.length > 1) text += `\nlife ${state.life} of ${lane.lives.length}`;
+  if (lane.lives.length > 1) text += `\nincarnation ${state.life} of ${lane.lives.length}`;
   return text;
 }
