@@ -22,6 +22,7 @@ use engine::{Answer, Call, Request};
 use gossip::Windows;
 use record::Record;
 use seeded::MemberState;
+use seeded::paxos::Ballot;
 
 mod any;
 pub mod bound;
@@ -459,6 +460,21 @@ pub struct Description {
     pub granted: Option<bool>,
     /// Whom it names.
     pub names: Option<PeerId>,
+    /// The ballot that it proposes or answers, where the strategy has ballots.
+    pub ballot: Option<Ballot>,
+}
+
+impl Description {
+    /// Of a message that says nothing but its kind.
+    pub fn plain(kind: &'static str) -> Self {
+        Self {
+            kind,
+            term: None,
+            granted: None,
+            names: None,
+            ballot: None,
+        }
+    }
 }
 
 /// What a node tells any strategy.

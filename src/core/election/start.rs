@@ -1,5 +1,7 @@
 //! Which strategies there are.
 
+use serde::de::DeserializeOwned;
+
 use super::bound::WallClock;
 use super::etcd::Etcd;
 use super::gossip::Gossip;
@@ -25,6 +27,24 @@ pub struct Start<S = Opaque> {
     pub clock: WallClock,
     /// Decides every random choice.
     pub seed: u64,
+}
+
+impl Start {
+    /// The same for a strategy whose state is an `S`.
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(super) fn decoded<S: DeserializeOwned>(self) -> Result<Start<S>, NotItsState> {
+        let saved = self.saved.map(|saved| saved.decode()).transpose();
+        Ok(Start {
+            me: self.me,
+            incarnation: self.incarnation,
+            config: self.config,
+            saved: saved.map_err(|_| NotItsState)?,
+            clock: self.clock,
+            seed: self.seed,
+        })
+    }
 }
 
 /// Starts the strategy that the room's rules name, alone.

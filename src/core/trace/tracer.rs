@@ -237,12 +237,7 @@ impl Tracer {
             return None;
         }
         let election = node.election();
-        let plain = |kind| Description {
-            kind,
-            term: None,
-            granted: None,
-            names: None,
-        };
+        let plain = Description::plain;
         let description = match message {
             Message::Heartbeat(heartbeat) => election
                 .describe_pulse(&heartbeat.pulse)
@@ -288,6 +283,7 @@ impl Tracer {
             term,
             granted,
             names,
+            ballot,
         } = description;
         Some(Said {
             kind: kind.into(),
@@ -295,6 +291,7 @@ impl Tracer {
             term,
             granted,
             names,
+            ballot,
         })
     }
 }
@@ -310,6 +307,7 @@ fn probed(probe: Probe) -> Said {
         term: None,
         granted: None,
         names: None,
+        ballot: None,
     }
 }
 
@@ -463,6 +461,7 @@ fn verdict_word(verdict: &Verdict) -> Word {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::core::election::seeded::paxos::Ballot;
     use crate::core::id::Incarnation;
     use crate::core::node::NodeConfig;
     use crate::core::time::Duration;
@@ -605,6 +604,7 @@ pub(crate) mod tests {
             term: Some(3),
             granted: Some(true),
             names: None,
+            ballot: None,
         };
         let to = id("b");
         let entry = Entry {
@@ -613,6 +613,33 @@ pub(crate) mod tests {
         };
         let line = serde_json::to_string(&entry).expect("JSON");
         let expected = r#"{"at":5,"what":"sent","to":"b","kind":"vote_response","n":9,"term":3,"granted":true}"#;
+        assert_eq!(line, expected);
+        let read: Entry = serde_json::from_str(&line).expect("an entry");
+        assert_eq!(read, entry);
+    }
+
+    #[test]
+    fn a_proposal_has_its_ballot() {
+        let ballot = Ballot {
+            counter: 3,
+            proposer: id("a"),
+        };
+        let entry = Entry {
+            at: 5,
+            what: What::Received {
+                from: id("a"),
+                said: Said {
+                    kind: "proposal".into(),
+                    n: 9,
+                    term: Some(2),
+                    granted: None,
+                    names: Some(id("a")),
+                    ballot: Some(ballot),
+                },
+            },
+        };
+        let line = serde_json::to_string(&entry).expect("JSON");
+        let expected = r#"{"at":5,"what":"received","from":"a","kind":"proposal","n":9,"term":2,"names":"a","ballot":{"counter":3,"proposer":"a"}}"#;
         assert_eq!(line, expected);
         let read: Entry = serde_json::from_str(&line).expect("an entry");
         assert_eq!(read, entry);

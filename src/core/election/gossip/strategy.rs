@@ -350,7 +350,7 @@ impl Election for Gossip {
     }
 
     fn describe(message: &Claimed) -> Description {
-        described(if message.declares {
+        Description::plain(if message.declares {
             "declaration"
         } else {
             "proposal"
@@ -358,15 +358,6 @@ impl Election for Gossip {
     }
 
     fn describe_pulse(_: &Leads) -> Description {
-        described("heartbeat")
-    }
-}
-
-fn described(kind: &'static str) -> Description {
-    Description {
-        kind,
-        term: None,
-        granted: None,
-        names: None,
+        Description::plain("heartbeat")
     }
 }

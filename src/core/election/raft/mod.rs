@@ -134,16 +134,8 @@ impl Raft {
     /// # Errors
     /// [`NotItsState`].
     pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
-        let previous = start.saved.map(|saved| saved.decode()).transpose();
-        let previous = previous.map_err(|_| NotItsState)?;
-        let start = Start {
-            me: start.me,
-            incarnation: start.incarnation,
-            config: start.config,
-            saved: Some(Saved::of_next_incarnation(previous)),
-            clock: start.clock,
-            seed: start.seed,
-        };
+        let mut start = start.decoded()?;
+        start.saved = Some(Saved::of_next_incarnation(start.saved));
         Ok(Self::new(now, start))
     }
 

@@ -147,14 +147,12 @@ impl Seeded {
         start: Start,
         rules: SeededRules,
     ) -> Result<Self, NotItsState> {
-        let config = SeededConfig::of(&start, rules);
-        let kept = start.saved.map(|saved| saved.decode()).transpose();
-        let kept = kept.map_err(|_| NotItsState)?;
+        let start = start.decoded()?;
         Ok(Self::new(
-            start.me,
+            start.me.clone(),
             start.incarnation,
-            config,
-            kept,
+            SeededConfig::of(&start, rules),
+            start.saved,
             start.seed,
             now,
         ))
