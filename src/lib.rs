@@ -9,6 +9,8 @@ pub mod config;
 pub mod core;
 pub mod dispatch;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod ffi;
 mod fork;
 #[cfg(any(test, feature = "fuzzing"))]

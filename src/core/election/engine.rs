@@ -56,13 +56,6 @@ pub enum Request {
         /// Whose end deletes it.
         lease: Lease,
     },
-    /// Deletes a key that was created at this revision. Answered by [`Answer::Done`], also where it is gone.
-    Delete {
-        /// The key.
-        key: Arc<str>,
-        /// The revision at which it was created.
-        created: Revision,
-    },
     /// One key. Answered by [`Answer::Entry`].
     Get {
         /// The key.

@@ -769,14 +769,19 @@ impl<'a> Run<'a> {
             return; // those who are there ask for votes again and again
         }
         let leader = self.world.agreed();
-        let spoken = self.world.election_messages;
+        let mut spoken = self.world.election_messages;
         let long = if self.world.slots.len() > 16 {
             SETTLED
         } else {
             QUIET
         };
-        let until = self.world.now + long;
+        // A leader that a host asked to hand over asks until its target is elected or the time is up.
+        let handed_over = self.world.transfers_until;
+        let until = self.world.now.max(handed_over) + long;
         while self.world.violation.is_none() && self.world.now < until {
+            if self.world.now < handed_over {
+                spoken = self.world.election_messages;
+            }
             self.run_until(self.world.now + ms(100));
             if self.world.agreed() != leader {
                 let text = self.world.describe();

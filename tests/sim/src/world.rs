@@ -35,7 +35,7 @@ use room_core::trace::What;
 use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy};
 
 use crate::checks::{Checker, Violation};
-use crate::clock::Clock;
+use crate::clock::{Clock, slowest_clock};
 use crate::fingerprint::EventHash;
 use crate::gossip::Counts;
 use crate::harm::Slandered;
@@ -289,6 +289,8 @@ pub struct World {
     pub violation: Option<Violation>,
     /// Election messages that were sent, heartbeats not counted.
     pub election_messages: u64,
+    /// From then on no host's call is under way that hands the leadership over.
+    pub transfers_until: Time,
     /// Every link that a core closed: whose core, whom, why.
     pub closes: Vec<(usize, PeerId, LinkEnd)>,
     /// Since when there are no faults, for the bounds that hold only then.
@@ -351,6 +353,7 @@ impl World {
             recorder: None,
             violation: None,
             election_messages: 0,
+            transfers_until: Time::ZERO,
             closes: Vec::new(),
             calm_since: None,
             hash: EventHash::default(),
@@ -739,6 +742,10 @@ impl World {
             self.now,
             format_args!("{} is told {command:?}", self.slots[slot].id),
         );
+        if let Command::SetLeader(_) | Command::TransferLeadership(_) = command {
+            let longest = slowest_clock(self.settings.election_timeout_max);
+            self.transfers_until = self.now + longest + self.max_rtt();
+        }
         self.feed(slot, Input::Command(command))
     }
 
