@@ -1123,7 +1123,7 @@ typedef struct NetworkEvent {
    */
   uint64_t epoch;
   /**
-   * The number of a join request.
+   * The number of a join request, or of a call for a lock.
    */
   uint64_t request;
   /**
@@ -1135,7 +1135,7 @@ typedef struct NetworkEvent {
    */
   const char *peer;
   /**
-   * Another peer id, or an address, or "". Never NULL.
+   * Another peer id, an address, the name of a lock, or "". Never NULL.
    */
   const char *other;
   /**

@@ -2,17 +2,14 @@
 //!
 //! A lease at a server ends while its holder sleeps, so that a holder that wakes up must see that time has passed.
 //! [`std::time::Instant`] does not show it everywhere: on Linux and on Apple's systems it stands still during suspend. There
-//! the room reads `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`. On Windows the performance counter, which `Instant` reads,
+//! the room reads `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC`. On Windows the performance counter, which `Instant` reads,
 //! goes on. Elsewhere `Instant` is what there is.
 //!
 //! Timers of the runtime are Instants. A [`Moment`] is never made from an `Instant` or the other way round: what lies between
 //! two of a kind is a [`Duration`], and that counts for both.
 
 use std::ops::Add;
-use std::sync::LazyLock;
-use std::time::{Duration, Instant};
-
-use crate::ffi::clock::since_boot;
+use std::time::Duration;
 
 /// A point on the clock of the room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,9 +18,7 @@ pub struct Moment(Duration);
 impl Moment {
     /// This moment.
     pub fn now() -> Self {
-        // A system that has no such clock never has one, so that the two are not mixed.
-        static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
-        Self(since_boot().unwrap_or_else(|| ORIGIN.elapsed()))
+        Self(since_origin())
     }
 
     /// The time from `earlier` to `self`; zero when `earlier` is later.
@@ -39,8 +34,32 @@ impl Add<Duration> for Moment {
     }
 }
 
+#[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+fn since_origin() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    #[cfg(not(target_vendor = "apple"))]
+    const CLOCK: ClockId = ClockId::Boottime;
+    #[cfg(target_vendor = "apple")]
+    const CLOCK: ClockId = ClockId::Monotonic;
+
+    // It counts from the start of the machine, and never shows less.
+    clock_gettime(CLOCK).try_into().unwrap_or_default()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
+fn since_origin() -> Duration {
+    use std::sync::LazyLock;
+    use std::time::Instant;
+
+    static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    ORIGIN.elapsed()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]

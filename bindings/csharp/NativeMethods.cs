@@ -540,13 +540,13 @@ namespace MetaMystia.Network
         public ulong Term;
         /// <summary>The number of SetLeader calls that the leader's term builds on.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request.</summary>
+        /// <summary>The number of a join request, or of a call for a lock.</summary>
         public ulong Request;
         /// <summary>A number of things; <c>kind</c> says which.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
-        /// <summary>Another peer id, or an address, or "". Never NULL.</summary>
+        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
         public IntPtr Other;
         /// <summary><c>length</c> bytes. Never NULL.</summary>
         public IntPtr Data;

@@ -4,16 +4,17 @@ use thiserror::Error;
 
 use super::{Code, Coded, NOT_INITIALIZED};
 use crate::quoted::Quoted;
-use crate::room::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 
 /// Why a room did not take what its node proclaims. Nothing has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProclaimError {
     /// The text is too long.
-    #[error("value has {len} bytes; at most {MAX_PROCLAIMED_BYTES} are allowed")]
+    #[error("value has {len} bytes; at most {max} are allowed")]
     TooLong {
         /// The length given, in bytes.
         len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
     },
     /// The room's election strategy has no such thing.
     #[error("the election strategy {strategy} has nothing that a leader proclaims; etcd has")]
@@ -48,7 +49,7 @@ impl Coded for ProclaimError {
 pub enum LockError {
     /// No lock has this name.
     #[error(
-        "name {} {fault}; give 1 to {MAX_LOCK_NAME_BYTES} bytes without control characters",
+        "name {} {fault}; give 1 to {max} bytes without control characters",
         Quoted(name)
     )]
     Name {
@@ -56,6 +57,8 @@ pub enum LockError {
         name: String,
         /// What is wrong with it.
         fault: &'static str,
+        /// The longest name allowed, in bytes.
+        max: usize,
     },
     /// This node neither holds nor waits for the lock.
     #[error(

@@ -149,13 +149,13 @@ pub struct NetworkEvent {
     pub term: u64,
     /// The number of SetLeader calls that the leader's term builds on.
     pub epoch: u64,
-    /// The number of a join request.
+    /// The number of a join request, or of a call for a lock.
     pub request: u64,
     /// A number of things; `kind` says which.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
-    /// Another peer id, or an address, or "". Never NULL.
+    /// Another peer id, an address, the name of a lock, or "". Never NULL.
     pub other: *const c_char,
     /// `length` bytes. Never NULL.
     pub data: *const u8,

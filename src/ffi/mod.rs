@@ -30,7 +30,6 @@ pub mod values;
 pub mod version;
 
 mod arguments;
-pub(crate) mod clock;
 mod failure;
 mod fork;
 mod growing;

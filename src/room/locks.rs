@@ -19,9 +19,9 @@ impl Room {
     /// # Errors
     /// [`ProclaimError`]; nothing has changed then.
     pub fn proclaim(&self, value: &str) -> Result<(), ProclaimError> {
-        let len = value.len();
-        if len > MAX_PROCLAIMED_BYTES {
-            return Err(ProclaimError::TooLong { len });
+        let (len, max) = (value.len(), MAX_PROCLAIMED_BYTES);
+        if len > max {
+            return Err(ProclaimError::TooLong { len, max });
         }
         match self.command(Command::Proclaim(value.into())) {
             None => Err(ProclaimError::NotInitialized),
@@ -104,5 +104,6 @@ fn check_name(name: &str) -> Result<(), LockError> {
     Err(LockError::Name {
         name: name.to_owned(),
         fault,
+        max: MAX_LOCK_NAME_BYTES,
     })
 }
