@@ -15,6 +15,13 @@ pub(super) trait Store {
 /// Where a store answers.
 pub(super) type Answers = mpsc::UnboundedSender<(Call, Answer)>;
 
+#[cfg(feature = "etcd")]
+impl Store for crate::etcd::Store {
+    fn request(&mut self, call: Call, request: Request) {
+        Self::request(self, call, request);
+    }
+}
+
 /// Starts on the current runtime.
 ///
 /// # Errors
@@ -24,12 +31,6 @@ pub(super) fn start(
     settings: EtcdSettings,
     answers: Answers,
 ) -> Result<Box<dyn Store>, StartError> {
-    impl Store for crate::etcd::Store {
-        fn request(&mut self, call: Call, request: Request) {
-            Self::request(self, call, request);
-        }
-    }
-
     match crate::etcd::Store::start(settings, answers) {
         Ok(store) => Ok(Box::new(store)),
         Err(error) => Err(StartError::Store {
