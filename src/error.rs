@@ -4,6 +4,7 @@
 //! that no sentence grows with what a caller passes.
 
 mod leadership;
+mod locks;
 mod members;
 mod state;
 
@@ -20,6 +21,7 @@ use crate::quoted::{PeerNames, Quoted};
 use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
+pub use locks::{LockError, ProclaimError};
 pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
 pub use state::{ChangedMember, StateError};
 

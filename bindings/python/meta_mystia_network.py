@@ -192,7 +192,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -264,6 +264,7 @@ QUORUM_STATIC = 1
 STRATEGY_RAFT = 0
 STRATEGY_GOSSIP = 1
 STRATEGY_SEEDED = 2
+STRATEGY_ETCD = 3
 
 SEEDED_STRICT_START = 1
 SEEDED_NEVER_ALONE = 2
@@ -274,6 +275,9 @@ GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
 MAX_SEEDS = 32
+MAX_ETCD_ENDPOINTS = 16
+MAX_PROCLAIMED_BYTES = 4096
+MAX_LOCK_NAME_BYTES = 128
 MAX_QUORUM_VOTERS = 64
 
 EVENT_JOINED = 1
@@ -290,6 +294,8 @@ EVENT_JOIN_REQUEST = 11
 EVENT_DISCOVERED = 12
 EVENT_CONNECTION_RESULT = 13
 EVENT_MEMBER_STATE = 16
+EVENT_LOCK_RESULT = 17
+EVENT_LOCK_LOST = 18
 
 MEMBER_INIT = 0
 MEMBER_JOINING = 1
@@ -380,6 +386,7 @@ NetworkOptions._fields_ = [
     ("reserved2", ctypes.c_uint32),
     ("quorum_roster", ctypes.c_char_p),
     ("seeded", ctypes.POINTER(SeededOptions)),
+    ("etcd", ctypes.POINTER(EtcdOptions)),
 ]
 NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -408,6 +415,18 @@ SeededOptions._fields_ = [
     ("ttl_timeout_ms", ctypes.c_uint32),
     ("retry_interval_ms", ctypes.c_uint32),
     ("reserved", ctypes.c_uint32),
+]
+EtcdOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("ttl_seconds", ctypes.c_uint32),
+    ("endpoints", ctypes.c_char_p),
+    ("prefix", ctypes.c_char_p),
+    ("address", ctypes.c_char_p),
+    ("ca_file", ctypes.c_char_p),
+    ("cert_file", ctypes.c_char_p),
+    ("key_file", ctypes.c_char_p),
+    ("user", ctypes.c_char_p),
+    ("password", ctypes.c_char_p),
 ]
 PeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -499,6 +518,12 @@ FUNCTIONS = {
     "GetDefaultSeededOptions": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(SeededOptions))),
     "GetMemberState": (ctypes.c_int32, (_TEXT,)),
     "GetClusterVersion": (ctypes.c_int64, ()),
+    "GetDefaultEtcdOptions": (ctypes.c_int32, (ctypes.POINTER(EtcdOptions),)),
+    "GetFencingToken": (ctypes.c_int64, ()),
+    "Proclaim": (ctypes.c_int32, (_TEXT,)),
+    "AcquireLock": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))),
+    "TryLock": (ctypes.c_int32, (_TEXT, ctypes.POINTER(ctypes.c_uint64))),
+    "ReleaseLock": (ctypes.c_int32, (_TEXT,)),
     "BroadcastMessage": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToPeer": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToLeader": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),

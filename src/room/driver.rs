@@ -41,6 +41,8 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 /// Shortest wait for the answers to a leave.
 const MIN_FAREWELL: Duration = Duration::from_millis(250);
+/// The same where an external store elects: a leader resigns and gives its lease back there.
+const MIN_STORE_FAREWELL: Duration = Duration::from_secs(1);
 /// How long closed connections may take to go out.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
@@ -743,8 +745,12 @@ impl Driver {
             .filter_map(|(_, member)| member.rtt.smoothed())
             .max()
             .unwrap_or_default();
+        let least = match &self.store {
+            Some(_) => MIN_STORE_FAREWELL,
+            None => MIN_FAREWELL,
+        };
         self.feed(Input::Command(Command::Leave));
-        let farewell_limit = limit.min(Instant::now() + MIN_FAREWELL.max(slowest * 3));
+        let farewell_limit = limit.min(Instant::now() + least.max(slowest * 3));
         while !self.departed && Instant::now() < farewell_limit {
             // Whatever ends the wait, the loop looks.
             let _ = timeout(farewell_limit - Instant::now(), self.step()).await;

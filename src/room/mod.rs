@@ -10,6 +10,7 @@ mod driver;
 #[cfg(test)]
 mod hostile;
 mod live_node;
+mod locks;
 mod moderation;
 mod opening;
 mod relay;
@@ -22,7 +23,7 @@ mod trace;
 mod view;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -49,6 +50,7 @@ use crate::target::Target;
 use shared::{HostCommand, Shared};
 
 pub use crate::net::outbox::{OutMessage, PeerMeter};
+pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
 
@@ -115,6 +117,7 @@ impl Room {
             dispatch,
             commands,
             connects_running: AtomicUsize::new(0),
+            lock_requests: AtomicU64::new(0),
             announced: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);

@@ -41,7 +41,7 @@ pub fn run(seed: u64) -> Run {
     };
     let mut world = World::new(seed.wrapping_add(1), size, ttl, net);
     for member in &mut world.members {
-        member.rate = rng.random_range(980..=1020);
+        member.rate = rng.random_range(850..=1150);
     }
     let broken = catch_unwind(AssertUnwindSafe(|| live(&mut world))).err();
     let broken = broken.map(|panic| match panic.downcast_ref::<String>() {
@@ -108,13 +108,15 @@ fn live(world: &mut World) {
 }
 
 fn heal(world: &mut World) {
+    let paused = world.members.iter().map(|member| member.paused_until);
+    let awake = paused.max().unwrap_or(world.now);
+    world.run_until(awake);
     world.note(format_args!("---- healed ----"));
     world.net = QUIET;
     if !world.is_up {
         world.set_up(true);
     }
     for slot in 0..world.members.len() {
-        world.members[slot].paused_until = world.now;
         if world.members[slot].is_cut {
             world.cut(slot, false);
         }
