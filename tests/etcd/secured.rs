@@ -35,7 +35,7 @@ fn as_user(cluster: &Cluster, user: &str, password: &str) -> Client {
     Client::with(EtcdSettings {
         login: Some(EtcdLogin {
             user: user.to_owned(),
-            password: Secret::new(password.as_bytes()).unwrap(),
+            password: Secret::new(password.as_bytes()).expect("a password"),
         }),
         ..settings(cluster.endpoints())
     })
@@ -135,7 +135,7 @@ async fn a_login_is_no_hindrance_where_the_cluster_has_no_users_yet() {
 #[tokio::test]
 async fn tls_with_a_ca_and_a_client_certificate() {
     let cluster = Cluster::start_with(1, Some(Certificates::new()));
-    let certificates = cluster.certificates().unwrap();
+    let certificates = cluster.certificates().expect("TLS");
     let secured = EtcdSettings {
         ca_file: Some(certificates.ca()),
         identity: Some(EtcdIdentity {
