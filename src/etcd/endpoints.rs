@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 use tonic::transport::Endpoint;
 use zeroize::Zeroizing;
 
-use super::StoreError;
+use super::error::StoreError;
 use super::fault::{self, Fault};
 use crate::config::EtcdSettings;
 use crate::core::election::engine::{Failure, FailureKind};

@@ -1,12 +1,13 @@
 //! The client of etcd: carries what a strategy asks of its store ([`engine`]), and nothing else.
 //!
 //! Leases, campaigns and locks are the strategy's (`core::election::etcd`). Here are the connections: several endpoints, of
-//! which one is used until it fails (`endpoints`), logins that are renewed, TLS, and what etcd's errors mean (`fault`).
+//! which one is used until it fails (`endpoints`), logins that are renewed, TLS, and what the errors of etcd mean (`fault`).
 //! [`Store`] runs on the room's thread and never waits: each request is a task of its own.
 //!
 //! [`engine`]: crate::core::election::engine
 
 mod endpoints;
+mod error;
 mod fault;
 mod keeper;
 mod requests;
@@ -15,10 +16,8 @@ mod tests;
 mod watch;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{AbortHandle, JoinSet};
@@ -28,44 +27,10 @@ use crate::core::election::engine::{Answer, Call, Failure, FailureKind, Request}
 use endpoints::Endpoints;
 use keeper::Keepers;
 
+pub use error::StoreError;
+
 /// Most requests under way, watches included. Those beyond fail at once.
 const MAX_UNDER_WAY: usize = 512;
-
-/// Why there is no client. Nothing runs then.
-#[derive(Debug, Error)]
-pub enum StoreError {
-    /// There is no endpoint.
-    #[error("there is no etcd endpoint; give at least one, such as http://127.0.0.1:2379")]
-    NoEndpoint,
-    /// An endpoint is not an address of etcd.
-    #[error("the etcd endpoint {endpoint:?} is not http://host:port or https://host:port")]
-    BadEndpoint {
-        /// As it was given.
-        endpoint: String,
-    },
-    /// A file of TLS cannot be read.
-    #[error("the file {} cannot be read: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: std::io::Error,
-    },
-    /// The certificates or the key are none, or do not belong together.
-    #[error(
-        "TLS to etcd: {text}; check that the CA, the certificate and the key are PEM files, and that the key is the certificate's"
-    )]
-    Tls {
-        /// What is wrong.
-        text: String,
-    },
-    /// The password is not text.
-    #[error("the password of the etcd user {user:?} is not UTF-8")]
-    BadPassword {
-        /// Whose.
-        user: String,
-    },
-}
 
 /// One client of an etcd cluster. Dropped, it gives up everything that is under way, and nothing more is answered.
 #[derive(Debug)]

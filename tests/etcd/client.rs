@@ -41,7 +41,7 @@ impl Client {
     pub(crate) fn with(settings: EtcdSettings) -> Self {
         let (sender, answers) = unbounded_channel();
         Self {
-            store: Store::start(settings, sender).unwrap(),
+            store: Store::start(settings, sender).expect("good settings"),
             answers,
             early: VecDeque::new(),
             calls: 0,
@@ -58,7 +58,7 @@ impl Client {
     /// The next answer to a call.
     pub(crate) async fn answer(&mut self, call: Call) -> Answer {
         if let Some(place) = self.early.iter().position(|(early, _)| *early == call) {
-            return self.early.remove(place).unwrap().1;
+            return self.early.remove(place).expect("it is there").1;
         }
         loop {
             let (number, answer) = timeout(PATIENCE, self.answers.recv())

@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ impl Directory {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("mmn-etcd-{}-{number}", process::id()));
-        fs::create_dir(&path).unwrap();
+        fs::create_dir(&path).expect("a new directory");
         Self(path)
     }
 
@@ -54,7 +54,7 @@ impl Certificates {
             directory: Directory::new(),
         };
         let extensions = own.file("extensions");
-        fs::write(&extensions, "subjectAltName=IP:127.0.0.1\n").unwrap();
+        fs::write(&extensions, "subjectAltName=IP:127.0.0.1\n").expect("a file");
         let new_key = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
         own.openssl(&format!(
             "{new_key} -x509 -days 2 -subj /CN=ca -keyout ca.key -out ca.pem"
@@ -124,12 +124,12 @@ impl Server {
             .create(true)
             .append(true)
             .open(&self.log)
-            .unwrap();
+            .expect("a log");
         let mut command = Command::new("etcd");
         command
             .args(&self.arguments)
             .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
+            .stdout(log.try_clone().expect("the same log"))
             .stderr(log);
         without_proxies(&mut command);
         self.process = Some(started(command.spawn(), "etcd", "etcd-server"));
@@ -138,7 +138,7 @@ impl Server {
     /// Whether it runs, as far as the system knows.
     fn runs(&mut self) -> bool {
         match &mut self.process {
-            Some(process) => process.try_wait().unwrap().is_none(),
+            Some(process) => process.try_wait().expect("a child").is_none(),
             None => false,
         }
     }
@@ -323,7 +323,7 @@ impl Cluster {
         output
             .status
             .success()
-            .then(|| String::from_utf8(output.stdout).unwrap())
+            .then(|| String::from_utf8(output.stdout).expect("text"))
     }
 
     /// False where a server has ended: its port was taken.
@@ -390,10 +390,10 @@ fn scheme(certificates: Option<&Certificates>) -> &'static str {
 fn free_ports(count: usize) -> Vec<u16> {
     // All at once, so that they differ.
     let held: Vec<_> = (0..count)
-        .map(|_| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap())
+        .map(|_| TcpListener::bind(("127.0.0.1", 0)).expect("a free port"))
         .collect();
     held.iter()
-        .map(|listener| listener.local_addr().unwrap().port())
+        .map(|listener| listener.local_addr().expect("an address").port())
         .collect()
 }
 
@@ -408,6 +408,6 @@ fn started<T>(result: io::Result<T>, program: &str, package: &str) -> T {
 }
 
 fn output(mut command: Command) {
-    let output = command.output().unwrap();
+    let output = command.output().expect("a program that starts");
     assert!(output.status.success(), "{command:?}: {output:?}");
 }

@@ -467,5 +467,6 @@ fn described(kind: &'static str) -> Description {
         term: None,
         granted: None,
         names: None,
+        ballot: None,
     }
 }
