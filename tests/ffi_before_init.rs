@@ -165,6 +165,7 @@ fn arguments_are_checked_before_the_room() {
         let not_utf8 = c"\xff".as_ptr();
         let peer = c"peer".as_ptr();
         let data = [1_u8].as_ptr();
+        let mut number = 0;
         // SAFETY: every string is NULL or has a NUL, and `data` has a byte.
         unsafe {
             invalid(ConnectToPeer(null()), -3, "addr is NULL");
@@ -175,6 +176,13 @@ fn arguments_are_checked_before_the_room() {
             invalid(GetPeerStatus(long), -1, "at most 64");
             invalid(SetLeader(c" a".as_ptr()), -3, "blank");
             invalid(TransferLeadership(null()), -3, "peer_id is NULL");
+            invalid(Proclaim(null()), -3, "value is NULL");
+            let request = &raw mut number;
+            invalid(AcquireLock(null(), 0, request), -3, "name is NULL");
+            invalid(AcquireLock(not_utf8, 0, request), -3, "name is not UTF-8");
+            invalid(AcquireLock(peer, 0, null_mut()), -3, "request is NULL");
+            invalid(TryLock(peer, null_mut()), -3, "request is NULL");
+            invalid(ReleaseLock(null()), -3, "name is NULL");
             invalid(TransferLeadership(c"".as_ptr()), -3, "it is empty");
             invalid(BroadcastMessage(null(), 1, 1, 0), -3, "data is NULL");
             invalid(SendToPeer(peer, data, -5, 1, 0), -3, "length -5");
