@@ -15,7 +15,7 @@ use super::requests::{describe, duration};
 use crate::core::election::engine::{Answer, Failure, FailureKind, Lease, Request};
 
 /// Most streams kept open. Leases are revoked before others are granted; those that end unrevoked would stay.
-const MAX_STREAMS: usize = 8;
+const MAX_STREAMS: usize = 128;
 
 /// The streams that no request uses now.
 #[derive(Debug, Clone, Default)]

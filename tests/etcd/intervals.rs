@@ -27,7 +27,7 @@ impl Sample {
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let value = |place: usize| {
-            let bytes = bytes[place * 8..][..8].try_into().unwrap();
+            let bytes = bytes[place * 8..][..8].try_into().expect("eight bytes");
             u64::from_le_bytes(bytes)
         };
         Self {

@@ -108,7 +108,7 @@ impl Member {
                 .as_ref()
                 .map_or_else(String::new, |path| path.display().to_string()),
         ];
-        let mut process = Command::new(std::env::current_exe().unwrap())
+        let mut process = Command::new(std::env::current_exe().expect("this program"))
             .args([
                 "--exact",
                 "member::a_process_of_the_tests",
@@ -119,9 +119,9 @@ impl Member {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap();
+            .expect("this program starts");
         let said = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
         let heard = Arc::clone(&said);
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -131,12 +131,16 @@ impl Member {
                     continue;
                 };
                 let words = words.collect();
-                heard.0.lock().unwrap().push(Said { at, words });
+                heard
+                    .0
+                    .lock()
+                    .expect("nobody panicked")
+                    .push(Said { at, words });
                 heard.1.notify_all();
             }
         });
         Self {
-            orders: process.stdin.take().unwrap(),
+            orders: process.stdin.take().expect("piped"),
             settings,
             process,
             said,
@@ -145,38 +149,38 @@ impl Member {
 
     /// Gives it an order.
     pub(crate) fn order(&mut self, order: &str) {
-        writeln!(self.orders, "{order}").unwrap();
+        writeln!(self.orders, "{order}").expect("it runs");
     }
 
     /// Ends it with SIGKILL.
     pub(crate) fn kill(mut self) -> Settings {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
         self.settings.clone()
     }
 
     /// Lets it leave politely, and waits for its end.
     pub(crate) fn leave(mut self) {
         self.order("leave");
-        assert!(self.process.wait().unwrap().success());
+        assert!(self.process.wait().expect("it ends").success());
     }
 
     /// Stops it with SIGSTOP, or lets it go on.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.process.id().to_string();
         let status = Command::new("kill").args([name, &pid]).status();
-        assert!(status.unwrap().success());
+        assert!(status.expect("kill runs").success());
     }
 
     /// Everything that it has said.
     pub(crate) fn said(&self) -> Vec<Said> {
-        self.said.0.lock().unwrap().clone()
+        self.said.0.lock().expect("nobody panicked").clone()
     }
 
     /// Waits until it says something, also if it has said it already.
     pub(crate) fn says(&self, what: impl Fn(&Said) -> bool) -> Said {
         let deadline = Instant::now() + WITHIN;
-        let mut said = self.said.0.lock().unwrap();
+        let mut said = self.said.0.lock().expect("nobody panicked");
         loop {
             if let Some(found) = said.iter().find(|said| what(said)) {
                 return found.clone();
@@ -184,7 +188,12 @@ impl Member {
             let left = deadline.saturating_duration_since(Instant::now());
             let id = &self.settings.id;
             assert!(!left.is_zero(), "{id} said only {said:#?}");
-            said = self.said.1.wait_timeout(said, left).unwrap().0;
+            said = self
+                .said
+                .1
+                .wait_timeout(said, left)
+                .expect("nobody panicked")
+                .0;
         }
     }
 
@@ -217,7 +226,7 @@ fn a_process_of_the_tests() {
     open(
         id,
         endpoints,
-        ttl.parse().unwrap(),
+        ttl.parse().expect("a number"),
         campaigns == "true",
         state,
     );
@@ -226,7 +235,7 @@ fn a_process_of_the_tests() {
         .append(true)
         .create(true)
         .open(samples)
-        .unwrap();
+        .expect("a file for samples");
     thread::spawn(move || {
         loop {
             let before = now();
@@ -244,7 +253,7 @@ fn a_process_of_the_tests() {
                         }
                         .bytes(),
                     )
-                    .unwrap();
+                    .expect("a file");
             }
             thread::sleep(Duration::from_millis(1));
         }
@@ -295,7 +304,7 @@ fn last_error() -> String {
 }
 
 fn text(text: &str) -> CString {
-    CString::new(text).unwrap()
+    CString::new(text).expect("no NUL")
 }
 
 fn obey(words: &[&str]) {
@@ -310,10 +319,14 @@ fn obey(words: &[&str]) {
                 std::process::exit(0);
             }
             "yield" => YieldLeadership(),
-            "auto" => EnableAutoLeaderElection(words[1].parse().unwrap()),
-            "eligible" => SetLeaderEligible(words[1].parse().unwrap()),
+            "auto" => EnableAutoLeaderElection(words[1].parse().expect("a number")),
+            "eligible" => SetLeaderEligible(words[1].parse().expect("a number")),
             "proclaim" => Proclaim(pointer),
-            "acquire" => AcquireLock(pointer, words[2].parse().unwrap(), &raw mut request),
+            "acquire" => AcquireLock(
+                pointer,
+                words[2].parse().expect("a number"),
+                &raw mut request,
+            ),
             "try" => TryLock(pointer, &raw mut request),
             "release" => ReleaseLock(pointer),
             other => panic!("no order is called {other}"),
@@ -326,7 +339,7 @@ extern "C" fn told(_: *mut c_void, event: *const NetworkEvent) {
     let at = now();
     let read = |text: *const c_char| {
         // SAFETY: events have no NULL strings, and they live as long as the handler runs.
-        unsafe { CStr::from_ptr(text) }.to_str().unwrap()
+        unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
     };
     // SAFETY: the library gives an event that lives as long as the handler runs.
     let event = unsafe { &*event };

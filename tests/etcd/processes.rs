@@ -229,7 +229,7 @@ fn rounds(times: usize, seed: u64) {
         .collect();
     let start = |slot: usize| {
         let state = fleet.directory.path().join(format!("{}.state", IDS[slot]));
-        std::fs::create_dir_all(&state).unwrap();
+        std::fs::create_dir_all(&state).expect("a directory");
         let settings = fleet.settings(IDS[slot], vec![relays[slot].endpoint()]);
         Member::start(Settings {
             state: Some(state),
@@ -384,7 +384,7 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     members[0].order("release\tgate");
     let next = lock(&members[1], "3");
     assert_eq!(next.words[3], OK);
-    let token = |said: &crate::member::Said| said.words[4].parse::<u64>().unwrap();
+    let token = |said: &crate::member::Said| said.words[4].parse::<u64>().expect("a token");
     assert!(token(&next) > token(&held));
     // It is killed: its lock ends with its lease.
     members[0].order("acquire\tgate\t0");

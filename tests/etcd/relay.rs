@@ -22,9 +22,9 @@ struct Gate {
 
 impl Gate {
     fn wait(&self) {
-        let mut is_closed = self.is_closed.lock().unwrap();
+        let mut is_closed = self.is_closed.lock().expect("nobody panicked");
         while *is_closed && !self.is_over.load(Ordering::Relaxed) {
-            is_closed = self.opened.wait(is_closed).unwrap();
+            is_closed = self.opened.wait(is_closed).expect("nobody panicked");
         }
     }
 }
@@ -39,9 +39,12 @@ impl Drop for Relay {
 impl Relay {
     /// To an endpoint such as `http://127.0.0.1:2379`.
     pub(crate) fn to(endpoint: &str) -> Self {
-        let server: SocketAddr = endpoint.trim_start_matches("http://").parse().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+        let server: SocketAddr = endpoint
+            .trim_start_matches("http://")
+            .parse()
+            .expect("an address");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("bound");
         let gate = Arc::new(Gate::default());
         let shared = Arc::clone(&gate);
         thread::spawn(move || {
@@ -49,7 +52,10 @@ impl Relay {
                 let Ok(server) = TcpStream::connect(server) else {
                     continue;
                 };
-                let (to, from) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                let (to, from) = (
+                    server.try_clone().expect("open"),
+                    client.try_clone().expect("open"),
+                );
                 for (from, to) in [(from, to), (server, client)] {
                     let gate = Arc::clone(&shared);
                     thread::spawn(move || pass(from, to, &gate));
@@ -65,7 +71,7 @@ impl Relay {
 
     /// Holds everything back from now on, or lets it go on.
     pub(crate) fn close(&self, is_closed: bool) {
-        *self.gate.is_closed.lock().unwrap() = is_closed;
+        *self.gate.is_closed.lock().expect("nobody panicked") = is_closed;
         self.gate.opened.notify_all();
     }
 }

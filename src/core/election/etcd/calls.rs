@@ -86,8 +86,10 @@ impl Calls {
     fn note(&mut self, answer: &Answer) {
         match answer {
             // These are the store's ordinary answers to what has changed meanwhile.
-            Answer::Failed(Failure { kind, .. })
-                if matches!(kind, FailureKind::Compacted | FailureKind::LeaseGone) => {}
+            Answer::Failed(Failure {
+                kind: FailureKind::Compacted | FailureKind::LeaseGone,
+                ..
+            }) => {}
             Answer::Failed(Failure { kind, text }) => {
                 if self.failing != Some(*kind) {
                     tracing::warn!("etcd: {text}");
