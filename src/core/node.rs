@@ -353,7 +353,14 @@ impl Node {
 impl Node {
     fn apply(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
         match input {
-            Input::Command(command) => return self.command(now, command),
+            Input::Command(command) => {
+                // A leader whose time is up, and that was not told yet, may do nothing that only leaders may.
+                let until = self.election.leadership().valid_until;
+                if until.is_some_and(|until| now >= until) {
+                    self.elect(now, Local::Tick);
+                }
+                return self.command(now, command);
+            }
             Input::Message { from, envelope } if self.unanswered_leaves.is_some() => {
                 match envelope.message {
                     Message::LeaveAck => self.leave_answered(&from),

@@ -65,10 +65,11 @@ fn refused_field(change: impl FnOnce(&mut Etcd)) -> ConfigError {
 
 #[test]
 fn the_struct_has_no_hidden_padding_either() {
-    assert_eq!(size_of::<EtcdOptions>(), 8 + 8 * size_of::<usize>());
+    let pointer = size_of::<*const u8>();
+    assert_eq!(size_of::<EtcdOptions>(), 8 + pointer * 8);
     assert_eq!(std::mem::offset_of!(EtcdOptions, ttl_seconds), 4);
     assert_eq!(std::mem::offset_of!(EtcdOptions, endpoints), 8);
-    let last = 8 + 7 * size_of::<usize>();
+    let last = 8 + pointer * 7;
     assert_eq!(std::mem::offset_of!(EtcdOptions, password), last);
     assert_eq!(
         std::mem::offset_of!(NetworkOptions, etcd),
@@ -290,7 +291,8 @@ fn a_pointer_of_the_etcd_strategy_that_leads_nowhere_is_named() {
         change(&mut wrong);
         read(&raw const wrong).expect("refused")
     };
-    let wrong: [(fn(&mut EtcdOptions), &str); 9] = [
+    type Change = fn(&mut EtcdOptions);
+    let wrong: [(Change, &str); 9] = [
         (|etcd| etcd.struct_size = 4, "etcd.struct_size is 4; set it"),
         (
             |etcd| etcd.endpoints = ptr::null(),
