@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
 
-.PHONY: help build dist demo test asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
+.PHONY: help build dist server demo test asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -16,11 +16,15 @@ build: ## the library, in target/release
 dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
 	cargo build --profile dist
 
+server: ## the library with the etcd strategy, for dedicated servers, in target/server
+	@scripts/install-tools.sh --only protoc
+	cargo build --release --features etcd --target-dir target/server
+
 demo: tools build ## one room of three hosts in three languages; the leader is killed (STRATEGY=gossip, seeded)
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl
 	@scripts/test.sh
 
 asan: tools ## the C hosts and the library under AddressSanitizer and LeakSanitizer
@@ -40,8 +44,10 @@ deny: ## licences, sources and known faults of the dependencies (deny.toml)
 	@scripts/deny.sh
 
 lint: ## formatting and lints, warnings as errors
+	@scripts/install-tools.sh --only protoc
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features etcd -- -D warnings
+	cargo clippy -- -D warnings
 
 sim: ## 20,000 rooms of each election under faults in virtual time, a hundred nodes the largest
 	MMN_SIM_SEEDS=20000 cargo test --release -p room_simulator simulations -- --nocapture

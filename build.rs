@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     "version",
     "codes",
     "values",
@@ -23,6 +23,7 @@ const SOURCES: [&str; 17] = [
     "leader",
     "gossip",
     "seeded",
+    "etcd",
     "send",
     "stats",
     "logs",

@@ -315,6 +315,8 @@ mod tests {
             "\"kind\":\"leader_keep_alive\"",
             "\"what\":\"member_state\"",
             "\"state\":\"unreachable\"",
+            "\"ballot\":{\"counter\":",
+            "\"what\":\"record\",\"epoch\":0,\"term\":1,",
         ] {
             assert!(page.contains(what), "{what}");
         }

@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 7
+#define MMN_ABI_VERSION 8
 
 /**
  * The call succeeded.
@@ -139,8 +139,8 @@
 #define MMN_AUTHENTICATION_FAILED -17
 
 /**
- * The request was refused: by the leader, its host, the room's rules, or an earlier
- * DisconnectPeer.
+ * The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer, or
+ * because the lock is another's.
  */
 #define MMN_REJECTED -18
 
@@ -346,6 +346,12 @@
 #define MMN_STRATEGY_SEEDED 2
 
 /**
+ * strategy: a cluster of etcd servers elects the leader. Only in the build for servers. Since ABI
+ * version 8.
+ */
+#define MMN_STRATEGY_ETCD 3
+
+/**
  * strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
  */
 #define MMN_SEEDED_STRICT_START 1
@@ -379,6 +385,21 @@
  * Most addresses in SeededOptions.seeds.
  */
 #define MMN_MAX_SEEDS 32
+
+/**
+ * Most lines in EtcdOptions.endpoints.
+ */
+#define MMN_MAX_ETCD_ENDPOINTS 16
+
+/**
+ * Longest text for Proclaim, in bytes of UTF-8 without the NUL.
+ */
+#define MMN_MAX_PROCLAIMED_BYTES 4096
+
+/**
+ * Longest name of a lock, in bytes of UTF-8 without the NUL.
+ */
+#define MMN_MAX_LOCK_NAME_BYTES 128
 
 /**
  * Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.
@@ -473,6 +494,20 @@
  * the cluster. Since ABI version 7.
  */
 #define MMN_EVENT_MEMBER_STATE 16
+
+/**
+ * NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; `request` names the call
+ * and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its fencing
+ * token then. `code` is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or
+ * MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.
+ */
+#define MMN_EVENT_LOCK_RESULT 17
+
+/**
+ * NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
+ * is its fencing token. Since ABI version 8.
+ */
+#define MMN_EVENT_LOCK_LOST 18
 
 /**
  * GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -773,6 +808,71 @@ typedef struct SeededOptions {
 } SeededOptions;
 
 /**
+ * The settings of MMN_STRATEGY_ETCD, for NetworkOptions. Begin with the defaults:
+ *
+ *     EtcdOptions etcd = {0};
+ *     etcd.struct_size = sizeof etcd;
+ *     GetDefaultEtcdOptions(&etcd);
+ *
+ * The default of each field is in brackets. Files are PEM, and read when the room opens. Since ABI
+ * version 8.
+ */
+typedef struct EtcdOptions {
+  /**
+   * sizeof(EtcdOptions) as the host was compiled, in bytes.
+   */
+  uint32_t struct_size;
+  /**
+   * How long the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400
+   * [10]. The servers may make it longer. A member that cannot reach them for two thirds of it
+   * stops leading.
+   */
+  uint32_t ttl_seconds;
+  /**
+   * The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line:
+   * http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines
+   * are ignored. Required [NULL].
+   */
+  const char *endpoints;
+  /**
+   * What the keys of the room begin with: 1 to 256 bytes without control characters. The same for
+   * all members: others elect a leader of their own, and are refused with MMN_POLICY_MISMATCH.
+   * The library adds a slash, so that "test" has no key of "testa"; a slash at either end is
+   * refused, because it would give other keys for what looks like the same prefix. Required
+   * [NULL].
+   */
+  const char *prefix;
+  /**
+   * Where clients reach this member while it leads, as they read it in etcd: any text of at most
+   * 256 bytes without control characters. NULL is the first address of this member with the port
+   * it is bound to [NULL].
+   */
+  const char *address;
+  /**
+   * The file with the certificates that sign those of the servers. Only with https. NULL is what
+   * the system trusts [NULL].
+   */
+  const char *ca_file;
+  /**
+   * The file with the certificate by which the servers know this client. Only with https, and
+   * with key_file. NULL is none [NULL].
+   */
+  const char *cert_file;
+  /**
+   * The file with the private key of cert_file [NULL].
+   */
+  const char *key_file;
+  /**
+   * The etcd user to log in as, with password. NULL is none [NULL].
+   */
+  const char *user;
+  /**
+   * The password of user [NULL].
+   */
+  const char *password;
+} EtcdOptions;
+
+/**
  * Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
  * that an older host does not know keeps its default. Begin with the defaults:
  *
@@ -830,13 +930,17 @@ typedef struct NetworkOptions {
   uint32_t queue_bytes;
   /**
    * How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
-   * MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
-   * other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but
+   * MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8
+   * MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and
+   * MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but
    * MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
    * manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
    * no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
    * MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
    * excludes host_mode and eligible 0, and auto_election_enabled has no effect.
+   * MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC
+   * and any merge_policy and set_leader_authority but the defaults. The members need no link to
+   * each other for it: a room of one takes part in the election.
    */
   uint32_t strategy;
   /**
@@ -879,13 +983,15 @@ typedef struct NetworkOptions {
    */
   uint8_t eligible;
   /**
-   * Where a static quorum keeps the state that must survive the process: the path of an existing
+   * Where the strategy keeps the state that must survive the process: the path of an existing
    * directory that this member can write to. Each session id and peer id has a file of its own
    * there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
    * which the first start makes and every later start reuses. A quorum_roster or identity_key
    * that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-   * as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL
-   * [NULL]. Since ABI version 3.
+   * as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with
+   * MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within
+   * ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI
+   * version 3.
    */
   const char *state_directory;
   /**
@@ -943,6 +1049,11 @@ typedef struct NetworkOptions {
    * [NULL]. Since ABI version 7.
    */
   const struct SeededOptions *seeded;
+  /**
+   * The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
+   * Since ABI version 8.
+   */
+  const struct EtcdOptions *etcd;
 } NetworkOptions;
 
 /**
@@ -1012,7 +1123,7 @@ typedef struct NetworkEvent {
    */
   uint64_t epoch;
   /**
-   * The number of a join request.
+   * The number of a join request, or of a call for a lock.
    */
   uint64_t request;
   /**
@@ -1024,7 +1135,7 @@ typedef struct NetworkEvent {
    */
   const char *peer;
   /**
-   * Another peer id, or an address, or "". Never NULL.
+   * Another peer id, an address, the name of a lock, or "". Never NULL.
    */
   const char *other;
   /**
@@ -1571,8 +1682,8 @@ int32_t RejectJoin(uint64_t request, int32_t code, const uint8_t *data, int32_t 
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
  * reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
  * MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
- * with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with
- * MMN_STRATEGY_GOSSIP and MMN_STRATEGY_SEEDED).
+ * with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with any
+ * strategy but MMN_STRATEGY_RAFT).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1581,7 +1692,8 @@ int32_t SetLeader(const char *peer_id);
 
 /**
  * Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either
- * way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.
+ * way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself, and with
+ * MMN_STRATEGY_ETCD whether it has a key in the election. A leader keeps leading.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED).
  */
@@ -1590,7 +1702,8 @@ int32_t EnableAutoLeaderElection(uint8_t enabled);
 /**
  * Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an
  * observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another
- * member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss. With
+ * member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss, and with
+ * MMN_STRATEGY_ETCD this node deletes its key, so that the next in line leads. With
  * MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead,
  * and a member that is not on the roster never leads.
  *
@@ -1614,8 +1727,8 @@ int32_t SetLeaderEligible(uint8_t eligible);
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
  * (neither this node nor connected), MMN_REJECTED (the peer may not lead, or is a voter that may have
- * forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
- * MMN_STRATEGY_SEEDED). On failure nothing has changed.
+ * forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with any strategy but
+ * MMN_STRATEGY_RAFT). On failure nothing has changed.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -1630,8 +1743,11 @@ int32_t TransferLeadership(const char *peer_id);
  * again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
  * as after any loss. If there are no others, this node leads again after that time.
  *
+ * With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
+ * its key, and campaigns again behind all that wait. If nobody waits, it leads again.
+ *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
- * lead; not with MMN_STRATEGY_GOSSIP), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
+ * lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
  * (with MMN_STRATEGY_SEEDED). On failure nothing has changed.
  */
 int32_t YieldLeadership(void);
@@ -1641,28 +1757,30 @@ int32_t YieldLeadership(void);
  * equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
  * succeeds a lost leader, and never displaces a living one.
  *
- * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
- * MMN_STRATEGY_SEEDED).
+ * Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with any strategy but
+ * MMN_STRATEGY_RAFT).
  */
 int32_t SetElectionPriority(int32_t priority);
 
 /**
  * The term of the newest claim to lead that this node knows: the leader's, if there is one. It
  * rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch
- * first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with
- * MMN_STRATEGY_SEEDED. -1 when no room is open.
+ * first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with
+ * MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is
+ * open.
  */
 int64_t GetLeaderTerm(void);
 
 /**
  * The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not
- * negative, always 0 with MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
+ * negative, always 0 with MMN_QUORUM_STATIC and with any strategy but MMN_STRATEGY_RAFT; -1 when no
+ * room is open.
  */
 int64_t GetLeaderEpoch(void);
 
 /**
- * How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or
- * MMN_STRATEGY_SEEDED. -1 when no room is open.
+ * How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or
+ * MMN_STRATEGY_ETCD. -1 when no room is open.
  */
 int32_t GetElectionStrategy(void);
 
@@ -1675,7 +1793,8 @@ int32_t GetElectionStrategy(void);
 const char *GetCurrentLeader(void);
 
 /**
- * Whether this node is the leader: 1 or 0.
+ * Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its
+ * lease may have ended, also when the process was stopped or the machine slept until then.
  */
 uint8_t IsLeader(void);
 
@@ -1783,6 +1902,89 @@ int32_t GetMemberState(const char *peer_id);
  * not MMN_STRATEGY_SEEDED. Since ABI version 7.
  */
 int64_t GetClusterVersion(void);
+
+/**
+ * Fills `options` with the defaults. The caller sets struct_size first. The library writes no byte
+ * beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.
+ *
+ * Returns MMN_OK or MMN_INVALID_ARGUMENT (`options` is NULL, or struct_size is not a valid size).
+ * On failure nothing is written. Since ABI version 8.
+ *
+ * # Safety
+ * `options` is NULL, or points to struct_size writable bytes, the first four of which are
+ * struct_size.
+ */
+int32_t GetDefaultEtcdOptions(struct EtcdOptions *options);
+
+/**
+ * The fencing token of this node's leadership: the revision at which etcd created its key. The
+ * token of every later leader is larger. Send it with whatever the leader writes elsewhere, and let
+ * the store refuse a smaller token than the largest it has seen: then a leader that was paused, and
+ * does not know yet that another leads, changes nothing.
+ *
+ * 0 while this node does not lead; also when its lease has ended while the process slept. -1 when
+ * no room is open or its strategy is not MMN_STRATEGY_ETCD. Since ABI version 8.
+ */
+int64_t GetFencingToken(void);
+
+/**
+ * Sets what clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. It
+ * is kept for the next time that this node leads. The value of the leader's key is its peer id, its
+ * address and the proclaimed text, separated by line feeds. Since neither of the first two contains
+ * one, everything behind the second is the proclaimed text, which may contain more. "" by default.
+ *
+ * The call does not wait for etcd. Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED or
+ * MMN_NOT_SUPPORTED (with any strategy but MMN_STRATEGY_ETCD). Since ABI version 8.
+ *
+ * # Safety
+ * `value` is NULL or ends with a NUL.
+ */
+int32_t Proclaim(const char *value);
+
+/**
+ * Acquires the lock `name`, which one process at a time holds among all that use the same etcd
+ * prefix, and waits for it for `timeout_ms`: 0 is until it holds the lock or the room ends. Locks
+ * are granted in the order of the calls. A name is 1 to MMN_MAX_LOCK_NAME_BYTES bytes without
+ * control characters.
+ *
+ * The call does not wait. `*request` receives a number above 0, which no other lock call of this
+ * room gets, and one MMN_EVENT_LOCK_RESULT with this number follows; on another thread perhaps
+ * before the call returns. A process that holds the lock already gets it again with the same token;
+ * one ReleaseLock releases it. MMN_EVENT_LOCK_LOST reports a lock whose lease has ended; until a
+ * process that slept sees that event it may take itself for the holder, and the fencing token in
+ * the event of the result is what protects a store (see GetFencingToken).
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
+ * but MMN_STRATEGY_ETCD) or MMN_MAX_CONNECTIONS_REACHED (this member holds or waits for too many
+ * locks). On failure no event follows, and `*request` is unchanged or 0. Since ABI version 8.
+ *
+ * # Safety
+ * `name` is NULL or ends with a NUL. `request` is NULL or writable.
+ */
+int32_t AcquireLock(const char *name, uint32_t timeout_ms, uint64_t *request);
+
+/**
+ * Acquires the lock `name` as AcquireLock does, if nobody holds it or waits for it. Else the event
+ * has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.
+ *
+ * # Safety
+ * `name` is NULL or ends with a NUL. `request` is NULL or writable.
+ */
+int32_t TryLock(const char *name, uint64_t *request);
+
+/**
+ * Releases the lock `name`, or stops waiting for it: each of its calls that wait ends with
+ * MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after
+ * ttl_seconds, and ShutdownNetwork releases them at once.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_SUPPORTED (with any strategy
+ * but MMN_STRATEGY_ETCD) or MMN_REJECTED (this member neither holds nor waits for the lock: its
+ * lease may have ended). Since ABI version 8.
+ *
+ * # Safety
+ * `name` is NULL or ends with a NUL.
+ */
+int32_t ReleaseLock(const char *name);
 
 /**
  * Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In
@@ -2038,6 +2240,12 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(int32_t, GetDefaultSeededOptions, (uint32_t profile, struct SeededOptions *options)) \
   X(int32_t, GetMemberState, (const char *peer_id)) \
   X(int64_t, GetClusterVersion, (void)) \
+  X(int32_t, GetDefaultEtcdOptions, (struct EtcdOptions *options)) \
+  X(int64_t, GetFencingToken, (void)) \
+  X(int32_t, Proclaim, (const char *value)) \
+  X(int32_t, AcquireLock, (const char *name, uint32_t timeout_ms, uint64_t *request)) \
+  X(int32_t, TryLock, (const char *name, uint64_t *request)) \
+  X(int32_t, ReleaseLock, (const char *name)) \
   X(int32_t, BroadcastMessage, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
   X(int32_t, SendToPeer, (const char *peer_id, const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \
   X(int32_t, SendToLeader, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags)) \

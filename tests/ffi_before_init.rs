@@ -6,6 +6,7 @@ use std::ptr::{null, null_mut};
 use meta_mystia_network::ffi::callbacks::*;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::*;
 use meta_mystia_network::ffi::gossip::*;
 use meta_mystia_network::ffi::leader::*;
@@ -19,7 +20,7 @@ use meta_mystia_network::ffi::send::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{
     MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_SEEDED_PROFILE_LAN, MMN_SEEDED_PROFILE_WAN,
-    MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,
+    MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED,
 };
 use meta_mystia_network::ffi::version::*;
 
@@ -103,11 +104,12 @@ include!(concat!(env!("OUT_DIR"), "/calls.rs"));
 
 /// What needs no room: versions, options, logs, the event handler, the last error and the windows of gossip, which belong
 /// to the process.
-const WITHOUT_A_ROOM: [&str; 21] = [
+const WITHOUT_A_ROOM: [&str; 22] = [
     "GetAbiVersion",
     "GetLibraryVersion",
     "GetDefaultNetworkOptions",
     "GetDefaultSeededOptions",
+    "GetDefaultEtcdOptions",
     "GetLastErrorCode",
     "GetLastErrorMessage",
     "DescribeError",
@@ -163,6 +165,7 @@ fn arguments_are_checked_before_the_room() {
         let not_utf8 = c"\xff".as_ptr();
         let peer = c"peer".as_ptr();
         let data = [1_u8].as_ptr();
+        let mut number = 0;
         // SAFETY: every string is NULL or has a NUL, and `data` has a byte.
         unsafe {
             invalid(ConnectToPeer(null()), -3, "addr is NULL");
@@ -173,6 +176,13 @@ fn arguments_are_checked_before_the_room() {
             invalid(GetPeerStatus(long), -1, "at most 64");
             invalid(SetLeader(c" a".as_ptr()), -3, "blank");
             invalid(TransferLeadership(null()), -3, "peer_id is NULL");
+            invalid(Proclaim(null()), -3, "value is NULL");
+            let request = &raw mut number;
+            invalid(AcquireLock(null(), 0, request), -3, "name is NULL");
+            invalid(AcquireLock(not_utf8, 0, request), -3, "name is not UTF-8");
+            invalid(AcquireLock(peer, 0, null_mut()), -3, "request is NULL");
+            invalid(TryLock(peer, null_mut()), -3, "request is NULL");
+            invalid(ReleaseLock(null()), -3, "name is NULL");
             invalid(TransferLeadership(c"".as_ptr()), -3, "it is empty");
             invalid(BroadcastMessage(null(), 1, 1, 0), -3, "data is NULL");
             invalid(SendToPeer(peer, data, -5, 1, 0), -3, "length -5");
@@ -522,9 +532,29 @@ fn r75_every_option_names_itself_when_it_is_wrong() {
         });
         refused(-3, "member_hold_ms is 0", &|o| o.member_hold_ms = 0);
         refused(-3, "queue_bytes is 0", &|o| o.queue_bytes = 0);
-        refused(-16, "strategy is 3; this build has 0 (raft)", &|o| {
-            o.strategy = 3
+        refused(-16, "strategy is 4; there are 0 (raft)", &|o| {
+            o.strategy = 4
         });
+        let mut etcd = EtcdOptions {
+            endpoints: c"http://127.0.0.1:9".as_ptr(),
+            prefix: c"lobby/".as_ptr(),
+            ..EtcdOptions::default()
+        };
+        let pointer = &raw const etcd;
+        refused(-3, "etcd is set, but strategy", &|o| o.etcd = pointer);
+        let in_etcd = |o: &mut NetworkOptions, etcd: *const EtcdOptions| {
+            (o.strategy, o.etcd) = (MMN_STRATEGY_ETCD, etcd);
+        };
+        match cfg!(feature = "etcd") {
+            true => {
+                refused(-3, "etcd.prefix \"lobby/\"", &|o| in_etcd(o, pointer));
+                refused(-3, "etcd is NULL, but strategy 3", &|o| in_etcd(o, null()));
+            }
+            false => refused(-16, "`make server` builds", &|o| in_etcd(o, pointer)),
+        }
+        etcd.endpoints = null();
+        let pointer = &raw const etcd;
+        refused(-3, "etcd.endpoints is NULL", &|o| in_etcd(o, pointer));
         refused(-3, "seeded is NULL, but strategy 2", &|o| o.strategy = 2);
         let mut seeded = SeededOptions::default();
         let pointer = &raw const seeded;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
 use meta_mystia_network::ffi::errors::*;
+use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::{MMN_MEMBER_ACTIVE, MMN_MEMBER_INIT};
 use meta_mystia_network::ffi::leader::*;
 use meta_mystia_network::ffi::lifecycle::*;
@@ -93,6 +94,37 @@ fn a_room_elects_as_its_options_say() {
         assert_eq!(GetElectionStrategy(), strategy.cast_signed());
         assert_eq!(ShutdownNetwork(), 0);
     }
+}
+
+/// What the etcd strategy has beside a leader, in a room with another.
+fn a_room_without_etcd_has_neither_tokens_nor_locks() {
+    assert_eq!(initialize(&NetworkOptions::default()), 0);
+    assert_eq!(GetFencingToken(), -1);
+    let mut request = 7;
+    let long = std::ffi::CString::new("x".repeat(129)).expect("no NUL");
+    let longer = std::ffi::CString::new("x".repeat(4097)).expect("no NUL");
+    let refused = |answer: i32, code: i32, says: &str| {
+        assert_eq!(answer, code, "{says}");
+        let sentence = last_message();
+        assert!(sentence.contains(says), "{sentence}");
+    };
+    // SAFETY: every string has a NUL, and the number can be written.
+    unsafe {
+        refused(Proclaim(c"here".as_ptr()), -16, "raft has nothing that");
+        refused(TryLock(c"a".as_ptr(), &raw mut request), -16, "; etcd has");
+        assert_eq!(request, 0);
+        refused(
+            AcquireLock(c"a".as_ptr(), 1, &raw mut request),
+            -16,
+            "raft has no locks",
+        );
+        refused(ReleaseLock(c"a".as_ptr()), -16, "raft has no locks");
+        refused(ReleaseLock(c"".as_ptr()), -3, "name \"\" is empty; give 1");
+        refused(ReleaseLock(c"a\n".as_ptr()), -3, "a control character");
+        refused(ReleaseLock(long.as_ptr()), -3, "(129 bytes) is too long");
+        refused(Proclaim(longer.as_ptr()), -3, "value has 4097 bytes");
+    }
+    assert_eq!(ShutdownNetwork(), 0);
 }
 
 /// The same. A room of one voter, which is its own seed, behind a name.
@@ -204,4 +236,5 @@ fn a_fixed_address_and_port_are_the_rooms_own_and_are_named_when_they_are_taken(
     a_program_of_the_first_version_opens_its_room();
     a_room_elects_as_its_options_say();
     a_seeded_room_knows_its_members_and_refuses_what_others_decide();
+    a_room_without_etcd_has_neither_tokens_nor_locks();
 }

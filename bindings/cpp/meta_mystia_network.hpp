@@ -141,7 +141,7 @@ struct ConnectionResult {
 struct Event {
   std::uint32_t kind;
   std::string_view peer;   // the member that the event concerns; empty if there is none
-  std::string_view other;  // an address, or, for a change of the leader, the previous leader
+  std::string_view other;  // an address, for a change of the leader, the previous leader; or a lock
   std::string_view data;   // the message; the payload of a join request; the data of a kick or a rejection
   std::int32_t reason;     // one of MMN_LEFT_..., MMN_LEADER_..., MMN_END_..., MMN_MEMBER_..., or the number passed to reject_join()
   std::int32_t code;       // a Code, or the number passed to kick()
@@ -149,8 +149,10 @@ struct Event {
   std::uint16_t type;
   std::uint8_t flags;
   std::uint64_t undelivered;  // MMN_EVENT_LEFT: number of accepted messages that are not known to be delivered
-  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join()
+  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
   std::uint64_t term, epoch;
+  // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
+  std::uint64_t token() const noexcept { return undelivered; }
 };
 
 using Config = NetworkConfigFFI;
@@ -215,6 +217,26 @@ struct Seeded {
   std::string seeds;            // the addresses of the seeds, one per line
 };
 
+// The settings of MMN_STRATEGY_ETCD: the library's defaults, the endpoints of the servers, one per line, and the prefix of
+// the keys. What is "" is left out.
+struct Etcd {
+  explicit Etcd(std::string servers, std::string prefix_of_keys, const Api& api = Api::linked())
+      : endpoints(std::move(servers)), prefix(std::move(prefix_of_keys)) {
+    settings.struct_size = sizeof settings;
+    const std::int32_t code = api.GetDefaultEtcdOptions(&settings);
+    if (code < 0) throw Error(code, api.GetLastErrorMessage());
+  }
+  EtcdOptions settings = {};  // its pointers are filled in by the room
+  std::string endpoints;
+  std::string prefix;
+  std::string address;  // where clients reach this member while it leads
+  std::string ca_file;
+  std::string cert_file;
+  std::string key_file;
+  std::string user;
+  std::string password;
+};
+
 // How to enter a room: the library's defaults, but in poll mode. What needs memory of its own is beside `settings`, whose
 // pointers and lengths are filled in by the room.
 struct Options {
@@ -226,11 +248,12 @@ struct Options {
   NetworkOptions settings = {};
   std::string bind_address;  // the one address of this machine to use; "" is every address
   std::string secret;        // the room secret, which members must know besides the session id; "" is none
-  std::string state_directory;  // where a static quorum keeps the state that must survive the process; else ""
+  std::string state_directory;  // where the strategy keeps the state that must survive the process; "" is none
   std::string quorum_roster;    // the voters of a static quorum, one id per line; else ""
   std::string trace_path;       // a file for a trace of the elections; "" is none
   std::string identity_key;  // an Ed25519 private key in PKCS#8, which keeps this member's identity; "" makes a new one
   std::optional<Seeded> seeded;  // with MMN_STRATEGY_SEEDED
+  std::optional<Etcd> etcd;      // with MMN_STRATEGY_ETCD
 };
 
 // The library loaded at run time; must outlive every room that uses its functions.
@@ -446,6 +469,20 @@ class Room {
       seeded.seeds = text(options.seeded->seeds);
       settings.seeded = &seeded;
     }
+    EtcdOptions etcd = {};
+    if (options.etcd) {
+      const auto given = [](const std::string& value) { return value.empty() ? nullptr : text(value); };
+      etcd = options.etcd->settings;
+      etcd.endpoints = text(options.etcd->endpoints);
+      etcd.prefix = text(options.etcd->prefix);
+      etcd.address = given(options.etcd->address);
+      etcd.ca_file = given(options.etcd->ca_file);
+      etcd.cert_file = given(options.etcd->cert_file);
+      etcd.key_file = given(options.etcd->key_file);
+      etcd.user = given(options.etcd->user);
+      etcd.password = given(options.etcd->password);
+      settings.etcd = &etcd;
+    }
     check(api.InitializeNetworkWithOptions(text(peer_id), text(session_id), &settings));
   }
   Room(Room&& other) noexcept : api_(std::exchange(other.api_, nullptr)), handlers_(other.handlers_) {}
@@ -567,7 +604,8 @@ class Room {
   // One that may not lead is an observer: it has no vote and counts for no majority.
   void set_leader_eligible(bool eligible) { check(api_->SetLeaderEligible(eligible ? 1 : 0)); }
   // Transfers the leadership to a member, or to the one that elections prefer; this one leads until that one is elected.
-  // Leader only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while.
+  // Leader only: not_leader. With gossip a leader that yields stops leading at once, and does not lead again for a while; with
+  // etcd it goes to the end of the line.
   void transfer_leadership(const std::string& peer) { check(api_->TransferLeadership(text(peer))); }
   void yield_leadership() { check(api_->YieldLeadership()); }
   // How much elections prefer this member: the highest priority first, of equal ones the largest id. 0 is the default.
@@ -580,6 +618,22 @@ class Room {
   // With MMN_STRATEGY_SEEDED: one of MMN_MEMBER_..., of this member, too; and the version of the cluster. With others -1.
   std::int32_t member_state(const std::string& peer) const { return api_->GetMemberState(text(peer)); }
   std::int64_t cluster_version() const noexcept { return api_->GetClusterVersion(); }
+  // With MMN_STRATEGY_ETCD: the token of this member's leadership, 0 while it does not lead. With others -1.
+  std::int64_t fencing_token() const noexcept { return api_->GetFencingToken(); }
+  // What clients of etcd read of this member while it leads.
+  void proclaim(const std::string& value) { check(api_->Proclaim(text(value))); }
+  // Locks of etcd. MMN_EVENT_LOCK_RESULT with the number that is returned tells the outcome. A timeout of 0 is none.
+  std::uint64_t acquire_lock(const std::string& name, std::uint32_t timeout_ms = 0) {
+    std::uint64_t request = 0;
+    check(api_->AcquireLock(text(name), timeout_ms, &request));
+    return request;
+  }
+  std::uint64_t try_lock(const std::string& name) {
+    std::uint64_t request = 0;
+    check(api_->TryLock(text(name), &request));
+    return request;
+  }
+  void release_lock(const std::string& name) { check(api_->ReleaseLock(text(name))); }
   // Whether the library dials lost members again, or treats every loss as a leave.
   void set_auto_reconnect(bool enabled) { check(api_->SetAutoReconnect(enabled ? 1 : 0)); }
   bool auto_reconnect() const noexcept { return api_->IsAutoReconnectEnabled() != 0; }

@@ -46,6 +46,21 @@ namespace MetaMystia.Network
         }
     }
 
+    /// <summary>
+    /// Start from <see cref="Default"/>. Most programs use <see cref="EtcdSettings"/>, which handles the pointers.
+    /// </summary>
+    public partial struct EtcdOptions
+    {
+        /// <summary>The library's defaults.</summary>
+        public static EtcdOptions Default()
+        {
+            EtcdOptions options = new EtcdOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(EtcdOptions));
+            Room.Check(NativeMethods.GetDefaultEtcdOptions(ref options));
+            return options;
+        }
+    }
+
     public partial struct NetworkEvent
     {
         /// <summary>The struct at a pointer that an <see cref="EventCallback"/> received.</summary>

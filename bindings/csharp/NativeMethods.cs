@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 7;
+        public const uint AbiVersion = 8;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -35,6 +35,15 @@ namespace MetaMystia.Network
 
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
         public const uint MaxSeeds = 32;
+
+        /// <summary>Most lines in EtcdOptions.endpoints.</summary>
+        public const uint MaxEtcdEndpoints = 16;
+
+        /// <summary>Longest text for Proclaim, in bytes of UTF-8 without the NUL.</summary>
+        public const int MaxProclaimedBytes = 4096;
+
+        /// <summary>Longest name of a lock, in bytes of UTF-8 without the NUL.</summary>
+        public const int MaxLockNameBytes = 128;
 
         /// <summary>Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.</summary>
         public const uint MaxQuorumVoters = 64;
@@ -191,11 +200,11 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeader(byte[] peerId);
 
-        /// <summary>Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.</summary>
+        /// <summary>Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself, and with MMN_STRATEGY_ETCD whether it has a key in the election. A leader keeps leading.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int EnableAutoLeaderElection(byte enabled);
 
-        /// <summary>Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss. With MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead, and a member that is not on the roster never leads.</summary>
+        /// <summary>Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss, and with MMN_STRATEGY_ETCD this node deletes its key, so that the next in line leads. With MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead, and a member that is not on the roster never leads.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetLeaderEligible(byte eligible);
 
@@ -211,15 +220,15 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetElectionPriority(int priority);
 
-        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with MMN_STRATEGY_SEEDED. -1 when no room is open.</summary>
+        /// <summary>The term of the newest claim to lead that this node knows: the leader's, if there is one. It rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderTerm();
 
-        /// <summary>The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not negative, always 0 with MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.</summary>
+        /// <summary>The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not negative, always 0 with MMN_QUORUM_STATIC and with any strategy but MMN_STRATEGY_RAFT; -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetLeaderEpoch();
 
-        /// <summary>How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or MMN_STRATEGY_SEEDED. -1 when no room is open.</summary>
+        /// <summary>How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or MMN_STRATEGY_ETCD. -1 when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetElectionStrategy();
 
@@ -227,7 +236,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetCurrentLeader();
 
-        /// <summary>Whether this node is the leader: 1 or 0.</summary>
+        /// <summary>Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its lease may have ended, also when the process was stopped or the machine slept until then.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsLeader();
 
@@ -282,6 +291,30 @@ namespace MetaMystia.Network
         /// <summary>The version of the cluster, which grows with every leader. 0 before this node has entered one, and after it left one whose leader was lost for good. -1 when no room is open or its strategy is not MMN_STRATEGY_SEEDED. Since ABI version 7.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern long GetClusterVersion();
+
+        /// <summary>Fills <c>options</c> with the defaults. The caller sets struct_size first. The library writes no byte beyond it, nor beyond the fields that this version knows, and leaves struct_size as it is.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetDefaultEtcdOptions(ref EtcdOptions options);
+
+        /// <summary>The fencing token of this node's leadership: the revision at which etcd created its key. The token of every later leader is larger. Send it with whatever the leader writes elsewhere, and let the store refuse a smaller token than the largest it has seen: then a leader that was paused, and does not know yet that another leads, changes nothing.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern long GetFencingToken();
+
+        /// <summary>Sets what clients of etcd read of this node while it leads, at most MMN_MAX_PROCLAIMED_BYTES. It is kept for the next time that this node leads. The value of the leader's key is its peer id, its address and the proclaimed text, separated by line feeds. Since neither of the first two contains one, everything behind the second is the proclaimed text, which may contain more. "" by default.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int Proclaim(byte[] value);
+
+        /// <summary>Acquires the lock <c>name</c>, which one process at a time holds among all that use the same etcd prefix, and waits for it for <c>timeout_ms</c>: 0 is until it holds the lock or the room ends. Locks are granted in the order of the calls. A name is 1 to MMN_MAX_LOCK_NAME_BYTES bytes without control characters.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int AcquireLock(byte[] name, uint timeoutMs, ref ulong request);
+
+        /// <summary>Acquires the lock <c>name</c> as AcquireLock does, if nobody holds it or waits for it. Else the event has the code MMN_REJECTED. Returns what AcquireLock returns. Since ABI version 8.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int TryLock(byte[] name, ref ulong request);
+
+        /// <summary>Releases the lock <c>name</c>, or stops waiting for it: each of its calls that wait ends with MMN_SUPERSEDED. The call does not wait for etcd. A crash releases all locks of the process after ttl_seconds, and ShutdownNetwork releases them at once.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int ReleaseLock(byte[] name);
 
         /// <summary>Sends a message to all connected peers, or to none of them. Without peers it returns MMN_OK. In centralized mode the message goes to the leader, which relays it: see SetCentralizedMode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -453,7 +486,7 @@ namespace MetaMystia.Network
         public uint MemberHoldMs;
         /// <summary>Most bytes queued for one peer, and for the host, besides the limits in messages [4194304]. Above 0. An empty queue accepts one message of any allowed size.</summary>
         public uint QueueBytes;
-        /// <summary>How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect.</summary>
+        /// <summary>How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4 MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8 MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms, manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has no votes, and SetLeaderAliveThreshold and the functions beside it set its times. MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It excludes host_mode and eligible 0, and auto_election_enabled has no effect. MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC and any merge_policy and set_leader_authority but the defaults. The members need no link to each other for it: a room of one takes part in the election.</summary>
         public uint Strategy;
         /// <summary>How much elections prefer this member: the highest priority first [0]. Must be 0 with any strategy but MMN_STRATEGY_RAFT.</summary>
         public int Priority;
@@ -471,7 +504,7 @@ namespace MetaMystia.Network
         public byte HostMode;
         /// <summary>Whether this member may lead: 0 makes it an observer, else yes [1].</summary>
         public byte Eligible;
-        /// <summary>Where a static quorum keeps the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL [NULL]. Since ABI version 3.</summary>
+        /// <summary>Where the strategy keeps the state that must survive the process: the path of an existing directory that this member can write to. Each session id and peer id has a file of its own there. The file holds the roster, the votes and, if identity_key is NULL, the private key, which the first start makes and every later start reuses. A quorum_roster or identity_key that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI version 3.</summary>
         public IntPtr StateDirectory;
         /// <summary>The path of a file for a trace of the room's elections, which <c>examples/simulate.rs</c> draws. The library overwrites the file, writes up to 256 MiB, and records nothing that the host sends. A path that cannot be written is MMN_INVALID_ARGUMENT. NULL is no trace [NULL]. Since ABI version 3.</summary>
         public IntPtr TracePath;
@@ -491,6 +524,8 @@ namespace MetaMystia.Network
         public IntPtr QuorumRoster;
         /// <summary>The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy [NULL]. Since ABI version 7.</summary>
         public IntPtr Seeded;
+        /// <summary>The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL]. Since ABI version 8.</summary>
+        public IntPtr Etcd;
     }
 
     /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
@@ -505,13 +540,13 @@ namespace MetaMystia.Network
         public ulong Term;
         /// <summary>The number of SetLeader calls that the leader's term builds on.</summary>
         public ulong Epoch;
-        /// <summary>The number of a join request.</summary>
+        /// <summary>The number of a join request, or of a call for a lock.</summary>
         public ulong Request;
         /// <summary>A number of things; <c>kind</c> says which.</summary>
         public ulong Count;
         /// <summary>A peer id, or "". Never NULL.</summary>
         public IntPtr Peer;
-        /// <summary>Another peer id, or an address, or "". Never NULL.</summary>
+        /// <summary>Another peer id, an address, the name of a lock, or "". Never NULL.</summary>
         public IntPtr Other;
         /// <summary><c>length</c> bytes. Never NULL.</summary>
         public IntPtr Data;
@@ -551,6 +586,32 @@ namespace MetaMystia.Network
         public uint RetryIntervalMs;
         /// <summary>0.</summary>
         public uint Reserved;
+    }
+
+    /// <summary>The settings of MMN_STRATEGY_ETCD, for NetworkOptions. Begin with the defaults:</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct EtcdOptions
+    {
+        /// <summary>sizeof(EtcdOptions) as the host was compiled, in bytes.</summary>
+        public uint StructSize;
+        /// <summary>How long the leadership, or a lock, of a process survives its crash, in seconds: 2 to 86400 [10]. The servers may make it longer. A member that cannot reach them for two thirds of it stops leading.</summary>
+        public uint TtlSeconds;
+        /// <summary>The client endpoints of the etcd servers, 1 to MMN_MAX_ETCD_ENDPOINTS, one per line: http://host:port or https://host:port, all of one kind. Spaces around a line and empty lines are ignored. Required [NULL].</summary>
+        public IntPtr Endpoints;
+        /// <summary>What the keys of the room begin with: 1 to 256 bytes without control characters. The same for all members: others elect a leader of their own, and are refused with MMN_POLICY_MISMATCH. The library adds a slash, so that "test" has no key of "testa"; a slash at either end is refused, because it would give other keys for what looks like the same prefix. Required [NULL].</summary>
+        public IntPtr Prefix;
+        /// <summary>Where clients reach this member while it leads, as they read it in etcd: any text of at most 256 bytes without control characters. NULL is the first address of this member with the port it is bound to [NULL].</summary>
+        public IntPtr Address;
+        /// <summary>The file with the certificates that sign those of the servers. Only with https. NULL is what the system trusts [NULL].</summary>
+        public IntPtr CaFile;
+        /// <summary>The file with the certificate by which the servers know this client. Only with https, and with key_file. NULL is none [NULL].</summary>
+        public IntPtr CertFile;
+        /// <summary>The file with the private key of cert_file [NULL].</summary>
+        public IntPtr KeyFile;
+        /// <summary>The etcd user to log in as, with password. NULL is none [NULL].</summary>
+        public IntPtr User;
+        /// <summary>The password of user [NULL].</summary>
+        public IntPtr Password;
     }
 
     /// <summary>Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
@@ -618,6 +679,10 @@ namespace MetaMystia.Network
         public const uint ConnectionResult = 13;
         /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Since ABI version 7.</summary>
         public const uint MemberState = 16;
+        /// <summary>NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.</summary>
+        public const uint LockResult = 17;
+        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. Since ABI version 8.</summary>
+        public const uint LockLost = 18;
     }
 
     /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
@@ -875,6 +940,8 @@ namespace MetaMystia.Network
         Gossip = 1,
         /// <summary>strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members enter through seeds. Since ABI version 7.</summary>
         Seeded = 2,
+        /// <summary>strategy: a cluster of etcd servers elects the leader. Only in the build for servers. Since ABI version 8.</summary>
+        Etcd = 3,
     }
 
     /// <summary>A majority of whom elects a leader.</summary>
@@ -936,7 +1003,7 @@ namespace MetaMystia.Network
         public const int NotSupported = -16;
         /// <summary>The peer has a different room secret or session id.</summary>
         public const int AuthenticationFailed = -17;
-        /// <summary>The request was refused: by the leader, its host, the room's rules, or an earlier DisconnectPeer.</summary>
+        /// <summary>The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer, or because the lock is another's.</summary>
         public const int Rejected = -18;
         /// <summary>No answer came in time.</summary>
         public const int Timeout = -19;

@@ -34,7 +34,7 @@ namespace MetaMystia.Network
         public uint Kind;
         /// <summary>The member that the event concerns; "" if there is none (no leader).</summary>
         public string Peer;
-        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), or the previous leader (LeaderChanged).</summary>
+        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), the previous leader (LeaderChanged), or a lock (LockResult, LockLost).</summary>
         public string Other;
         /// <summary>The message; the payload of a join request; the data of a kick or a rejection. Never null.</summary>
         public byte[] Data;
@@ -47,10 +47,16 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>Left: the number of messages accepted for the member that are not known to be delivered.</summary>
         public ulong Undelivered;
-        /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>.</summary>
+        /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
         public ulong Request;
         public ulong Term;
         public ulong Epoch;
+
+        /// <summary>LockResult with success, and LockLost: the fencing token of the lock.</summary>
+        public ulong Token
+        {
+            get { return Undelivered; }
+        }
     }
 
     /// <summary>How to enter a room. Settings that you do not change keep the library's defaults, except that <see cref="Poll"/> is on.</summary>
@@ -66,7 +72,7 @@ namespace MetaMystia.Network
         public byte[] Secret;
         /// <summary>An Ed25519 private key in PKCS#8, which keeps this member's identity; null makes a new one.</summary>
         public byte[] IdentityKey;
-        /// <summary>Where a static quorum keeps the state that must survive the process: an existing directory; else null.</summary>
+        /// <summary>Where the strategy keeps the state that must survive the process: an existing directory; null is none.</summary>
         public string StateDirectory;
         /// <summary>The voters of a static quorum: their ids, each optionally followed by a space and the fingerprint of its key; else null. One text with a voter a line does as well: <c>new[] { text }</c>.</summary>
         public IEnumerable<string> QuorumRoster;
@@ -74,6 +80,8 @@ namespace MetaMystia.Network
         public SeededOptions? Seeded;
         /// <summary>With <see cref="Seeded"/>: the addresses of the seeds, as <see cref="Room.Connect"/> takes them.</summary>
         public IEnumerable<string> Seeds;
+        /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/>; null with any other strategy.</summary>
+        public EtcdSettings Etcd;
         /// <summary>A file for a trace of the elections; null is none.</summary>
         public string TracePath;
 
@@ -99,6 +107,20 @@ namespace MetaMystia.Network
                     pinned.Add(GCHandle.Alloc(seeded, GCHandleType.Pinned));
                     options.Seeded = pinned[pinned.Count - 1].AddrOfPinnedObject();
                 }
+                if (Etcd != null)
+                {
+                    EtcdOptions etcd = Etcd.Settings;
+                    etcd.Endpoints = Pin(pinned, Utf8.ToNative(Etcd.Endpoints == null ? null : string.Join("\n", Etcd.Endpoints)));
+                    etcd.Prefix = Pin(pinned, Utf8.ToNative(Etcd.Prefix));
+                    etcd.Address = Pin(pinned, Utf8.ToNative(Etcd.Address));
+                    etcd.CaFile = Pin(pinned, Utf8.ToNative(Etcd.CaFile));
+                    etcd.CertFile = Pin(pinned, Utf8.ToNative(Etcd.CertFile));
+                    etcd.KeyFile = Pin(pinned, Utf8.ToNative(Etcd.KeyFile));
+                    etcd.User = Pin(pinned, Utf8.ToNative(Etcd.User));
+                    etcd.Password = Pin(pinned, Utf8.ToNative(Etcd.Password));
+                    pinned.Add(GCHandle.Alloc(etcd, GCHandleType.Pinned));
+                    options.Etcd = pinned[pinned.Count - 1].AddrOfPinnedObject();
+                }
                 return NativeMethods.InitializeNetworkWithOptions(peer, session, ref options);
             }
             finally
@@ -120,6 +142,29 @@ namespace MetaMystia.Network
             pinned.Add(handle);
             return handle.AddrOfPinnedObject();
         }
+    }
+
+    /// <summary>The settings of <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/>, with the library's defaults.</summary>
+    public sealed class EtcdSettings
+    {
+        /// <summary>What is a number; the library fills in the pointers.</summary>
+        public EtcdOptions Settings = EtcdOptions.Default();
+        /// <summary>The client endpoints of the servers, as http://host:port or https://host:port.</summary>
+        public IEnumerable<string> Endpoints;
+        /// <summary>What the keys of the room begin with, without a slash at either end.</summary>
+        public string Prefix;
+        /// <summary>Where clients reach this member while it leads; null is its first address.</summary>
+        public string Address;
+        /// <summary>The file (PEM) with the certificates that sign those of the servers; null is what the system trusts.</summary>
+        public string CaFile;
+        /// <summary>The file (PEM) with the certificate of this client; null is none.</summary>
+        public string CertFile;
+        /// <summary>The file (PEM) with the private key of <see cref="CertFile"/>.</summary>
+        public string KeyFile;
+        /// <summary>The user to log in as; null is none.</summary>
+        public string User;
+        /// <summary>The password of <see cref="User"/>.</summary>
+        public string Password;
     }
 
     /// <summary>
@@ -501,7 +546,7 @@ namespace MetaMystia.Network
 
         /// <summary>
         /// Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip this
-        /// member stops leading at once, and does not lead again for a while.
+        /// member stops leading at once, and does not lead again for a while; with etcd it goes to the end of the line.
         /// </summary>
         public void YieldLeadership()
         {
@@ -545,6 +590,42 @@ namespace MetaMystia.Network
         public long ClusterVersion
         {
             get { return NativeMethods.GetClusterVersion(); }
+        }
+
+        /// <summary>With <see cref="MetaMystia.Network.ElectionStrategy.Etcd"/> the token of this member's leadership, 0 while it does not lead; with others -1.</summary>
+        public long FencingToken
+        {
+            get { return NativeMethods.GetFencingToken(); }
+        }
+
+        /// <summary>Sets what clients of etcd read of this member while it leads.</summary>
+        public void Proclaim(string value)
+        {
+            Check(NativeMethods.Proclaim(Utf8.ToNative(value)));
+        }
+
+        /// <summary>
+        /// Acquires a lock of etcd. The outcome is an <see cref="EventKind.LockResult"/> with the number that is returned. A timeout of 0 is none.
+        /// </summary>
+        public ulong AcquireLock(string name, uint timeoutMs = 0)
+        {
+            ulong request = 0;
+            Check(NativeMethods.AcquireLock(Utf8.ToNative(name), timeoutMs, ref request));
+            return request;
+        }
+
+        /// <summary>Acquires a lock as <see cref="AcquireLock"/> does, if it is free.</summary>
+        public ulong TryLock(string name)
+        {
+            ulong request = 0;
+            Check(NativeMethods.TryLock(Utf8.ToNative(name), ref request));
+            return request;
+        }
+
+        /// <summary>Releases a lock, or stops waiting for it.</summary>
+        public void ReleaseLock(string name)
+        {
+            Check(NativeMethods.ReleaseLock(Utf8.ToNative(name)));
         }
 
         /// <summary>Whether the library dials lost members again (the default) or treats every loss as a leave.</summary>

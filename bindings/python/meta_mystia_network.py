@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 __all__ = [
     "ConnectionResult",
+    "EtcdOptions",
     "Event",
     "FIRST_USER_TYPE",
     "Message",
@@ -71,7 +72,7 @@ class Event(NamedTuple):
     peer: str
     """The member that the event concerns; "" if there is none."""
     other: str
-    """An address, or, for a change of the leader, the previous leader."""
+    """An address; for a change of the leader, the previous leader; or a lock."""
     data: bytes
     """The message; the payload of a join request; the data of a kick or a rejection."""
     reason: int
@@ -84,9 +85,14 @@ class Event(NamedTuple):
     undelivered: int
     """EVENT_LEFT: the number of messages accepted for the member that are not known to be delivered."""
     request: int
-    """EVENT_JOIN_REQUEST: for accept_join() and reject_join()."""
+    """EVENT_JOIN_REQUEST: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
     term: int
     epoch: int
+
+    @property
+    def token(self):
+        """EVENT_LOCK_RESULT with success, and EVENT_LOCK_LOST: the fencing token of the lock, which `other` names."""
+        return self.undelivered
 
 
 def _default_options():
@@ -120,7 +126,8 @@ class NetworkConfig(ctypes.Structure):
 class NetworkOptions(ctypes.Structure):
     """`NetworkOptions`: every setting there is. Starts with the library's defaults, but in poll mode: handlers run in
     Room.poll(). Text and bytes are set as str and bytes: `NetworkOptions(bind_address="127.0.0.1", secret=b"...")`. The
-    voters of a static quorum are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED.
+    voters of a static quorum are a str with one per line, or a list of str. `seeded` is SeededOptions, for STRATEGY_SEEDED,
+    and `etcd` is EtcdOptions, for STRATEGY_ETCD.
     """
 
     def __init__(
@@ -133,6 +140,7 @@ class NetworkOptions(ctypes.Structure):
         trace_path=None,
         quorum_roster=None,
         seeded=None,
+        etcd=None,
         **fields,
     ):
         super().__init__()
@@ -144,9 +152,11 @@ class NetworkOptions(ctypes.Structure):
         self.trace_path = _encode(trace_path and os.fspath(trace_path))
         self.quorum_roster = _encode(_lines(quorum_roster))
         self.seeded = ctypes.pointer(seeded) if seeded is not None else None
+        self.etcd = ctypes.pointer(etcd) if etcd is not None else None
         # The pointers do not keep alive what they refer to.
         self._kept = [
             seeded,
+            etcd,
             self._point("secret", secret or b""),
             self._point("identity_key", identity_key or b""),
         ]
@@ -175,6 +185,39 @@ class SeededOptions(ctypes.Structure):
         self.seeds = _encode(_lines(seeds))
 
 
+class EtcdOptions(ctypes.Structure):
+    """`EtcdOptions`: the settings of STRATEGY_ETCD, for NetworkOptions. Starts with the library's defaults. `endpoints` are a list
+    of str, or a str with one per line: `EtcdOptions(["http://etcd.example.org:2379"], "rooms/lobby")`.
+    """
+
+    def __init__(
+        self,
+        endpoints,
+        prefix,
+        *,
+        address=None,
+        ca_file=None,
+        cert_file=None,
+        key_file=None,
+        user=None,
+        password=None,
+        **fields,
+    ):
+        super().__init__(struct_size=ctypes.sizeof(EtcdOptions))
+        code = load_library().GetDefaultEtcdOptions(ctypes.byref(self))
+        if code < 0:
+            raise NetworkError(code, load_library().GetLastErrorMessage().decode("utf-8", "replace"))
+        _set(self, fields)
+        self.endpoints = _encode(_lines(endpoints))
+        self.prefix = _encode(prefix)
+        self.address = _encode(address)
+        self.ca_file = _encode(ca_file and os.fspath(ca_file))
+        self.cert_file = _encode(cert_file and os.fspath(cert_file))
+        self.key_file = _encode(key_file and os.fspath(key_file))
+        self.user = _encode(user)
+        self.password = _encode(password)
+
+
 class PeerStats(ctypes.Structure):
     """`PeerStats`: statistics of one peer. Its size is set already."""
 
@@ -192,7 +235,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -264,6 +307,7 @@ QUORUM_STATIC = 1
 STRATEGY_RAFT = 0
 STRATEGY_GOSSIP = 1
 STRATEGY_SEEDED = 2
+STRATEGY_ETCD = 3
 
 SEEDED_STRICT_START = 1
 SEEDED_NEVER_ALONE = 2
@@ -274,6 +318,9 @@ GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
 MAX_SEEDS = 32
+MAX_ETCD_ENDPOINTS = 16
+MAX_PROCLAIMED_BYTES = 4096
+MAX_LOCK_NAME_BYTES = 128
 MAX_QUORUM_VOTERS = 64
 
 EVENT_JOINED = 1
@@ -290,6 +337,8 @@ EVENT_JOIN_REQUEST = 11
 EVENT_DISCOVERED = 12
 EVENT_CONNECTION_RESULT = 13
 EVENT_MEMBER_STATE = 16
+EVENT_LOCK_RESULT = 17
+EVENT_LOCK_LOST = 18
 
 MEMBER_INIT = 0
 MEMBER_JOINING = 1
@@ -380,6 +429,7 @@ NetworkOptions._fields_ = [
     ("reserved2", ctypes.c_uint32),
     ("quorum_roster", ctypes.c_char_p),
     ("seeded", ctypes.POINTER(SeededOptions)),
+    ("etcd", ctypes.POINTER(EtcdOptions)),
 ]
 NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -408,6 +458,18 @@ SeededOptions._fields_ = [
     ("ttl_timeout_ms", ctypes.c_uint32),
     ("retry_interval_ms", ctypes.c_uint32),
     ("reserved", ctypes.c_uint32),
+]
+EtcdOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("ttl_seconds", ctypes.c_uint32),
+    ("endpoints", ctypes.c_char_p),
+    ("prefix", ctypes.c_char_p),
+    ("address", ctypes.c_char_p),
+    ("ca_file", ctypes.c_char_p),
+    ("cert_file", ctypes.c_char_p),
+    ("key_file", ctypes.c_char_p),
+    ("user", ctypes.c_char_p),
+    ("password", ctypes.c_char_p),
 ]
 PeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -499,6 +561,12 @@ FUNCTIONS = {
     "GetDefaultSeededOptions": (ctypes.c_int32, (ctypes.c_uint32, ctypes.POINTER(SeededOptions))),
     "GetMemberState": (ctypes.c_int32, (_TEXT,)),
     "GetClusterVersion": (ctypes.c_int64, ()),
+    "GetDefaultEtcdOptions": (ctypes.c_int32, (ctypes.POINTER(EtcdOptions),)),
+    "GetFencingToken": (ctypes.c_int64, ()),
+    "Proclaim": (ctypes.c_int32, (_TEXT,)),
+    "AcquireLock": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))),
+    "TryLock": (ctypes.c_int32, (_TEXT, ctypes.POINTER(ctypes.c_uint64))),
+    "ReleaseLock": (ctypes.c_int32, (_TEXT,)),
     "BroadcastMessage": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToPeer": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
     "SendToLeader": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)),
@@ -853,7 +921,7 @@ class Room:
 
     def yield_leadership(self):
         """Transfers the leadership to the member that elections prefer. Leader only (-6); -5 when nobody could lead. With gossip
-        this member stops leading at once, and does not lead again for a while."""
+        this member stops leading at once, and does not lead again for a while; with etcd it goes to the end of the line."""
         self._check(self._native.YieldLeadership())
 
     def set_election_priority(self, priority):
@@ -883,6 +951,31 @@ class Room:
     def cluster_version(self):
         """With STRATEGY_SEEDED the version of the cluster; with others -1."""
         return self._native.GetClusterVersion()
+
+    @property
+    def fencing_token(self):
+        """With STRATEGY_ETCD the token of this member's leadership, 0 while it does not lead; with others -1."""
+        return self._native.GetFencingToken()
+
+    def proclaim(self, value):
+        """Sets what clients of etcd read of this member while it leads."""
+        self._check(self._native.Proclaim(_encode(value)))
+
+    def acquire_lock(self, name, timeout_ms=0):
+        """Acquires a lock of etcd. The outcome is an EVENT_LOCK_RESULT with the number that is returned. A timeout of 0 is none."""
+        request = ctypes.c_uint64()
+        self._check(self._native.AcquireLock(_encode(name), timeout_ms, ctypes.byref(request)))
+        return request.value
+
+    def try_lock(self, name):
+        """Acquires a lock as acquire_lock() does, if it is free."""
+        request = ctypes.c_uint64()
+        self._check(self._native.TryLock(_encode(name), ctypes.byref(request)))
+        return request.value
+
+    def release_lock(self, name):
+        """Releases a lock, or stops waiting for it."""
+        self._check(self._native.ReleaseLock(_encode(name)))
 
     @property
     def auto_reconnect(self):

@@ -4,11 +4,12 @@
 //! dials: messages, the results of dials and what discovery finds.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::election::seeded::MemberState;
-use super::election::{AssignOutcome, LeaderReason};
+use super::election::{AssignOutcome, LeaderReason, LockOutcome};
 use super::id::PeerId;
 
 /// Something that the host is told.
@@ -64,6 +65,22 @@ pub enum Event {
         state: MemberState,
         /// Under which version of the cluster.
         version: u64,
+    },
+    /// How a call of `AcquireLock` or `TryLock` ended.
+    LockResult {
+        /// Which call.
+        request: u64,
+        /// The lock.
+        name: Arc<str>,
+        /// How it ended.
+        outcome: LockOutcome,
+    },
+    /// A lock that this node held is lost.
+    LockLost {
+        /// The lock.
+        name: Arc<str>,
+        /// Its fencing token.
+        token: u64,
     },
     /// A message came.
     Message(Incoming),

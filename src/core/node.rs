@@ -353,7 +353,14 @@ impl Node {
 impl Node {
     fn apply(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
         match input {
-            Input::Command(command) => return self.command(now, command),
+            Input::Command(command) => {
+                // A leader whose time is up, and that was not told yet, may do nothing that only leaders may.
+                let until = self.election.leadership().valid_until;
+                if until.is_some_and(|until| now >= until) {
+                    self.elect(now, Local::Tick);
+                }
+                return self.command(now, command);
+            }
             Input::Message { from, envelope } if self.unanswered_leaves.is_some() => {
                 match envelope.message {
                     Message::LeaveAck => self.leave_answered(&from),
@@ -367,6 +374,16 @@ impl Node {
             }
             Input::LinkDown { peer, .. } if self.unanswered_leaves.is_some() => {
                 self.leave_answered(&peer);
+            }
+            // A leader resigns at an external store, which may take several requests.
+            Input::Engine { call, answer } if self.unanswered_leaves.is_some() => {
+                self.elect(now, Local::Engine { call, answer });
+                self.departed();
+            }
+            Input::Persisted { number }
+                if self.unanswered_leaves.is_some() && !self.election.has_left() =>
+            {
+                self.elect(now, Local::Persisted { number });
             }
             _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
@@ -385,6 +402,7 @@ impl Node {
                 self.dial_failed(now, &peer, permanent);
             }
             Input::Persisted { number } => self.elect(now, Local::Persisted { number }),
+            Input::Engine { call, answer } => self.elect(now, Local::Engine { call, answer }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
             Input::HostDialing(dialing) => self.host_dialing = dialing,
             Input::WallClock(since_1970) => {
@@ -454,6 +472,21 @@ impl Node {
                 }),
                 ElectionOutput::SetLeaderResult { target, outcome } => {
                     self.event(Event::SetLeaderResult { target, outcome });
+                }
+                ElectionOutput::Engine { call, request } => {
+                    self.outputs.push_back(Output::Engine { call, request });
+                }
+                ElectionOutput::LockResult {
+                    request,
+                    name,
+                    outcome,
+                } => self.event(Event::LockResult {
+                    request,
+                    name,
+                    outcome,
+                }),
+                ElectionOutput::LockLost { name, token } => {
+                    self.event(Event::LockLost { name, token });
                 }
             }
         }
@@ -611,6 +644,20 @@ impl Node {
             }
             Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
             Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
+            Command::Proclaim(value) => self.try_elect(now, Local::Proclaim(value))?,
+            Command::AcquireLock {
+                request,
+                name,
+                wait,
+            } => self.try_elect(
+                now,
+                Local::AcquireLock {
+                    request,
+                    name,
+                    wait,
+                },
+            )?,
+            Command::ReleaseLock(name) => self.try_elect(now, Local::ReleaseLock { name })?,
             Command::Leave => self.leave(now)?,
         }
         Ok(())
@@ -641,11 +688,8 @@ impl Node {
     }
 
     fn departed(&mut self) {
-        if self
-            .unanswered_leaves
-            .as_ref()
-            .is_some_and(BTreeSet::is_empty)
-        {
+        let unanswered = self.unanswered_leaves.as_ref();
+        if unanswered.is_some_and(BTreeSet::is_empty) && self.election.has_left() {
             self.outputs.push_back(Output::Departed);
         }
     }

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_is_given_a_broadcast_once_in_each_life_of_its_origin() {
+    fn a_host_is_given_a_broadcast_once_in_each_incarnation_of_its_origin() {
         let mut heard = Heard::default();
         let (a, b) = (id("a"), id("b"));
         assert!(heard.is_new(&a, incarnation(1), true, 0));
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lives_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
+    fn the_incarnations_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
         let mut heard = Heard::default();
         let name = |n| id(&format!("p{n}"));
         for n in 0..MAX_INCARNATIONS {

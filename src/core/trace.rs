@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::election::seeded::paxos::Ballot;
 use super::id::PeerId;
 
 pub use tracer::Tracer;
@@ -90,6 +91,9 @@ pub struct Said {
     /// Whom it names: leader, candidate or successor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<PeerId>,
+    /// Of a proposal and its answers in a seeded cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ballot: Option<Ballot>,
 }
 
 /// What happened.

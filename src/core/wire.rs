@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::election::etcd::EtcdRules;
 use super::election::record::Stamp;
 use super::election::seeded::SeededRules;
 use super::id::{Fingerprint, Incarnation, PeerId};
@@ -97,6 +98,8 @@ pub enum Strategy {
     },
     /// Votes of a roster's majority, in a cluster that is entered through seeds.
     Seeded(SeededRules),
+    /// The lease that was first at an etcd cluster.
+    Etcd(EtcdRules),
 }
 
 impl Strategy {
@@ -106,6 +109,7 @@ impl Strategy {
             Self::Raft => "raft",
             Self::Gossip { .. } => "gossip",
             Self::Seeded(_) => "seeded",
+            Self::Etcd(_) => "etcd",
         }
     }
 }

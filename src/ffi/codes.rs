@@ -41,8 +41,8 @@ pub const MMN_WOULD_DEADLOCK: i32 = -15;
 pub const MMN_NOT_SUPPORTED: i32 = -16;
 /// The peer has a different room secret or session id.
 pub const MMN_AUTHENTICATION_FAILED: i32 = -17;
-/// The request was refused: by the leader, its host, the room's rules, or an earlier
-/// DisconnectPeer.
+/// The request was refused: by the leader, its host, the room's rules, an earlier DisconnectPeer, or
+/// because the lock is another's.
 pub const MMN_REJECTED: i32 = -18;
 /// No answer came in time.
 pub const MMN_TIMEOUT: i32 = -19;

@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::guard::{command, count, room};
 use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
-use crate::core::election::{AssignOutcome, LeaderReason};
+use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
 use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
 use crate::error::Code;
@@ -62,6 +62,14 @@ pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 /// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
 /// the cluster. Since ABI version 7.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
+/// NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; `request` names the call
+/// and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its fencing
+/// token then. `code` is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or
+/// MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.
+pub const MMN_EVENT_LOCK_RESULT: u32 = 17;
+/// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
+/// is its fencing token. Since ABI version 8.
+pub const MMN_EVENT_LOCK_LOST: u32 = 18;
 
 /// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
@@ -141,13 +149,13 @@ pub struct NetworkEvent {
     pub term: u64,
     /// The number of SetLeader calls that the leader's term builds on.
     pub epoch: u64,
-    /// The number of a join request.
+    /// The number of a join request, or of a call for a lock.
     pub request: u64,
     /// A number of things; `kind` says which.
     pub count: u64,
     /// A peer id, or "". Never NULL.
     pub peer: *const c_char,
-    /// Another peer id, or an address, or "". Never NULL.
+    /// Another peer id, an address, the name of a lock, or "". Never NULL.
     pub other: *const c_char,
     /// `length` bytes. Never NULL.
     pub data: *const u8,
@@ -332,6 +340,25 @@ fn fill_in<'a>(
             event.term = *version;
             about_peer(event, MMN_EVENT_MEMBER_STATE, peer)
         }
+        Event::LockResult {
+            request,
+            name,
+            outcome,
+        } => {
+            event.kind = MMN_EVENT_LOCK_RESULT;
+            event.request = *request;
+            event.success = matches!(outcome, LockOutcome::Held { .. }).into();
+            event.code = lock_code(*outcome).value();
+            if let LockOutcome::Held { token } = outcome {
+                event.count = *token;
+            }
+            (None, name.as_ref().into(), &[])
+        }
+        Event::LockLost { name, token } => {
+            event.kind = MMN_EVENT_LOCK_LOST;
+            event.count = *token;
+            (None, name.as_ref().into(), &[])
+        }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
             event.reason = end_reason(*why);
@@ -374,6 +401,15 @@ fn outcome_code(outcome: AssignOutcome) -> Code {
         AssignOutcome::Timeout => Code::Timeout,
         AssignOutcome::Superseded => Code::Superseded,
         AssignOutcome::Rejected => Code::Rejected,
+    }
+}
+
+fn lock_code(outcome: LockOutcome) -> Code {
+    match outcome {
+        LockOutcome::Held { .. } => Code::Ok,
+        LockOutcome::Taken => Code::Rejected,
+        LockOutcome::TimedOut => Code::Timeout,
+        LockOutcome::Cancelled => Code::Superseded,
     }
 }
 

@@ -5,7 +5,10 @@ use std::ffi::c_char;
 use super::arguments::peer_id as peer_id_argument;
 use super::guard::{command, query, room};
 use super::strings::hand_out;
-use super::values::{MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED};
+use super::values::{
+    MMN_STRATEGY_ETCD, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_RAFT, MMN_STRATEGY_SEEDED,
+};
+use crate::clock::Moment;
 use crate::core::wire::Strategy;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
@@ -25,8 +28,8 @@ use crate::core::wire::Strategy;
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER (the room's rules
 /// reserve this for the leader; or, with MMN_QUORUM_STATIC, this node hears no leader to ask),
 /// MMN_PEER_NOT_FOUND (neither this node nor connected), MMN_REJECTED (the peer may not lead; or,
-/// with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with
-/// MMN_STRATEGY_GOSSIP and MMN_STRATEGY_SEEDED).
+/// with MMN_QUORUM_STATIC, this node may have forgotten votes) or MMN_NOT_SUPPORTED (with any
+/// strategy but MMN_STRATEGY_RAFT).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -40,7 +43,8 @@ pub unsafe extern "C" fn SetLeader(peer_id: *const c_char) -> i32 {
 }
 
 /// Sets whether this node campaigns for leadership (not 0) or not (0). It votes for others either
-/// way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself. A leader keeps leading.
+/// way. With MMN_STRATEGY_GOSSIP it sets whether this node proposes itself, and with
+/// MMN_STRATEGY_ETCD whether it has a key in the election. A leader keeps leading.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_SEEDED).
 #[unsafe(no_mangle)]
@@ -52,7 +56,8 @@ pub extern "C" fn EnableAutoLeaderElection(enabled: u8) -> i32 {
 
 /// Sets whether this node may lead (not 0, the default) or not (0). A node that may not lead is an
 /// observer: it has no vote, counts for no majority, and SetLeader refuses it. If it leads, another
-/// member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss. With
+/// member takes over at once; with MMN_STRATEGY_GOSSIP the others elect as after any loss, and with
+/// MMN_STRATEGY_ETCD this node deletes its key, so that the next in line leads. With
 /// MMN_QUORUM_STATIC a voter of quorum_roster still counts among the voters when it may not lead,
 /// and a member that is not on the roster never leads.
 ///
@@ -79,8 +84,8 @@ pub extern "C" fn SetLeaderEligible(eligible: u8) -> i32 {
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
 /// (neither this node nor connected), MMN_REJECTED (the peer may not lead, or is a voter that may have
-/// forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
-/// MMN_STRATEGY_SEEDED). On failure nothing has changed.
+/// forgotten votes, or the room has a fixed host) or MMN_NOT_SUPPORTED (with any strategy but
+/// MMN_STRATEGY_RAFT). On failure nothing has changed.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.
@@ -100,8 +105,11 @@ pub unsafe extern "C" fn TransferLeadership(peer_id: *const c_char) -> i32 {
 /// again until another member has led, or for six times GetLeaderAliveThreshold. The others elect
 /// as after any loss. If there are no others, this node leads again after that time.
 ///
+/// With MMN_STRATEGY_ETCD this node resigns: it stops leading at once (MMN_LEADER_RESIGNED), deletes
+/// its key, and campaigns again behind all that wait. If nobody waits, it leads again.
+///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND (no connected peer may
-/// lead; not with MMN_STRATEGY_GOSSIP), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
+/// lead; only with MMN_STRATEGY_RAFT), MMN_REJECTED (the room has a fixed host) or MMN_NOT_SUPPORTED
 /// (with MMN_STRATEGY_SEEDED). On failure nothing has changed.
 #[unsafe(no_mangle)]
 pub extern "C" fn YieldLeadership() -> i32 {
@@ -114,8 +122,8 @@ pub extern "C" fn YieldLeadership() -> i32 {
 /// equal ones the largest id. The default is 0, and any number is allowed. The priority decides who
 /// succeeds a lost leader, and never displaces a living one.
 ///
-/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with MMN_STRATEGY_GOSSIP and
-/// MMN_STRATEGY_SEEDED).
+/// Returns MMN_OK, MMN_NOT_INITIALIZED or MMN_NOT_SUPPORTED (with any strategy but
+/// MMN_STRATEGY_RAFT).
 #[unsafe(no_mangle)]
 pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
     command("SetElectionPriority", || {
@@ -125,8 +133,9 @@ pub extern "C" fn SetElectionPriority(priority: i32) -> i32 {
 
 /// The term of the newest claim to lead that this node knows: the leader's, if there is one. It
 /// rises with every election and every SetLeader, but a SetLeader may restart it: compare the epoch
-/// first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, and the version of the cluster with
-/// MMN_STRATEGY_SEEDED. -1 when no room is open.
+/// first. Not negative; always 0 with MMN_STRATEGY_GOSSIP, the version of the cluster with
+/// MMN_STRATEGY_SEEDED, and the leader's fencing token with MMN_STRATEGY_ETCD. -1 when no room is
+/// open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderTerm() -> i64 {
     query("GetLeaderTerm", || {
@@ -135,7 +144,8 @@ pub extern "C" fn GetLeaderTerm() -> i64 {
 }
 
 /// The number of SetLeader calls that the newest claim to lead builds on. It never decreases. Not
-/// negative, always 0 with MMN_STRATEGY_GOSSIP and with MMN_QUORUM_STATIC; -1 when no room is open.
+/// negative, always 0 with MMN_QUORUM_STATIC and with any strategy but MMN_STRATEGY_RAFT; -1 when no
+/// room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLeaderEpoch() -> i64 {
     query("GetLeaderEpoch", || {
@@ -143,8 +153,8 @@ pub extern "C" fn GetLeaderEpoch() -> i64 {
     })
 }
 
-/// How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP or
-/// MMN_STRATEGY_SEEDED. -1 when no room is open.
+/// How this room elects its leader: MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED or
+/// MMN_STRATEGY_ETCD. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetElectionStrategy() -> i32 {
     query("GetElectionStrategy", || {
@@ -152,6 +162,7 @@ pub extern "C" fn GetElectionStrategy() -> i32 {
             Strategy::Raft => MMN_STRATEGY_RAFT,
             Strategy::Gossip { .. } => MMN_STRATEGY_GOSSIP,
             Strategy::Seeded(_) => MMN_STRATEGY_SEEDED,
+            Strategy::Etcd(_) => MMN_STRATEGY_ETCD,
         };
         Ok(number.cast_signed())
     })
@@ -172,17 +183,17 @@ pub extern "C" fn GetCurrentLeader() -> *const c_char {
         let snapshot = room("GetCurrentLeader")?.snapshot();
         Ok(hand_out(
             snapshot
-                .leader
-                .as_ref()
+                .leader_at(Moment::now)
                 .map_or("", |leader| leader.as_str()),
         ))
     })
 }
 
-/// Whether this node is the leader: 1 or 0.
+/// Whether this node is the leader: 1 or 0. With MMN_STRATEGY_ETCD 0 from the moment on at which its
+/// lease may have ended, also when the process was stopped or the machine slept until then.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsLeader() -> u8 {
     query("IsLeader", || {
-        Ok(u8::from(room("IsLeader")?.snapshot().is_leader))
+        Ok(u8::from(room("IsLeader")?.snapshot().leads(Moment::now)))
     })
 }

@@ -14,6 +14,7 @@ pub mod callbacks;
 pub mod codes;
 pub mod config;
 pub mod errors;
+pub mod etcd;
 pub mod events;
 pub mod gossip;
 pub mod leader;

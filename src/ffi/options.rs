@@ -11,6 +11,7 @@ use super::arguments::{peer_id as peer_id_argument, session_id as session_id_arg
 use super::config::NetworkConfigFFI;
 #[cfg(any(test, feature = "fuzzing"))]
 use super::config::bytes;
+use super::etcd::EtcdOptions;
 #[cfg(any(test, feature = "fuzzing"))]
 use super::growing::MAX_STRUCT_BYTES;
 use super::growing::{Growing, fill, read};
@@ -22,7 +23,7 @@ use crate::config::{DEFAULT_MEMBER_HOLD, DEFAULT_QUEUE_BYTES, DEFAULT_QUEUE_MESS
 #[cfg(any(test, feature = "fuzzing"))]
 use crate::config::{MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES};
 use crate::runtime;
-use settings::{Pointed, config};
+use settings::{Pointed, config, supported};
 
 /// Settings for InitializeNetworkWithOptions. Later versions of the library append fields; a field
 /// that an older host does not know keeps its default. Begin with the defaults:
@@ -63,13 +64,17 @@ pub struct NetworkOptions {
     /// Above 0. An empty queue accepts one message of any allowed size.
     pub queue_bytes: u32,
     /// How the room elects its leader: MMN_STRATEGY_RAFT, since ABI version 4
-    /// MMN_STRATEGY_GOSSIP, or since ABI version 7 MMN_STRATEGY_SEEDED [MMN_STRATEGY_RAFT]. Any
-    /// other value is MMN_NOT_SUPPORTED. The same for all members. With any strategy but
+    /// MMN_STRATEGY_GOSSIP, since ABI version 7 MMN_STRATEGY_SEEDED, or since ABI version 8
+    /// MMN_STRATEGY_ETCD [MMN_STRATEGY_RAFT]. Any other value is MMN_NOT_SUPPORTED, and
+    /// MMN_STRATEGY_ETCD, too, in a build without it. The same for all members. With any strategy but
     /// MMN_STRATEGY_RAFT, election_timeout_min_ms, election_timeout_max_ms,
     /// manual_override_recovery, merge_policy and set_leader_authority have no effect. Gossip has
     /// no votes, and SetLeaderAliveThreshold and the functions beside it set its times.
     /// MMN_STRATEGY_SEEDED needs seeded, which has its times, quorum_roster and state_directory. It
     /// excludes host_mode and eligible 0, and auto_election_enabled has no effect.
+    /// MMN_STRATEGY_ETCD needs etcd, which has its times. It excludes host_mode, MMN_QUORUM_STATIC
+    /// and any merge_policy and set_leader_authority but the defaults. The members need no link to
+    /// each other for it: a room of one takes part in the election.
     pub strategy: u32,
     /// How much elections prefer this member: the highest priority first [0]. Must be 0 with any
     /// strategy but MMN_STRATEGY_RAFT.
@@ -94,13 +99,15 @@ pub struct NetworkOptions {
     pub host_mode: u8,
     /// Whether this member may lead: 0 makes it an observer, else yes [1].
     pub eligible: u8,
-    /// Where a static quorum keeps the state that must survive the process: the path of an existing
+    /// Where the strategy keeps the state that must survive the process: the path of an existing
     /// directory that this member can write to. Each session id and peer id has a file of its own
     /// there. The file holds the roster, the votes and, if identity_key is NULL, the private key,
     /// which the first start makes and every later start reuses. A quorum_roster or identity_key
     /// that differs from the file is MMN_INVALID_ARGUMENT. Two processes cannot use one directory
-    /// as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED, else NULL
-    /// [NULL]. Since ABI version 3.
+    /// as the same member. Required with MMN_QUORUM_STATIC and MMN_STRATEGY_SEEDED. Allowed with
+    /// MMN_STRATEGY_ETCD, where it keeps the lease, so that a process that restarts within
+    /// ttl_seconds leads on and does not wait for its own earlier key. Else NULL [NULL]. Since ABI
+    /// version 3.
     pub state_directory: *const c_char,
     /// The path of a file for a trace of the room's elections, which `examples/simulate.rs` draws.
     /// The library overwrites the file, writes up to 256 MiB, and records nothing that the host
@@ -139,6 +146,9 @@ pub struct NetworkOptions {
     /// The settings of MMN_STRATEGY_SEEDED, which requires them. NULL with any other strategy
     /// [NULL]. Since ABI version 7.
     pub seeded: *const SeededOptions,
+    /// The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
+    /// Since ABI version 8.
+    pub etcd: *const EtcdOptions,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -152,9 +162,13 @@ const FIFTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, quorum_r
 /// Bytes of it in version 6 of the ABI. Never changes.
 const SIXTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, seeded);
 
+/// Bytes of it in version 7 of the ABI. Never changes.
+const SEVENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, etcd);
+
 impl Growing for NetworkOptions {
     const NAME: &'static str = "NetworkOptions";
     const EARLIER: &'static [usize] = &[
+        SEVENTH_VERSION_BYTES,
         SIXTH_VERSION_BYTES,
         FIFTH_VERSION_BYTES,
         FOURTH_VERSION_BYTES,
@@ -200,6 +214,7 @@ impl Default for NetworkOptions {
             reserved2: 0,
             quorum_roster: ptr::null(),
             seeded: ptr::null(),
+            etcd: ptr::null(),
         }
     }
 }
@@ -253,6 +268,7 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
         // SAFETY: the same.
         let pointed = unsafe { Pointed::read(&options) }?;
         refuse_second_room()?;
+        supported(&options)?;
         Ok(runtime::initialize(
             peer,
             session,
@@ -262,19 +278,21 @@ pub unsafe extern "C" fn InitializeNetworkWithOptions(
 }
 
 /// Strings that hosts may point to: an address, none, no UTF-8, an address as some write it, a list with a control character,
-/// and a list that is a roster as well as seeds.
+/// a list that is a roster as well as seeds, endpoints of etcd, and a prefix of its keys.
 #[cfg(any(test, feature = "fuzzing"))]
-const TEXTS: [&[u8]; 6] = [
+const TEXTS: [&[u8]; 8] = [
     b"127.0.0.1\0",
     b"\0",
     b"\xff\0",
     b"::ffff:1.2.3.4\0",
     b"a\n b \n\n\x07\0",
     b"a:1\n[::1]:9\n\0",
+    b"https://a:1\n https://[::1]:9\n\0",
+    b"rooms/here\0",
 ];
 
 /// A fuzz target: a struct of any size with any values in it becomes settings, or a sentence. The first two bytes are its
-/// size; what it does not hold is a `SeededOptions` for its last pointer, likewise.
+/// size; what it does not hold is a `SeededOptions` for its pointer to one, likewise, and then an `EtcdOptions`.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check(input: &[u8]) {
     let Some((size, fields)) = input.split_first_chunk::<2>() else {
@@ -282,13 +300,20 @@ pub(crate) fn check(input: &[u8]) {
     };
     let (size, mut given, rest) = any_struct(*size, fields);
     let (seeded_size, seeded_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
-    let (seeded_size, mut seeded, _) = any_struct(*seeded_size, seeded_fields);
+    let (seeded_size, mut seeded, rest) = any_struct(*seeded_size, seeded_fields);
     point(
         &mut seeded,
         std::mem::offset_of!(SeededOptions, seeds),
         text_of,
     );
     seeded[..4].copy_from_slice(&seeded_size.to_ne_bytes());
+    let (etcd_size, etcd_fields) = rest.split_first_chunk().unwrap_or((&[0, 0], &[]));
+    let (etcd_size, mut etcd, _) = any_struct(*etcd_size, etcd_fields);
+    let pointers = std::mem::offset_of!(EtcdOptions, endpoints)..size_of::<EtcdOptions>();
+    for offset in pointers.step_by(size_of::<usize>()) {
+        point(&mut etcd, offset, text_of);
+    }
+    etcd[..4].copy_from_slice(&etcd_size.to_ne_bytes());
     for (offset, length) in [
         (std::mem::offset_of!(NetworkOptions, bind_address), None),
         (std::mem::offset_of!(NetworkOptions, state_directory), None),
@@ -318,6 +343,8 @@ pub(crate) fn check(input: &[u8]) {
     }
     let offset = std::mem::offset_of!(NetworkOptions, seeded);
     point(&mut given, offset, |_| seeded.as_ptr());
+    let offset = std::mem::offset_of!(NetworkOptions, etcd);
+    point(&mut given, offset, |_| etcd.as_ptr());
     given[..4].copy_from_slice(&size.to_ne_bytes());
     let options = given.as_ptr().cast::<NetworkOptions>();
     // SAFETY: `struct_size` bytes, at least four, and pointers as above.
@@ -380,7 +407,7 @@ fn text_of(chosen: u8) -> *const u8 {
 #[cfg(test)]
 pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
     // The list that is a roster as well as seeds.
-    const LIST: usize = 65;
+    const LIST: usize = 69;
     let list = ptr::without_provenance(LIST);
     let options = NetworkOptions {
         strategy: MMN_STRATEGY_SEEDED,
@@ -411,6 +438,45 @@ pub(crate) fn seeded_inputs() -> Vec<Vec<u8>> {
         [
             input_of(&options, options.struct_size),
             input_of(&seeded, seeded.struct_size),
+        ]
+        .concat()
+    });
+    inputs.into()
+}
+
+/// The same with an `EtcdOptions`.
+#[cfg(test)]
+pub(crate) fn etcd_inputs() -> Vec<Vec<u8>> {
+    // The endpoints, and the prefix.
+    const ENDPOINTS: usize = 70;
+    const PREFIX: usize = 71;
+    let options = NetworkOptions {
+        strategy: MMN_STRATEGY_ETCD,
+        etcd: ptr::without_provenance(ENDPOINTS),
+        ..NetworkOptions::default()
+    };
+    let right = EtcdOptions {
+        endpoints: ptr::without_provenance(ENDPOINTS),
+        prefix: ptr::without_provenance(PREFIX),
+        address: ptr::without_provenance(PREFIX),
+        ca_file: ptr::without_provenance(PREFIX),
+        ..EtcdOptions::default()
+    };
+    let changed: [fn(&mut EtcdOptions); 6] = [
+        |_| {},
+        |etcd| etcd.struct_size = 71,
+        |etcd| etcd.ttl_seconds = 1,
+        |etcd| etcd.endpoints = ptr::without_provenance(PREFIX),
+        |etcd| etcd.prefix = ptr::null(),
+        |etcd| etcd.user = ptr::without_provenance(PREFIX),
+    ];
+    let inputs = changed.map(|change| {
+        let mut etcd = right;
+        change(&mut etcd);
+        [
+            input_of(&options, options.struct_size),
+            input_of(&SeededOptions::default(), 4),
+            input_of(&etcd, etcd.struct_size),
         ]
         .concat()
     });

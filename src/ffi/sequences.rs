@@ -12,6 +12,7 @@ use super::callbacks::*;
 use super::codes::*;
 use super::config::NetworkConfigFFI;
 use super::errors::*;
+use super::etcd::*;
 use super::events::*;
 use super::gossip::*;
 use super::leader::*;
@@ -47,6 +48,7 @@ struct Host<'a> {
     other_text: Vec<u8>,
     data: Vec<u8>,
     seeded: SeededOptions,
+    etcd: EtcdOptions,
     rooms: u32,
     level: i32,
 }
@@ -117,6 +119,7 @@ pub(crate) fn check(bytes: &[u8]) {
         other_text: Vec::new(),
         data: Vec::new(),
         seeded: SeededOptions::default(),
+        etcd: EtcdOptions::default(),
         rooms: 0,
         level: 0,
     };
@@ -383,6 +386,19 @@ impl Host<'_> {
         self.struct_to_fill(1)
     }
 
+    fn etcd_options_to_fill(&mut self) -> *mut EtcdOptions {
+        self.struct_to_fill(1)
+    }
+
+    /// Where a call writes a number, or NULL.
+    fn u64_to_fill(&mut self) -> *mut u64 {
+        self.data = vec![0; 8];
+        match self.chance.one_in(8) {
+            true => null_mut(),
+            false => self.data.as_mut_ptr().cast(),
+        }
+    }
+
     fn peer_stats_to_fill(&mut self) -> *mut PeerStats {
         self.struct_to_fill(1)
     }
@@ -445,6 +461,30 @@ impl Host<'_> {
         &raw const self.seeded
     }
 
+    /// Nobody listens at these endpoints.
+    fn etcd_options(&mut self) -> *const EtcdOptions {
+        self.etcd = EtcdOptions {
+            endpoints: match self.chance.below(3) {
+                0 => null(),
+                1 => c"http://127.0.0.1:9\nhttp://[::1]:9".as_ptr(),
+                _ => c"nobody".as_ptr(),
+            },
+            prefix: c"rooms/here".as_ptr(),
+            ..EtcdOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => self.etcd.struct_size = self.number() as u32 % 4,
+            1 => self.etcd.ttl_seconds = self.number() as u32,
+            2 => self.etcd.prefix = c"/".as_ptr(),
+            3 => self.etcd.address = c"a\nb".as_ptr(),
+            4 => self.etcd.ca_file = c"/nowhere/at/all".as_ptr(),
+            5 => self.etcd.user = c"somebody".as_ptr(),
+            6 => self.etcd.key_file = c"".as_ptr(),
+            _ => {}
+        }
+        &raw const self.etcd
+    }
+
     fn network_options(&mut self) -> NetworkOptions {
         let mut options = NetworkOptions {
             config: self.network_config_ffi(),
@@ -455,7 +495,7 @@ impl Host<'_> {
             eligible: self.chance.byte(),
             ..NetworkOptions::default()
         };
-        match self.chance.below(9) {
+        match self.chance.below(10) {
             0 => options.struct_size = self.number() as u32 % 4,
             1 => options.member_hold_ms = self.number() as u32,
             2 => options.queue_bytes = self.number() as u32,
@@ -467,6 +507,10 @@ impl Host<'_> {
                 options.quorum_roster = c"me".as_ptr();
                 options.strategy_flags = self.chance.byte().into();
                 options.seeded = self.seeded_options();
+            }
+            8 => {
+                options.strategy = MMN_STRATEGY_ETCD;
+                options.etcd = self.etcd_options();
             }
             _ => {
                 // The names of the same call are still to be read.

@@ -86,6 +86,9 @@ pub const MMN_STRATEGY_GOSSIP: u32 = 1;
 /// strategy: a majority of the voters in quorum_roster elects the leader of a cluster that members
 /// enter through seeds. Since ABI version 7.
 pub const MMN_STRATEGY_SEEDED: u32 = 2;
+/// strategy: a cluster of etcd servers elects the leader. Only in the build for servers. Since ABI
+/// version 8.
+pub const MMN_STRATEGY_ETCD: u32 = 3;
 
 /// strategy_flags of MMN_STRATEGY_SEEDED: at a first start, too, a seed waits for a majority.
 pub const MMN_SEEDED_STRICT_START: u32 = 1;
@@ -104,6 +107,12 @@ pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
 /// Most addresses in SeededOptions.seeds.
 pub const MMN_MAX_SEEDS: u32 = 32;
+/// Most lines in EtcdOptions.endpoints.
+pub const MMN_MAX_ETCD_ENDPOINTS: u32 = 16;
+/// Longest text for Proclaim, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_PROCLAIMED_BYTES: i32 = 4096;
+/// Longest name of a lock, in bytes of UTF-8 without the NUL.
+pub const MMN_MAX_LOCK_NAME_BYTES: i32 = 128;
 /// Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.
 pub const MMN_MAX_QUORUM_VOTERS: u32 = 64;
 
@@ -125,6 +134,18 @@ mod tests {
             crate::core::quorum::MAX_ROSTER_VOTERS
         );
         assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
+        assert_eq!(
+            MMN_MAX_ETCD_ENDPOINTS as usize,
+            crate::config::MAX_ETCD_ENDPOINTS
+        );
+        assert_eq!(
+            MMN_MAX_PROCLAIMED_BYTES as usize,
+            crate::room::MAX_PROCLAIMED_BYTES
+        );
+        assert_eq!(
+            MMN_MAX_LOCK_NAME_BYTES as usize,
+            crate::room::MAX_LOCK_NAME_BYTES
+        );
         assert_eq!(PeerStatus::Connected as i32, MMN_PEER_CONNECTED);
         assert_eq!(PeerStatus::Disconnected as i32, MMN_PEER_DISCONNECTED);
         assert_eq!(PeerStatus::Reconnecting as i32, MMN_PEER_RECONNECTING);

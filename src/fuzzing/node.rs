@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Chance;
 use super::decoders::someone;
 use super::wild::{Known, Wild, messages, probes};
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::seeded::Seeding;
@@ -107,6 +108,7 @@ impl<'a> Run<'a> {
                 recovery: Recovery::Hold,
                 windows: Windows::default(),
                 seeding: Seeding::default(),
+                etcd: EtcdConfig::default(),
                 guards: Guards::ALL,
             },
             max_connections: 8,
@@ -367,6 +369,7 @@ impl<'a> Run<'a> {
                     );
                 }
                 Output::DialSeeds(_) => {}
+                Output::Engine { .. } => unreachable!("no strategy here asks a store"),
                 Output::Persist { number, .. } => {
                     assert!(number > self.persisted, "numbers of states go up");
                     self.persisted = number;

@@ -384,12 +384,13 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "options" => {
             for (n, fields) in (0_u16..).zip(random(200, 24)) {
-                let sizes = [0, 4, 95, 96, 112, 120, 128, 136, 144, 152, 160, 0xffff];
+                let sizes = [0, 4, 95, 96, 112, 120, 128, 136, 144, 152, 160, 168, 0xffff];
                 let size: u16 = sizes[usize::from(n) % sizes.len()];
                 let fields = if n % 2 == 0 { fields } else { vec![1; 200] };
                 seeds.push([&size.to_le_bytes()[..], &fields].concat());
             }
             seeds.extend(crate::ffi::options::seeded_inputs());
+            seeds.extend(crate::ffi::options::etcd_inputs());
         }
         "relay" => seeds = random(400, 12),
         "discovery" => seeds = random(600, 12),

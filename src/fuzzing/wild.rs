@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::chance::Chance;
+use crate::core::election::etcd::{EtcdRules, Reign};
 use crate::core::election::gossip::{Claimed, Leads};
 use crate::core::election::raft::saved::{KnownVoter, Saved};
 use crate::core::election::raft::wire::{
@@ -245,6 +246,7 @@ variants!(strategies, Strategy, |wild| {
         never_alone: wild.chance.flip(),
         intervals: Intervals::default(),
     }),
+    Etcd => Strategy::Etcd(EtcdRules { prefix: wild.chance.u64() }),
 });
 
 variants!(quorums, QuorumPolicy, |wild| {
@@ -576,6 +578,10 @@ impl Wild<'_> {
         match self.policy.strategy {
             Strategy::Raft => Opaque::of(&record),
             Strategy::Gossip { .. } => Opaque::of(&record.leader),
+            Strategy::Etcd(_) => Opaque::of(&record.leader.as_ref().map(|leader| Reign {
+                leader: leader.clone(),
+                revision: record.term(),
+            })),
             Strategy::Seeded(_) => Opaque::of(&record.leader.as_ref().map(|leader| Claim {
                 leader: leader.clone(),
                 version: record.term(),

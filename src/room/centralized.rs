@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::{OutMessage, Room};
+use crate::clock::Moment;
 use crate::core::id::PeerId;
 use crate::error::SendError;
 use crate::net::outbox::SenderRole;
@@ -46,7 +47,7 @@ impl Room {
         message: OutMessage,
     ) -> Result<(), SendError> {
         let shared = &self.shared;
-        let token = self.snapshot().leader_token.clone();
+        let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let token = token.ok_or(SendError::NotLeader)?;
         if *from != shared.peer_id && !shared.outboxes.is_linked(from) {
             return Err(SendError::PeerNotFound { id: from.clone() });

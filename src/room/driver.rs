@@ -16,8 +16,11 @@ use super::relay::Broadcasts;
 use super::sessions::{Count, Role, Sessions};
 use super::shared::{HostCommand, Shared};
 use super::state_file::StateWriter;
+use super::store::Store;
 use super::timers::{Timer, TimerTable};
 use super::view::{log, snapshot};
+use crate::clock::Moment;
+use crate::core::election::engine::{Answer as StoreAnswer, Call};
 use crate::core::election::gossip::Windows;
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
@@ -38,6 +41,8 @@ const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 const LEAVE_LIMIT: Duration = Duration::from_secs(2);
 /// Shortest wait for the answers to a leave.
 const MIN_FAREWELL: Duration = Duration::from_millis(250);
+/// The same where an external store elects: a leader resigns and gives its lease back there.
+const MIN_STORE_FAREWELL: Duration = Duration::from_secs(1);
 /// How long closed connections may take to go out.
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
@@ -61,8 +66,10 @@ pub(super) struct Driver {
     pub(super) gate: Arc<Connector>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
-    /// Where a static quorum keeps its state.
+    /// Where the strategy keeps its state.
     pub(super) state: Option<StateWriter>,
+    /// The external store that elects, where the strategy asks one.
+    pub(super) store: Option<Box<dyn Store>>,
     /// What this application says when it enters a room.
     pub(super) join_payload: Vec<u8>,
     pub(super) leave_asked: bool,
@@ -81,6 +88,8 @@ pub(super) struct Queues {
     pub(super) discovered: mpsc::Receiver<SocketAddr>,
     /// Which states are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<u64>,
+    /// What the external store answers: one answer for every request, but for watches.
+    pub(super) answers: mpsc::UnboundedReceiver<(Call, StoreAnswer)>,
 }
 
 impl Driver {
@@ -97,6 +106,7 @@ impl Driver {
         self.broadcasts.answer_waiting(&self.node.core);
         self.set_timers();
         let deadline = self.timers.next();
+        let (began, timer_began) = (Moment::now(), Instant::now());
         let queues = &mut self.queues;
         tokio::select! {
             Some((id, event)) = queues.link_events.recv() => self.link_event(id, event),
@@ -111,8 +121,16 @@ impl Driver {
                 self.feed(Input::Command(Command::Disconnect(peer)));
             }
             Some(number) = queues.persisted.recv() => self.feed(Input::Persisted { number }),
+            Some((call, answer)) = queues.answers.recv() => {
+                self.feed(Input::Engine { call, answer });
+            }
             Some(address) = queues.discovered.recv() => self.found(address),
-            () = sleep_until(deadline) => self.woke(deadline),
+            () = sleep_until(deadline) => {
+                // By the clock that counts the machine's sleep, too.
+                let planned = deadline.saturating_duration_since(timer_began);
+                let overdue = timer_began.saturating_duration_since(deadline);
+                self.woke(Moment::now().since(began + planned) + overdue);
+            },
         }
     }
 
@@ -134,9 +152,10 @@ impl Driver {
         }
     }
 
-    fn woke(&mut self, deadline: Instant) {
+    /// The deadline for which the driver slept passed `late` ago.
+    fn woke(&mut self, late: Duration) {
         let now = Instant::now();
-        if let Some(late) = self.timers.woke(now, deadline) {
+        if self.timers.woke(now, late) {
             return self.node.stalled(late);
         }
         while let Some(timer) = self.timers.pop_expired(now) {
@@ -186,6 +205,7 @@ impl Driver {
         let mut events = Vec::new();
         let mut answers = Vec::new();
         let mut seeds = Vec::new();
+        let mut persisted = None;
         let now = self.node.begin_outputs();
         while let Some(output) = self.node.poll_output(now) {
             match output {
@@ -200,7 +220,7 @@ impl Driver {
                 Output::JoinAnswer { ticket, verdict } => answers.push((ticket, verdict)),
                 Output::Close { peer, why } => self.sessions.set_close_reason(&peer, why),
                 Output::Event(event) => events.push(event),
-                Output::Persist { number, state } => self.persist(number, state),
+                Output::Persist { number, state } => persisted = self.persist(number, state),
                 Output::StaleState { remembered, since } => {
                     tracing::error!(
                         remembered,
@@ -211,6 +231,10 @@ impl Driver {
                 Output::Dropped { from, value, bound } => {
                     tracing::warn!(peer = %from, value, bound, "dropped what the peer said of who leads: it counts further than this clock allows; one of both clocks is wrong, or a member lies");
                 }
+                Output::Engine { call, request } => match &mut self.store {
+                    Some(store) => store.request(call, request),
+                    None => tracing::error!("the core asks for a store, and there is none"),
+                },
                 Output::Departed => self.departed = true,
             }
         }
@@ -230,19 +254,25 @@ impl Driver {
                 .dial_seeds(seeds, |peer| members.get(peer).is_some());
             self.feed(Input::HostDialing(self.dialling.is_dialling()));
         }
+        if let Some(number) = persisted {
+            self.feed(Input::Persisted { number });
+        }
     }
 
-    fn persist(&self, number: u64, state: Opaque) {
-        match &self.state {
-            Some(writer) => writer.write(number, state),
+    /// Keeps a state, or returns its number where there is nowhere to keep it: then there is nothing to wait for.
+    fn persist(&self, number: u64, state: Opaque) -> Option<u64> {
+        match (&self.state, &self.store) {
+            (Some(writer), _) => writer.write(number, state),
+            (None, Some(_)) => return Some(number),
             // The core asks for it where the quorum is static, and such a room has a state directory.
-            None => tracing::error!("there is no state directory: this member cannot vote"),
+            (None, None) => tracing::error!("there is no state directory: this member cannot vote"),
         }
+        None
     }
 
     fn publish(&self) {
         let published = self.shared.published.load();
-        let snapshot = snapshot(&self.node.core, self.admissions.reserved());
+        let snapshot = snapshot(&self.node, self.admissions.reserved());
         if **published != snapshot {
             self.shared.published.store(Arc::new(snapshot));
         }
@@ -715,8 +745,12 @@ impl Driver {
             .filter_map(|(_, member)| member.rtt.smoothed())
             .max()
             .unwrap_or_default();
+        let least = match &self.store {
+            Some(_) => MIN_STORE_FAREWELL,
+            None => MIN_FAREWELL,
+        };
         self.feed(Input::Command(Command::Leave));
-        let farewell_limit = limit.min(Instant::now() + MIN_FAREWELL.max(slowest * 3));
+        let farewell_limit = limit.min(Instant::now() + least.max(slowest * 3));
         while !self.departed && Instant::now() < farewell_limit {
             // Whatever ends the wait, the loop looks.
             let _ = timeout(farewell_limit - Instant::now(), self.step()).await;

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 
 use super::trace::Trace;
+use crate::clock::Moment;
 use crate::core::election::bound::WallClock;
 use crate::core::node::{CommandError, Input, Node, Output};
 use crate::core::time::Time;
@@ -15,7 +16,7 @@ const CLOCK_SET: Duration = Duration::from_millis(100);
 /// The core of an open room.
 pub(super) struct LiveNode {
     pub(super) core: Node,
-    origin: Instant,
+    origin: Moment,
     /// The wall clock as the core knows it.
     wall_clock: WallClock,
     trace: Trace,
@@ -23,7 +24,7 @@ pub(super) struct LiveNode {
 
 impl LiveNode {
     /// `core` was made at [`Time::ZERO`], which was at `origin`, with a wall clock that showed `wall_clock`.
-    pub(super) fn new(core: Node, origin: Instant, wall_clock: Duration, trace: Trace) -> Self {
+    pub(super) fn new(core: Node, origin: Moment, wall_clock: Duration, trace: Trace) -> Self {
         Self {
             core,
             origin,
@@ -34,14 +35,22 @@ impl LiveNode {
 
     /// The time as the core counts it.
     pub(super) fn now(&self) -> Time {
-        let micros = self.origin.elapsed().as_micros();
+        let micros = Moment::now().since(self.origin).as_micros();
         Time::from_micros(micros.try_into().unwrap_or(u64::MAX))
     }
 
-    /// When the core needs a tick.
+    /// When the core needs a tick. In the past, where it needed one while the machine slept.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let at = self.core.next_deadline()?;
-        Some(self.origin + Duration::from_micros(at.as_micros()))
+        // In this order: no timer expires before the core's time has come.
+        let (now, timer_now) = (self.now(), Instant::now());
+        let late = timer_now.checked_sub(now.since(at)).unwrap_or(timer_now);
+        Some(late + at.since(now))
+    }
+
+    /// What the core calls `at`, on the clock of the room.
+    pub(super) fn moment(&self, at: Time) -> Moment {
+        self.origin + Duration::from_micros(at.as_micros())
     }
 
     /// Gives the core an input; its outputs follow.

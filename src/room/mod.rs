@@ -10,18 +10,20 @@ mod driver;
 #[cfg(test)]
 mod hostile;
 mod live_node;
+mod locks;
 mod moderation;
 mod opening;
 mod relay;
 mod sessions;
 mod shared;
 mod state_file;
+mod store;
 mod timers;
 mod trace;
 mod view;
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -29,6 +31,7 @@ use std::thread::{self, JoinHandle};
 use arc_swap::{ArcSwap, Guard};
 use tokio::sync::{mpsc, watch};
 
+use crate::clock::Moment;
 use crate::config::Config;
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
@@ -47,6 +50,7 @@ use crate::target::Target;
 use shared::{HostCommand, Shared};
 
 pub use crate::net::outbox::{OutMessage, PeerMeter};
+pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
 
@@ -113,6 +117,7 @@ impl Room {
             dispatch,
             commands,
             connects_running: AtomicUsize::new(0),
+            lock_requests: AtomicU64::new(0),
             announced: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);
@@ -262,6 +267,8 @@ impl Room {
                     SetLeaderError::NotSupported { strategy }
                 }
                 ElectionError::NoSuccessor
+                | ElectionError::NoSuchLock(_)
+                | ElectionError::TooManyLocks(_)
                 | ElectionError::Violation(_)
                 | ElectionError::TooLarge { .. } => SetLeaderError::Internal {
                     what: error.to_string(),
@@ -326,6 +333,10 @@ impl Room {
     /// [`SendError`]; nothing was queued then.
     pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
         if self.is_centralized() {
+            // A leader relays its own broadcasts, too.
+            if self.snapshot().has_lapsed(Moment::now) {
+                return Err(SendError::NoLeader);
+            }
             return self.shared.outboxes.broadcast_central(&message);
         }
         self.shared.outboxes.broadcast(&message, &SenderRole::Own)
@@ -347,7 +358,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_to_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let leader = self.snapshot().leader.clone();
+        let leader = self.snapshot().leader_at(Moment::now).cloned();
         self.send_to(&leader.ok_or(SendError::NoLeader)?, message)
     }
 
@@ -357,7 +368,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
-        let token = self.snapshot().leader_token.clone();
+        let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
         self.shared.outboxes.broadcast(&message, &role)
     }

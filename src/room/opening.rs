@@ -8,7 +8,6 @@ use std::time::Duration;
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 
 use super::admissions::Admissions;
 use super::dialling::Dialling;
@@ -18,9 +17,12 @@ use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
 use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
+use super::store;
 use super::timers::TimerTable;
 use super::trace::Trace;
+use crate::clock::Moment;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::introductions::Reconnect;
@@ -129,19 +131,20 @@ fn open(
     let core = Node::new(
         shared.peer_id.clone(),
         incarnation,
-        node_config(&shared, &identity, bound, wall_clock, saved),
+        node_config(&shared, &identity, bound, wall_clock, saved.clone()),
         draw()?,
         Time::ZERO,
     );
     let core = match &state_file {
         Some(file) => {
             let core = core.map_err(|_| file.not_understood())?;
-            file.keep(&core.first_state().unwrap_or_default())?;
+            let state = core.first_state().or(saved);
+            file.keep(&state.unwrap_or_default())?;
             core
         }
         None => core.map_err(StartError::internal)?,
     };
-    let origin = Instant::now();
+    let origin = Moment::now();
     let trace = match &config.trace_path {
         Some(path) => {
             let opened = Trace::open(path, Time::ZERO, &core);
@@ -153,6 +156,11 @@ fn open(
         None => Trace::default(),
     };
     let node = LiveNode::new(core, origin, wall_clock, trace);
+
+    let (answers_in, answers) = mpsc::unbounded_channel();
+    let store = config.etcd.as_ref();
+    let store = store.map(|etcd| store::start(etcd.settings.clone(), answers_in));
+    let store = store.transpose()?;
 
     let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
     let gate = Arc::new(Connector {
@@ -205,12 +213,14 @@ fn open(
             disconnects,
             discovered,
             persisted,
+            answers,
         },
         flushed,
         gate,
         listen_port: bound.port,
         discovery,
         state,
+        store,
         join_payload: Vec::new(),
         leave_asked: false,
         departed: false,
@@ -258,10 +268,16 @@ fn node_config(
 }
 
 fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
+    let own = bound.addresses().first().copied();
+    let own = own.map_or_else(String::new, |address| address.to_string());
     let mut seeding = config.seeding.clone();
     if seeding.address.is_empty() {
-        let own = bound.addresses().first().copied();
-        seeding.address = own.map_or_else(String::new, |address| address.to_string());
+        seeding.address.clone_from(&own);
+    }
+    let etcd = config.etcd.as_ref();
+    let mut etcd = etcd.map_or_else(EtcdConfig::default, |etcd| etcd.election.clone());
+    if etcd.address.is_empty() {
+        etcd.address.clone_from(&own);
     }
     ElectionConfig {
         policy: RoomPolicy {
@@ -284,6 +300,7 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
         },
         windows: config.windows,
         seeding,
+        etcd,
         guards: Guards::ALL,
     }
 }

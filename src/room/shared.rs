@@ -1,7 +1,7 @@
 //! What the host's threads and the network thread share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::mpsc as blocking;
 
 use arc_swap::ArcSwap;
@@ -29,6 +29,8 @@ pub(super) struct Shared {
     /// Not bounded by itself: every call but `connect` waits for its answer, and these are limited.
     pub(super) commands: mpsc::UnboundedSender<HostCommand>,
     pub(super) connects_running: AtomicUsize,
+    /// How many calls for locks there were.
+    pub(super) lock_requests: AtomicU64,
     pub(super) auto_reconnect: AtomicBool,
     /// The windows of the gossip strategy. However often they are changed, the newest alone wait for the network
     /// thread.

@@ -1,4 +1,4 @@
-//! What a static quorum keeps where it survives the process (C2, C8): one file for each session and peer.
+//! What a strategy keeps where it survives the process (C2, C8): one file for each session and peer.
 //!
 //! A file (`format`) is replaced whole: written beside, brought to the disk, renamed. It may hold a private key: on Unix
 //! nobody else may read it, and what was in memory of it is wiped.
@@ -97,7 +97,7 @@ impl StateFile {
     pub(super) fn open(
         directory: &Path,
         (session, peer): (&SessionId, &PeerId),
-        roster: &Roster,
+        roster: Option<&Roster>,
         strategy: Strategy,
         given: Option<Identity>,
         now: Incarnation,
@@ -111,13 +111,17 @@ impl StateFile {
             change,
         };
         if let Some(content) = &content {
-            same_voters(&content.owner.roster, roster).map_err(changed)?;
             same_strategy(&content.owner.strategy, strategy.name()).map_err(changed)?;
+            if let Some(roster) = roster {
+                same_voters(&content.owner.roster, roster).map_err(changed)?;
+            }
         }
         let (kept, incarnation, saved) = match content {
             Some(content) => {
                 let incarnation = now.after(content.incarnation);
-                (Some(content.owner.key), incarnation, Some(content.state))
+                // A strategy that had nothing to keep yet left nothing.
+                let state = Some(content.state).filter(|state| !state.as_bytes().is_empty());
+                (Some(content.owner.key), incarnation, state)
             }
             None => (None, now, None),
         };
@@ -128,7 +132,7 @@ impl StateFile {
             owner: Owner {
                 session: session.to_string(),
                 peer: peer.to_string(),
-                roster: roster.to_text(),
+                roster: roster.map_or_else(String::new, Roster::to_text),
                 key,
                 strategy: strategy.name().to_owned(),
             },
@@ -206,8 +210,8 @@ fn replace(from: &Path, to: &Path, _directory: &Path) -> io::Result<()> {
     atomicwrites::replace_atomic(from, to)
 }
 
-/// The key of this process, an incarnation that starts `now`; and where the quorum is static, the file in which it keeps
-/// its state, and what is in it.
+/// The key of this process, an incarnation that starts `now`; and where there is a state directory, the file in which it
+/// keeps its state, and what is in it.
 pub(super) fn take_member(
     shared: &Shared,
     now: Incarnation,
@@ -215,14 +219,15 @@ pub(super) fn take_member(
     let config = &shared.config;
     let given = config.identity_key.as_ref().map(given_identity);
     let given = given.transpose()?;
-    let (Some(directory), Some(roster)) = (&config.state_directory, config.quorum.roster()) else {
+    let Some(directory) = &config.state_directory else {
         let identity = given.map_or_else(Identity::generate, Ok);
         return Ok((identity.map_err(StartError::internal)?, None, None));
     };
+    let roster = config.quorum.roster();
     let member = (&shared.session_id, &shared.peer_id);
     let (file, identity, saved) =
         StateFile::open(directory, member, roster, config.strategy, given, now)?;
-    match roster.key_of(&shared.peer_id) {
+    match roster.and_then(|roster| roster.key_of(&shared.peer_id)) {
         Some(fixed) if fixed != identity.fingerprint() => Err(StartError::RosterKey {
             peer: shared.peer_id.clone(),
             fixed,

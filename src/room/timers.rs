@@ -54,15 +54,12 @@ impl TimerTable {
         self.held_until.map_or(first, |held| first.max(held))
     }
 
-    /// The driver woke up at `now` for `deadline`. Where that is far too late, nothing expires for a moment, and
-    /// the delay is returned.
-    pub(super) fn woke(&mut self, now: Instant, deadline: Instant) -> Option<Duration> {
-        if now > deadline + LATE && self.held_until.is_none() {
-            self.held_until = Some(now + CATCH_UP);
-            return Some(now - deadline);
-        }
-        self.held_until = None;
-        None
+    /// The driver woke up at `now`, which is `late` after the time for which it slept. Returns whether that is far too
+    /// late: then nothing expires for a moment.
+    pub(super) fn woke(&mut self, now: Instant, late: Duration) -> bool {
+        let stalled = late > LATE && self.held_until.is_none();
+        self.held_until = stalled.then(|| now + CATCH_UP);
+        stalled
     }
 
     /// Takes the next timer that has expired out of the table.
@@ -107,12 +104,11 @@ mod tests {
         let start = Instant::now();
         let mut table = TimerTable::default();
         table.set(Timer::Core, Some(start));
-        let late = start + LATE + Duration::from_millis(1);
-        assert_eq!(table.woke(late, start), Some(late - start));
-        assert_eq!(table.next(), late + CATCH_UP);
+        let late = LATE + Duration::from_millis(1);
+        assert!(table.woke(start + late, late));
+        assert_eq!(table.next(), start + late + CATCH_UP);
         // However long the reading took, the timers are served now.
-        let later = late + 2 * LATE;
-        assert_eq!(table.woke(later, table.next()), None);
+        assert!(!table.woke(start + late + 2 * LATE, 2 * LATE));
         assert_eq!(table.next(), start);
     }
 }

@@ -1,12 +1,16 @@
 //! What the host sees of the core: the snapshot that queries read, and what the log says of events.
 
+use super::live_node::LiveNode;
 use crate::core::event::Event;
 use crate::core::id::PeerId;
-use crate::core::node::Node;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 /// The room as it is now. `reserved` are those whose admission goes on.
-pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a PeerId>) -> Snapshot {
+pub(super) fn snapshot<'a>(
+    live: &'a LiveNode,
+    reserved: impl Iterator<Item = &'a PeerId>,
+) -> Snapshot {
+    let node = &live.core;
     let mut peers: Vec<_> = node
         .membership()
         .iter()
@@ -35,12 +39,14 @@ pub(super) fn snapshot<'a>(node: &'a Node, reserved: impl Iterator<Item = &'a Pe
     }
     peers.sort_by(|a, b| a.id.cmp(&b.id));
     let stamp = &node.record().stamp;
+    let leads_until = node.election().leadership().valid_until;
     Snapshot {
         peers,
         connected,
         peer_list,
         leader: node.leader().cloned(),
         is_leader: node.is_leader(),
+        leads_until: leads_until.map(|until| live.moment(until)),
         term: stamp.term,
         epoch: stamp.epoch.override_seq,
         strategy: node.policy().strategy,

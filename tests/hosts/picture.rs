@@ -17,9 +17,10 @@ use room_simulator::gossip;
 use room_simulator::page::page;
 use room_simulator::plan::Plan;
 use room_simulator::record::{Section, from_lines, to_lines};
+use room_simulator::seeded;
 use room_simulator::trace::Trace;
 use room_simulator::world::{Settings, World};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::tools::output;
 
@@ -213,6 +214,27 @@ fn staged() -> Vec<Section> {
     recorder.finish(world.now)
 }
 
+/// What a script puts into `results` that runs in the page of a trace after the page's own, without an error.
+fn results(name: &str, sections: &[Section], script: &str) -> Map<String, Value> {
+    let publish = r#"
+        const said = document.createElement("script");
+        said.type = "application/json";
+        said.id = "results";
+        said.textContent = JSON.stringify({ ...results, errors }).replaceAll("<", "\\u003c");
+        document.body.append(said);
+    "#;
+    let script = format!("<script>const results = {{}};{script}{publish}</script></body>");
+    let path = write_page(name, &page(sections).replace("</body>", &script));
+    let document = browse(&path, &["--dump-dom"]);
+    let mark = "<script type=\"application/json\" id=\"results\">";
+    let begin = document.rfind(mark).expect("the script did not end") + mark.len();
+    let end = document[begin..].find("</script>").expect("its end");
+    let mut results: Map<String, Value> =
+        serde_json::from_str(&document[begin..begin + end]).expect("results");
+    assert_eq!(results.remove("errors"), Some(Value::Array(Vec::new())));
+    results
+}
+
 #[test]
 fn the_lanes_of_a_seed_are_those_of_its_trace() {
     let plan = Plan::draw_for(7, Some(5));
@@ -324,26 +346,38 @@ fn the_colours_of_the_roles_are_painted_where_the_trace_has_them() {
 
 #[test]
 fn wheel_keys_pointer_and_kinds_change_what_is_seen() {
-    let script = include_str!("picture.js");
-    let text = page(&staged());
-    let text = text.replace("</body>", &format!("<script>{script}</script></body>"));
-    let path = write_page("touched.html", &text);
-    let document = browse(&path, &["--dump-dom"]);
-    let mark = "<script type=\"application/json\" id=\"results\">";
-    assert!(document.contains(mark), "the script did not end");
-    let begin = document.rfind(mark).expect("just seen") + mark.len();
-    let end = document[begin..].find("</script>").expect("its end");
-    let mut results: Value = serde_json::from_str(&document[begin..begin + end]).expect("results");
-    let results = results.as_object_mut().expect("an object");
+    let mut results = results("touched.html", &staged(), include_str!("picture.js"));
     let tip = results.remove("tip").expect("a tip");
     let tip = tip.as_str().expect("text");
     assert!(tip.starts_with("anna at 7."), "{tip}");
     assert!(tip.contains("shows "), "{tip}");
     assert_eq!(results.remove("title"), Some("Seed 5, 3 peers".into()));
-    assert_eq!(results.remove("errors"), Some(Value::Array(Vec::new())));
     for (name, result) in results {
-        assert_eq!(result, &Value::Bool(true), "{name}");
+        assert_eq!(result, Value::Bool(true), "{name}");
     }
+}
+
+#[test]
+fn a_seeded_room_is_drawn_with_versions_ballots_and_the_states_of_members() {
+    let (_, sections) = chaos::recorded(&seeded::draw_for(1, Some(5)));
+    let script = r#"
+        const of = (kind) => messageText(model.messages.find((message) => message.kind === kind));
+        for (const kind of ["pre_proposal", "pre_vote", "proposal", "vote"]) results[kind] = of(kind);
+        const leader = model.changes[0];
+        results.version = termText(leader.record);
+        results.states = stateText(leader.lane, leader.until === null ? model.end : leader.until - 1);
+        const seen = leader.lane.entries.find((entry) => entry.what === "member_state");
+        results.state = entryText(seen);
+    "#;
+    let results = results("seeded.html", &sections, script);
+    let text = |name: &str| results[name].as_str().expect("text");
+    for kind in ["pre_proposal", "pre_vote", "proposal", "vote"] {
+        assert!(text(kind).contains(", ballot "), "{}", text(kind));
+    }
+    assert!(text("version").starts_with('t'), "{results:?}");
+    assert!(text("states").contains("\nmembers: "), "{results:?}");
+    assert!(text("states").contains(" active"), "{results:?}");
+    assert!(text("state").contains(" in t"), "{results:?}");
 }
 
 #[test]

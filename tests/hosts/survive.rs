@@ -49,7 +49,7 @@ fn c() {
 fn cpp() {
     let program = compile_cpp("bindings/cpp/tests/survive.cpp", "survive_cpp", &[]);
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["reload", "exceptions", "fork", "seeded", "poll"]);
+    tests.extend(["reload", "exceptions", "fork", "seeded", "etcd", "poll"]);
     survives(Command::new(program).args(&tests), &tests);
 }
 
@@ -59,7 +59,7 @@ const CSHARP: [&str; 4] = [
     "bindings/csharp/Marshalling.cs",
     "bindings/csharp/Room.cs",
 ];
-const CSHARP_TESTS: [&str; 9] = [
+const CSHARP_TESTS: [&str; 10] = [
     "unregister",
     "shutdown",
     "restart",
@@ -67,6 +67,7 @@ const CSHARP_TESTS: [&str; 9] = [
     "exceptions",
     "queue",
     "seeded",
+    "etcd",
     "poll",
     "layout",
 ];
@@ -120,6 +121,6 @@ fn csharp_scripts_are_reloaded_under_coreclr() {
 fn python() {
     let program = root().join("bindings/python/tests/survive.py");
     let mut tests = EVERYWHERE.to_vec();
-    tests.extend(["exceptions", "poll", "seeded", "layout"]);
+    tests.extend(["exceptions", "poll", "seeded", "etcd", "layout"]);
     survives(Command::new("python3").arg(program).args(&tests), &tests);
 }

@@ -5,7 +5,7 @@
  *   g++ -std=c++17 -O1 -g -pthread -Iinclude -Ibindings/cpp bindings/cpp/tests/survive.cpp -o survive -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./survive [--rounds N] [NAME...]
  *
- * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded (default: all); and poll, which starts python3 with the
+ * NAME: reload, unregister, shutdown, restart, reentry, exceptions, fork, seeded, etcd (default: all); and poll, which starts python3 with the
  * program MMN_GUEST. --rounds: how often `shutdown` shuts down (20).
  */
 #include <meta_mystia_network.hpp>
@@ -602,6 +602,40 @@ void test_seeded() {
   std::filesystem::remove_all(directory);
 }
 
+// The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it.
+void test_etcd() {
+  mmn::Library library(library_path);
+  const std::string session = "survive-cpp-" + std::to_string(getpid()) + "-etcd";
+  mmn::Options options(library.api());
+  options.bind_address = "127.0.0.1";
+  {
+    mmn::Room room(library.api(), "main", session, options);
+    MUST(room.fencing_token() == -1);
+    MUST(code_of([&] { room.proclaim("here"); }) == mmn::not_supported);
+    MUST(code_of([&] { room.acquire_lock("door", 100); }) == mmn::not_supported);
+    MUST(code_of([&] { room.try_lock(""); }) == mmn::invalid_argument);
+    MUST(code_of([&] { room.release_lock("door"); }) == mmn::not_supported);
+  }
+  options.settings.strategy = MMN_STRATEGY_ETCD;
+  mmn::Etcd etcd("http://127.0.0.1:9\nhttp://[::1]:9", "rooms/lobby", library.api());
+  MUST(etcd.settings.ttl_seconds == 10);
+  etcd.address = "play.example.org:4433";
+  options.etcd = etcd;
+  try {
+    mmn::Room room(library.api(), "main", session, options);
+    MUST(room.election_strategy() == MMN_STRATEGY_ETCD);
+    MUST(room.fencing_token() == 0 && !room.is_leader());
+    const std::uint64_t first = room.try_lock("door");
+    MUST(first > 0 && room.acquire_lock("window", 100) > first);
+    room.release_lock("window");
+    options.etcd->prefix = "rooms/";
+  } catch (const mmn::Error& error) {
+    MUST(error.code() == mmn::not_supported);
+    return;
+  }
+  MUST(code_of([&] { mmn::Room(library.api(), "main", session, options); }) == mmn::invalid_argument);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -645,6 +679,7 @@ int main(int argc, char** argv) {
   run("exceptions", test_exceptions);
   run("fork", test_fork);
   run("seeded", test_seeded);
+  run("etcd", test_etcd);
   // It needs Python and the other program.
   if (std::find(names.begin(), names.end(), "poll") != names.end()) run("poll", test_poll);
 }

@@ -4,7 +4,7 @@
 //   mcs -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue, seeded (default: all); poll, which starts the command MMN_GUEST; and
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, seeded, etcd (default: all); poll, which starts the command MMN_GUEST; and
 // layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT. --rounds: how often
 // `shutdown` shuts down (20).
 
@@ -59,6 +59,7 @@ internal static class Survive
             Run(names, "exceptions", Exceptions);
             Run(names, "queue", Queued);
             Run(names, "seeded", Seeded);
+            Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
             {
                 Run(names, "poll", Polled);
@@ -637,10 +638,51 @@ internal static class Survive
         }
     }
 
+    // The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it.
+    private static void ByEtcd()
+    {
+        string session = "survive-csharp-" + Process.GetCurrentProcess().Id + "-etcd";
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        using (Room room = Room.Join("main", session, options))
+        {
+            Must(room.FencingToken == -1, "a token without etcd");
+            Must(CodeOf(() => room.Proclaim("here")) == ErrorCode.NotSupported, "Proclaim");
+            Must(CodeOf(() => room.AcquireLock("door", 100)) == ErrorCode.NotSupported, "AcquireLock");
+            Must(CodeOf(() => room.TryLock("")) == ErrorCode.InvalidArgument, "TryLock");
+            Must(CodeOf(() => room.ReleaseLock("door")) == ErrorCode.NotSupported, "ReleaseLock");
+        }
+        options.Settings.Strategy = (uint)ElectionStrategy.Etcd;
+        EtcdSettings etcd = new EtcdSettings();
+        Must(etcd.Settings.TtlSeconds == 10, "the default time to live");
+        etcd.Endpoints = new[] { "http://127.0.0.1:9", "http://[::1]:9" };
+        etcd.Prefix = "rooms/lobby";
+        etcd.Address = "play.example.org:4433";
+        options.Etcd = etcd;
+        try
+        {
+            using (Room room = Room.Join("main", session, options))
+            {
+                Must(room.ElectionStrategy == (int)ElectionStrategy.Etcd, "another strategy");
+                Must(room.FencingToken == 0 && !room.IsLeader, "a leader without etcd");
+                ulong first = room.TryLock("door");
+                Must(first > 0 && room.AcquireLock("window", 100) > first, "the numbers of lock calls");
+                room.ReleaseLock("window");
+            }
+        }
+        catch (NetworkException exception)
+        {
+            Must(exception.Code == ErrorCode.NotSupported, exception.Message);
+            return;
+        }
+        etcd.Prefix = "rooms/";
+        Must(CodeOf(() => Room.Join("main", session, options)) == ErrorCode.InvalidArgument, "a prefix with a slash at its end");
+    }
+
     private static void Layout()
     {
         SortedSet<string> own = new SortedSet<string>(StringComparer.Ordinal);
-        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(SeededOptions) })
+        foreach (Type type in new[] { typeof(NetworkConfig), typeof(NetworkOptions), typeof(NetworkEvent), typeof(PeerStats), typeof(SeededOptions), typeof(EtcdOptions) })
         {
             string name = type == typeof(NetworkConfig) ? "NetworkConfigFFI" : type.Name;
             own.Add(name + " " + Marshal.SizeOf(type));

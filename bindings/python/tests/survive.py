@@ -6,7 +6,7 @@ Each promise is shown with real rooms over loopback and a second process of this
 
     MMN_LIBRARY=target/release/libmeta_mystia_network.so python3 bindings/python/tests/survive.py [--rounds N] [NAME...]
 
-NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded (default: all), and layout, which compares the structs with the
+NAME: unregister, shutdown, restart, reentry, exceptions, poll, seeded, etcd (default: all), and layout, which compares the structs with the
 lines "struct.field offset" of the file that MMN_LAYOUT names. --rounds: how often `shutdown` shuts down (20).
 """
 
@@ -432,6 +432,34 @@ def test_seeded(_):
         must(os.listdir(directory), "no state file")
 
 
+def test_etcd(_):
+    """The options of the etcd strategy, where nobody listens, in builds that have it; and its calls in a room without it."""
+    session = f"survive-python-{os.getpid()}-etcd"
+    with mmn.Room("main", session, options=mmn.NetworkOptions(bind_address="127.0.0.1")) as room:
+        must(room.fencing_token == -1, "a token without etcd")
+        must(code_of(lambda: room.proclaim("here")) == mmn.NOT_SUPPORTED, "proclaim")
+        must(code_of(lambda: room.acquire_lock("door", 100)) == mmn.NOT_SUPPORTED, "acquire_lock")
+        must(code_of(lambda: room.try_lock("")) == mmn.INVALID_ARGUMENT, "try_lock")
+        must(code_of(lambda: room.release_lock("door")) == mmn.NOT_SUPPORTED, "release_lock")
+
+    def options(prefix):
+        etcd = mmn.EtcdOptions(["http://127.0.0.1:9", "http://[::1]:9"], prefix, address="play.example.org:4433")
+        must(etcd.ttl_seconds == 10, "the default time to live")
+        return mmn.NetworkOptions(bind_address="127.0.0.1", strategy=mmn.STRATEGY_ETCD, etcd=etcd)
+
+    try:
+        with mmn.Room("main", session, options=options("rooms/lobby")) as room:
+            must(room.election_strategy == mmn.STRATEGY_ETCD, "another strategy")
+            must(room.fencing_token == 0 and not room.is_leader, "a leader without etcd")
+            first = room.try_lock("door")
+            must(0 < first < room.acquire_lock("window", 100), "the numbers of lock calls")
+            room.release_lock("window")
+    except mmn.NetworkError as error:
+        must(error.code == mmn.NOT_SUPPORTED, str(error))
+        return
+    must(code_of(lambda: mmn.Room("main", session, options=options("rooms/"))) == mmn.INVALID_ARGUMENT, "a slash at the end")
+
+
 def test_layout(_):
     structs = {
         "NetworkConfigFFI": mmn.NetworkConfig,
@@ -439,6 +467,7 @@ def test_layout(_):
         "NetworkEvent": mmn.NetworkEvent,
         "PeerStats": mmn.PeerStats,
         "SeededOptions": mmn.SeededOptions,
+        "EtcdOptions": mmn.EtcdOptions,
     }
     own = set()
     for name, struct in structs.items():
@@ -456,6 +485,7 @@ TESTS = {
     "exceptions": test_exceptions,
     "poll": test_poll,
     "seeded": test_seeded,
+    "etcd": test_etcd,
 }
 
 

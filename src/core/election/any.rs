@@ -47,6 +47,8 @@ pub trait AnyElection: Any + fmt::Debug {
     fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque;
     /// As [`Election::hello`].
     fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque;
+    /// As [`Election::has_left`].
+    fn has_left(&self) -> bool;
     /// As [`Election::successor`].
     fn successor(&self, view: &View) -> Option<PeerId>;
     /// As [`Election::hear_followed`].
@@ -118,6 +120,17 @@ impl<E: Election + 'static> AnyElection for E {
             ElectionOutput::SetLeaderResult { target, outcome } => {
                 ElectionOutput::SetLeaderResult { target, outcome }
             }
+            ElectionOutput::Engine { call, request } => ElectionOutput::Engine { call, request },
+            ElectionOutput::LockResult {
+                request,
+                name,
+                outcome,
+            } => ElectionOutput::LockResult {
+                request,
+                name,
+                outcome,
+            },
+            ElectionOutput::LockLost { name, token } => ElectionOutput::LockLost { name, token },
         })
     }
 
@@ -167,6 +180,10 @@ impl<E: Election + 'static> AnyElection for E {
 
     fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque {
         Opaque::of(&Election::hello(self, now, view, asked))
+    }
+
+    fn has_left(&self) -> bool {
+        Election::has_left(self)
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {

@@ -1,5 +1,6 @@
 //! Settings of elections.
 
+use super::etcd::EtcdConfig;
 use super::gossip::Windows;
 use super::guards::Guards;
 use super::seeded::Seeding;
@@ -41,6 +42,8 @@ pub struct ElectionConfig {
     pub windows: Windows,
     /// What the seeded strategy needs of this node.
     pub seeding: Seeding,
+    /// What the etcd strategy needs of this node.
+    pub etcd: EtcdConfig,
     /// Which guards hold: all of them, outside the laboratory.
     pub guards: Guards,
 }
@@ -75,6 +78,7 @@ impl ElectionConfig {
             recovery: Recovery::Hold,
             windows: Windows::default(),
             seeding: Seeding::default(),
+            etcd: EtcdConfig::default(),
             guards: Guards::ALL,
         }
     }

@@ -18,13 +18,17 @@ use super::id::{Fingerprint, Incarnation, PeerId};
 use super::time::{Duration, Time};
 use super::wire::Opaque;
 use bound::WallClock;
+use engine::{Answer, Call, Request};
 use gossip::Windows;
 use record::Record;
 use seeded::MemberState;
+use seeded::paxos::Ballot;
 
 mod any;
 pub mod bound;
 mod config;
+pub mod engine;
+pub mod etcd;
 pub mod gossip;
 pub mod guards;
 mod known;
@@ -208,6 +212,32 @@ pub enum Local {
         /// Who campaigns at once, if the peer led.
         successor: Option<PeerId>,
     },
+    /// The host calls `Proclaim`.
+    Proclaim(
+        /// What others read of this node while it leads.
+        Arc<str>,
+    ),
+    /// The host calls `AcquireLock` or `TryLock`; [`ElectionOutput::LockResult`] answers.
+    AcquireLock {
+        /// Names the question.
+        request: u64,
+        /// The lock.
+        name: Arc<str>,
+        /// How long to wait at most; zero is `TryLock`, `None` is no limit.
+        wait: Option<Duration>,
+    },
+    /// The host calls `ReleaseLock`.
+    ReleaseLock {
+        /// The lock.
+        name: Arc<str>,
+    },
+    /// The external store answers.
+    Engine {
+        /// The call of [`ElectionOutput::Engine`].
+        call: Call,
+        /// What it answers.
+        answer: Answer,
+    },
 }
 
 /// What a strategy wants done. `M` is its part of messages, `S` its state.
@@ -259,6 +289,45 @@ pub enum ElectionOutput<M, S> {
         /// How it ended.
         outcome: AssignOutcome,
     },
+    /// Ask the external store; answered by [`Local::Engine`].
+    Engine {
+        /// Counts these outputs, from 1 on.
+        call: Call,
+        /// What for.
+        request: Request,
+    },
+    /// How a call of `AcquireLock` or `TryLock` ended.
+    LockResult {
+        /// Which call.
+        request: u64,
+        /// The lock.
+        name: Arc<str>,
+        /// How it ended.
+        outcome: LockOutcome,
+    },
+    /// A lock that this node held is lost: its lease has ended, or may have.
+    LockLost {
+        /// The lock.
+        name: Arc<str>,
+        /// Its fencing token.
+        token: u64,
+    },
+}
+
+/// How a call of `AcquireLock` or `TryLock` ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockOutcome {
+    /// This node holds the lock.
+    Held {
+        /// The fencing token: larger than that of every earlier holder.
+        token: u64,
+    },
+    /// Another member holds it, and the call does not wait.
+    Taken,
+    /// The time is up.
+    TimedOut,
+    /// The call was withdrawn: `ReleaseLock` came before the lock did, or the host leaves.
+    Cancelled,
 }
 
 /// Why the leader that is shown is another one than before.
@@ -309,6 +378,12 @@ pub enum ElectionError {
     /// `SetLeader` or `TransferLeadership` names a voter of a static quorum that may have forgotten votes (C2).
     #[error("{0} may have forgotten votes, and does not lead until it has heard all other voters")]
     StaleTarget(PeerId),
+    /// `ReleaseLock` names a lock that this node neither holds nor waits for.
+    #[error("this member neither holds nor waits for the lock {0:?}")]
+    NoSuchLock(Arc<str>),
+    /// This node holds or waits for as many locks as it may.
+    #[error("this member holds or waits for {0} locks already, which is the limit")]
+    TooManyLocks(usize),
     /// Only the leader may do this: hand over, and call `SetLeader` where the room's rules leave that to it.
     #[error("only the leader may do this")]
     NotLeader,
@@ -357,6 +432,8 @@ pub struct Leadership<'a> {
     /// The record that this node follows: the largest seen, where the strategy orders them. Where it does not, it
     /// names the leader that is shown, and nothing else in it counts.
     pub record: &'a Record,
+    /// Until when this node may act as the leader that it is shown as, where that ends by time alone.
+    pub valid_until: Option<Time>,
 }
 
 /// What a node is in its election, for traces.
@@ -383,6 +460,21 @@ pub struct Description {
     pub granted: Option<bool>,
     /// Whom it names.
     pub names: Option<PeerId>,
+    /// The ballot that it proposes or answers, where the strategy has ballots.
+    pub ballot: Option<Ballot>,
+}
+
+impl Description {
+    /// Of a message that says nothing but its kind.
+    pub fn plain(kind: &'static str) -> Self {
+        Self {
+            kind,
+            term: None,
+            granted: None,
+            names: None,
+            ballot: None,
+        }
+    }
 }
 
 /// What a node tells any strategy.
@@ -454,6 +546,10 @@ pub trait Election: fmt::Debug {
     /// The part of a Hello of this moment. In answer to a Hello that arrived at `asked` (else that is `now`): that one counts
     /// the time led until then, and so does this one, however long the room thought about it.
     fn hello(&self, now: Time, view: &View, asked: Time) -> Self::Hello;
+    /// After [`Local::Leave`]: whether nothing is under way that leaving should wait for.
+    fn has_left(&self) -> bool {
+        true
+    }
     /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
     fn successor(&self, _view: &View) -> Option<PeerId> {
         None

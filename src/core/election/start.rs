@@ -1,6 +1,9 @@
 //! Which strategies there are.
 
+use serde::de::DeserializeOwned;
+
 use super::bound::WallClock;
+use super::etcd::Etcd;
 use super::gossip::Gossip;
 use super::raft::Raft;
 use super::seeded::Seeded;
@@ -26,6 +29,24 @@ pub struct Start<S = Opaque> {
     pub seed: u64,
 }
 
+impl Start {
+    /// The same for a strategy whose state is an `S`.
+    ///
+    /// # Errors
+    /// [`NotItsState`].
+    pub(super) fn decoded<S: DeserializeOwned>(self) -> Result<Start<S>, NotItsState> {
+        let saved = self.saved.map(|saved| saved.decode()).transpose();
+        Ok(Start {
+            me: self.me,
+            incarnation: self.incarnation,
+            config: self.config,
+            saved: saved.map_err(|_| NotItsState)?,
+            clock: self.clock,
+            seed: self.seed,
+        })
+    }
+}
+
 /// Starts the strategy that the room's rules name, alone.
 ///
 /// # Errors
@@ -35,5 +56,6 @@ pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsStat
         Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
         Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
+        Strategy::Etcd(_) => Box::new(Etcd::start(now, start)?),
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::core::election::engine::{Answer, Call, Request};
 use crate::core::election::gossip::Windows;
 use crate::core::election::{ElectionConfig, ElectionError};
 use crate::core::event::{Event, LeftReason};
@@ -132,6 +133,19 @@ pub enum Command {
     },
     /// Most other members of any member from now on; 0 is no limit. Only the leader may.
     SetMaxPeers(u32),
+    /// What others read of this node while it leads. Only where the strategy has that.
+    Proclaim(Arc<str>),
+    /// Acquire a lock; [`Event::LockResult`] answers. Only where the strategy has locks.
+    AcquireLock {
+        /// Names the question.
+        request: u64,
+        /// The lock.
+        name: Arc<str>,
+        /// How long to wait at most; zero takes it at once or not at all, `None` is no limit.
+        wait: Option<Duration>,
+    },
+    /// Release a lock, or stop waiting for it.
+    ReleaseLock(Arc<str>),
     /// Leave the room politely.
     Leave,
 }
@@ -200,6 +214,13 @@ pub enum Input {
     Persisted {
         /// The number of that output; those before it are safe, too.
         number: u64,
+    },
+    /// The external store answers ([`Output::Engine`]).
+    Engine {
+        /// The call.
+        call: Call,
+        /// What it answers.
+        answer: Answer,
     },
     /// Whether the host's own dials are running.
     HostDialing(bool),
@@ -275,7 +296,14 @@ pub enum Output {
         /// What the clock allows now.
         bound: u64,
     },
-    /// Everybody answered the farewell.
+    /// Ask the external store that elects; answered by [`Input::Engine`].
+    Engine {
+        /// Counts these outputs, from 1 on.
+        call: Call,
+        /// What for.
+        request: Request,
+    },
+    /// Everybody answered the farewell, and the election has nothing left to do.
     Departed,
 }
 

@@ -82,7 +82,11 @@ impl Tracer {
     /// An input that the node is about to get.
     pub fn input(&mut self, now: Time, node: &Node, input: &Input) {
         let what = match input {
-            Input::Tick | Input::Heard { .. } | Input::HostDialing(_) | Input::WallClock(_) => {
+            Input::Tick
+            | Input::Heard { .. }
+            | Input::HostDialing(_)
+            | Input::WallClock(_)
+            | Input::Engine { .. } => {
                 return;
             }
             Input::LinkUp(link) => {
@@ -219,6 +223,7 @@ impl Tracer {
             Output::Persist { number, .. } => What::Persist { number: *number },
             Output::Departed
             | Output::DialSeeds(_)
+            | Output::Engine { .. }
             | Output::Dropped { .. }
             | Output::StaleState { .. } => return,
         };
@@ -232,12 +237,7 @@ impl Tracer {
             return None;
         }
         let election = node.election();
-        let plain = |kind| Description {
-            kind,
-            term: None,
-            granted: None,
-            names: None,
-        };
+        let plain = Description::plain;
         let description = match message {
             Message::Heartbeat(heartbeat) => election
                 .describe_pulse(&heartbeat.pulse)
@@ -283,6 +283,7 @@ impl Tracer {
             term,
             granted,
             names,
+            ballot,
         } = description;
         Some(Said {
             kind: kind.into(),
@@ -290,6 +291,7 @@ impl Tracer {
             term,
             granted,
             names,
+            ballot,
         })
     }
 }
@@ -305,6 +307,7 @@ fn probed(probe: Probe) -> Said {
         term: None,
         granted: None,
         names: None,
+        ballot: None,
     }
 }
 
@@ -359,7 +362,9 @@ fn told(event: &Event) -> Option<What> {
             .into(),
             version,
         },
-        Event::LeadershipGained(_)
+        Event::LockResult { .. }
+        | Event::LockLost { .. }
+        | Event::LeadershipGained(_)
         | Event::LeadershipLost(_)
         | Event::Message(_)
         | Event::ConnectionResult(_)
@@ -391,6 +396,9 @@ fn commanded(command: &Command) -> What {
         ),
         Command::Kick { peer, code, .. } => ("kick", Some(peer), Some(i64::from(*code))),
         Command::SetMaxPeers(limit) => ("set_max_peers", None, Some(i64::from(*limit))),
+        Command::Proclaim(_) => ("proclaim", None, None),
+        Command::AcquireLock { .. } => ("acquire_lock", None, None),
+        Command::ReleaseLock(_) => ("release_lock", None, None),
         Command::Leave => ("leave", None, None),
     };
     What::Command {
@@ -453,6 +461,7 @@ fn verdict_word(verdict: &Verdict) -> Word {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::core::election::seeded::paxos::Ballot;
     use crate::core::id::Incarnation;
     use crate::core::node::NodeConfig;
     use crate::core::time::Duration;
@@ -595,6 +604,7 @@ pub(crate) mod tests {
             term: Some(3),
             granted: Some(true),
             names: None,
+            ballot: None,
         };
         let to = id("b");
         let entry = Entry {
@@ -603,6 +613,33 @@ pub(crate) mod tests {
         };
         let line = serde_json::to_string(&entry).expect("JSON");
         let expected = r#"{"at":5,"what":"sent","to":"b","kind":"vote_response","n":9,"term":3,"granted":true}"#;
+        assert_eq!(line, expected);
+        let read: Entry = serde_json::from_str(&line).expect("an entry");
+        assert_eq!(read, entry);
+    }
+
+    #[test]
+    fn a_proposal_has_its_ballot() {
+        let ballot = Ballot {
+            counter: 3,
+            proposer: id("a"),
+        };
+        let entry = Entry {
+            at: 5,
+            what: What::Received {
+                from: id("a"),
+                said: Said {
+                    kind: "proposal".into(),
+                    n: 9,
+                    term: Some(2),
+                    granted: None,
+                    names: Some(id("a")),
+                    ballot: Some(ballot),
+                },
+            },
+        };
+        let line = serde_json::to_string(&entry).expect("JSON");
+        let expected = r#"{"at":5,"what":"received","from":"a","kind":"proposal","n":9,"term":2,"names":"a","ballot":{"counter":3,"proposer":"a"}}"#;
         assert_eq!(line, expected);
         let read: Entry = serde_json::from_str(&line).expect("an entry");
         assert_eq!(read, entry);

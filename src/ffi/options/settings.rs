@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use super::NetworkOptions;
 use crate::config::{
-    Config, ConfigError, DiscoveryMode, DispatchMode, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES,
-    Secret,
+    Config, ConfigError, DiscoveryMode, DispatchMode, Etcd as ConfiguredEtcd, EtcdIdentity,
+    EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
+use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
 use crate::ffi::arguments::{bytes as bytes_argument, text};
 use crate::ffi::config::bytes;
+use crate::ffi::etcd::EtcdOptions;
 use crate::ffi::failure::Failure;
 use crate::ffi::growing::read;
 use crate::ffi::seeded::SeededOptions;
@@ -30,12 +32,26 @@ pub(super) struct Pointed {
     pub(super) trace_path: Option<PathBuf>,
     pub(super) quorum_roster: Option<String>,
     pub(super) seeded: Option<Seeded>,
+    pub(super) etcd: Option<Etcd>,
 }
 
 /// A [`SeededOptions`], with what its pointer leads to.
 pub(super) struct Seeded {
     pub(super) options: SeededOptions,
     pub(super) seeds: String,
+}
+
+/// An [`EtcdOptions`], with what its pointers lead to.
+pub(super) struct Etcd {
+    pub(super) options: EtcdOptions,
+    pub(super) endpoints: String,
+    pub(super) prefix: String,
+    pub(super) address: Option<String>,
+    pub(super) ca_file: Option<PathBuf>,
+    pub(super) cert_file: Option<PathBuf>,
+    pub(super) key_file: Option<PathBuf>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
 }
 
 impl Pointed {
@@ -91,6 +107,11 @@ impl Pointed {
                 // SAFETY: the same.
                 false => Some(unsafe { seeded(options.seeded) }?),
             },
+            etcd: match options.etcd.is_null() {
+                true => None,
+                // SAFETY: the same.
+                false => Some(unsafe { etcd(options.etcd) }?),
+            },
         })
     }
 }
@@ -103,6 +124,50 @@ unsafe fn seeded(pointer: *const SeededOptions) -> Result<Seeded, Failure> {
     // SAFETY: the same.
     let seeds = unsafe { text("seeded.seeds", options.seeds) }?.to_owned();
     Ok(Seeded { options, seeds })
+}
+
+/// # Safety
+/// `pointer` points to struct_size readable bytes, and its own pointers are NULL or end with a NUL.
+unsafe fn etcd(pointer: *const EtcdOptions) -> Result<Etcd, Failure> {
+    // SAFETY: the caller's promise, passed on, here and below.
+    let options = unsafe { read("etcd", pointer) }?;
+    // SAFETY: the same.
+    let password = unsafe { optional("etcd.password", options.password) }?;
+    Ok(Etcd {
+        options,
+        // SAFETY: the same.
+        endpoints: unsafe { text("etcd.endpoints", options.endpoints) }?.to_owned(),
+        // SAFETY: the same.
+        prefix: unsafe { text("etcd.prefix", options.prefix) }?.to_owned(),
+        // SAFETY: the same.
+        address: unsafe { optional("etcd.address", options.address) }?.map(str::to_owned),
+        // SAFETY: the same.
+        ca_file: unsafe { path("etcd.ca_file", options.ca_file) }?,
+        // SAFETY: the same.
+        cert_file: unsafe { path("etcd.cert_file", options.cert_file) }?,
+        // SAFETY: the same.
+        key_file: unsafe { path("etcd.key_file", options.key_file) }?,
+        // SAFETY: the same.
+        user: unsafe { optional("etcd.user", options.user) }?.map(str::to_owned),
+        password: password.and_then(|password| Secret::new(password.as_bytes())),
+    })
+}
+
+/// The string at `pointer`; NULL is none, and an empty one is refused.
+///
+/// # Safety
+/// As [`text`].
+unsafe fn optional<'a>(argument: &str, pointer: *const c_char) -> Result<Option<&'a str>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise, passed on.
+    match unsafe { text(argument, pointer) }? {
+        "" => Err(Failure::invalid(format!(
+            "{argument} is empty; give a text, or NULL for none"
+        ))),
+        text => Ok(Some(text)),
+    }
 }
 
 /// The path at `pointer`; NULL is none.
@@ -123,6 +188,14 @@ unsafe fn path(argument: &str, pointer: *const c_char) -> Result<Option<PathBuf>
     Ok(Some(PathBuf::from(text)))
 }
 
+/// Whether this build has the strategy.
+pub(super) fn supported(options: &NetworkOptions) -> Result<(), ConfigError> {
+    match options.strategy {
+        MMN_STRATEGY_ETCD if !cfg!(feature = "etcd") => Err(ConfigError::EtcdNotBuilt),
+        _ => Ok(()),
+    }
+}
+
 /// Fails with the first broken rule: those of the classic struct, then the others in the order of their fields.
 pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Config, ConfigError> {
     let classic = Config::try_from(&options.config)?;
@@ -134,7 +207,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
             return Err(ConfigError::Zero { field });
         }
     }
-    if ![MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP, MMN_STRATEGY_SEEDED].contains(&options.strategy) {
+    if options.strategy > MMN_STRATEGY_ETCD {
         return Err(ConfigError::UnknownStrategy {
             strategy: options.strategy,
         });
@@ -195,12 +268,27 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
     if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
         return Err(ConfigError::SeededWithoutStrategy);
     }
-    let strategy = strategy(options.strategy, options.strategy_flags, seeded)?;
+    if pointed.etcd.is_some() && options.strategy != MMN_STRATEGY_ETCD {
+        return Err(ConfigError::EtcdWithoutStrategy);
+    }
+    let etcd = pointed.etcd.map(configured_etcd).transpose()?;
+    let strategy = strategy(
+        options.strategy,
+        options.strategy_flags,
+        seeded,
+        etcd.as_ref(),
+    )?;
     let quorum = match (&strategy, options.quorum_policy, &pointed.quorum_roster) {
         (Strategy::Seeded(_), MMN_QUORUM_DYNAMIC | MMN_QUORUM_STATIC, None) => {
             return Err(ConfigError::SeededWithoutRoster);
         }
         (Strategy::Seeded(_), MMN_QUORUM_DYNAMIC, Some(_)) => MMN_QUORUM_STATIC,
+        (Strategy::Etcd(_), MMN_QUORUM_STATIC, _) => {
+            return Err(ConfigError::StaticQuorumWithEtcd);
+        }
+        (Strategy::Etcd(_), MMN_QUORUM_DYNAMIC, Some(_)) => {
+            return Err(ConfigError::RosterWithEtcd);
+        }
         _ => options.quorum_policy,
     };
     let quorum = self::quorum(
@@ -229,6 +317,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         dispatch_mode,
         strategy,
         seeding: seeded.map_or_else(Seeding::default, seeding),
+        etcd,
         merge_policy,
         quorum,
         state_directory: pointed.state_directory,
@@ -295,7 +384,12 @@ fn roster_of(text: &str) -> Result<Roster, ConfigError> {
 }
 
 /// The strategy of a number that is one, with its flags.
-fn strategy(strategy: u32, flags: u32, seeded: Option<&Seeded>) -> Result<Strategy, ConfigError> {
+fn strategy(
+    strategy: u32,
+    flags: u32,
+    seeded: Option<&Seeded>,
+    etcd: Option<&ConfiguredEtcd>,
+) -> Result<Strategy, ConfigError> {
     let not_allowed = |allowed| ConfigError::NotAllowed {
         field: "strategy_flags",
         value: flags,
@@ -328,18 +422,65 @@ fn strategy(strategy: u32, flags: u32, seeded: Option<&Seeded>) -> Result<Strate
                 intervals: seeded.options.intervals(),
             }))
         }
+        MMN_STRATEGY_ETCD => match flags {
+            0 => etcd
+                .map(ConfiguredEtcd::strategy)
+                .ok_or(ConfigError::EtcdWithoutOptions),
+            _ => Err(not_allowed("0 alone, with strategy 3 (etcd)")),
+        },
         _ if flags != 0 => Err(ConfigError::FlagsWithRaft { flags }),
         _ => Ok(Strategy::Raft),
     }
 }
 
+fn configured_etcd(given: Etcd) -> Result<ConfiguredEtcd, ConfigError> {
+    let identity = both(
+        ("etcd.cert_file", given.cert_file),
+        ("etcd.key_file", given.key_file),
+    )?;
+    let login = both(("etcd.user", given.user), ("etcd.password", given.password))?;
+    let ttl = Duration::from_secs(given.options.ttl_seconds.into());
+    Ok(ConfiguredEtcd {
+        election: EtcdConfig {
+            prefix: given.prefix.into(),
+            ttl,
+            address: given.address.unwrap_or_default(),
+        },
+        settings: EtcdSettings {
+            endpoints: lines(&given.endpoints).map(str::to_owned).collect(),
+            ca_file: given.ca_file,
+            identity: identity.map(|(cert_file, key_file)| EtcdIdentity {
+                cert_file,
+                key_file,
+            }),
+            login: login.map(|(user, password)| EtcdLogin { user, password }),
+            request_timeout: ConfiguredEtcd::request_timeout(ttl),
+        },
+    })
+}
+
+/// Two fields that mean something together.
+fn both<A, B>(
+    (field_a, a): (&'static str, Option<A>),
+    (field_b, b): (&'static str, Option<B>),
+) -> Result<Option<(A, B)>, ConfigError> {
+    let half = |set, missing| Err(ConfigError::EtcdHalf { set, missing });
+    match (a, b) {
+        (Some(a), Some(b)) => Ok(Some((a, b))),
+        (None, None) => Ok(None),
+        (Some(_), None) => half(field_a, field_b),
+        (None, Some(_)) => half(field_b, field_a),
+    }
+}
+
+/// The lines that say something.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty())
+}
+
 fn seeding(seeded: &Seeded) -> Seeding {
-    let lines = seeded.seeds.lines().map(str::trim);
     Seeding {
-        seeds: lines
-            .filter(|line| !line.is_empty())
-            .map(Into::into)
-            .collect(),
+        seeds: lines(&seeded.seeds).map(Into::into).collect(),
         is_seed: seeded.options.is_seed != 0,
         address: String::new(),
     }

@@ -1,5 +1,7 @@
 //! Options as hosts give them.
 
+mod etcd;
+
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -20,6 +22,7 @@ fn nothing() -> Pointed {
         trace_path: None,
         quorum_roster: None,
         seeded: None,
+        etcd: None,
     }
 }
 
@@ -95,13 +98,14 @@ fn the_struct_has_no_hidden_padding() {
     let third = 48 + pointers + 32 + second;
     assert_eq!(
         size_of::<NetworkOptions>(),
-        third + 16 + 2 * size_of::<usize>()
+        third + 16 + 3 * size_of::<usize>()
     );
     assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
     assert_eq!(THIRD_VERSION_BYTES, third);
     assert_eq!(FOURTH_VERSION_BYTES, third + 8);
     assert_eq!(FIFTH_VERSION_BYTES, third + 16);
     assert_eq!(SIXTH_VERSION_BYTES, third + 16 + size_of::<usize>());
+    assert_eq!(SEVENTH_VERSION_BYTES, third + 16 + 2 * size_of::<usize>());
     macro_rules! at {
         ($($field:ident: $offset:expr),* $(,)?) => {
             $(assert_eq!(
@@ -141,6 +145,7 @@ fn the_struct_has_no_hidden_padding() {
         reserved2: third + 12,
         quorum_roster: third + 16,
         seeded: third + 16 + size_of::<usize>(),
+        etcd: third + 16 + 2 * size_of::<usize>(),
     );
 }
 
@@ -294,11 +299,11 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
         assert_eq!(error.to_string(), sentence);
         assert_eq!(error.code(), Code::InvalidArgument, "{sentence}");
     }
-    let error = broken(|options| options.strategy = 3);
+    let error = broken(|options| options.strategy = 4);
     assert_eq!(error.code(), Code::NotSupported);
     assert_eq!(
         error.to_string(),
-        "strategy is 3; this build has 0 (raft), 1 (gossip) and 2 (seeded)"
+        "strategy is 4; there are 0 (raft), 1 (gossip), 2 (seeded) and 3 (etcd)"
     );
 }
 
@@ -495,7 +500,24 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
     let fourth = FOURTH_VERSION_BYTES as u32;
     let fifth = FIFTH_VERSION_BYTES as u32;
     let sixth = SIXTH_VERSION_BYTES as u32;
-    for size in [sixth, sixth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+    let seventh = SEVENTH_VERSION_BYTES as u32;
+    for size in [seventh, seventh + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            seeded: ptr::dangling(),
+            etcd: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read("options", &options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            seeded: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [sixth, sixth + 1, seventh - 1] {
         let options = NetworkOptions {
             struct_size: size,
             quorum_roster: ptr::dangling(),
@@ -607,6 +629,7 @@ fn every_field_arrives() {
         trace_path: Some("trace".into()),
         quorum_roster: Some("c\na\nb\n".into()),
         seeded: None,
+        etcd: None,
     };
     let expected = Config {
         member_hold: Duration::from_millis(1500),

@@ -75,7 +75,7 @@ fn policy(strategy: Strategy) -> RoomPolicy {
     RoomPolicy {
         strategy,
         authority: match strategy {
-            Strategy::Raft | Strategy::Seeded(_) => Authority::Anyone,
+            Strategy::Raft | Strategy::Seeded(_) | Strategy::Etcd(_) => Authority::Anyone,
             Strategy::Gossip { .. } => Authority::LeaderOnly,
         },
         ..RoomPolicy::default()

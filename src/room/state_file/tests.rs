@@ -41,7 +41,7 @@ impl Directory {
         given: Option<Identity>,
     ) -> Result<(StateFile, Identity, Option<Opaque>), StartError> {
         let now = new_incarnation(1);
-        StateFile::open(&self.0, member, roster, Strategy::Raft, given, now)
+        StateFile::open(&self.0, member, Some(roster), Strategy::Raft, given, now)
     }
 
     /// The only state file.
@@ -334,7 +334,7 @@ fn the_file_of_another_strategy_is_refused() {
         strict_lowest: false,
     };
     let now = new_incarnation(1);
-    let opened = StateFile::open(&directory.0, member, &roster("a"), gossip, None, now);
+    let opened = StateFile::open(&directory.0, member, Some(&roster("a")), gossip, None, now);
     let error = opened.map(drop).expect_err("raft wrote it");
     assert_eq!(error.code(), Code::InvalidArgument);
     let says = "strategy is gossip, but the state file belongs to the strategy \"raft\"";
@@ -429,7 +429,7 @@ fn a_directory_that_cannot_be_used_is_named() {
         let member = (&session_id("s"), &peer_id("a"));
         let roster = roster("a");
         let now = new_incarnation(1);
-        let opened = StateFile::open(&path, member, &roster, Strategy::Raft, None, now);
+        let opened = StateFile::open(&path, member, Some(&roster), Strategy::Raft, None, now);
         let error = opened.map(drop).expect_err("no directory");
         assert_eq!(error.code(), Code::InvalidArgument);
         let shown = format!("{:?} cannot be used", path.display().to_string());

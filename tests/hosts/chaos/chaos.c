@@ -536,6 +536,12 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetDefaultSeededOptions, 2, default_seeded())                                                            \
     X(GetMemberState, 4, at_least(more.GetMemberState(any_peer()), -1))                                         \
     X(GetClusterVersion, 2, count_of(more.GetClusterVersion()))                                                \
+    X(GetDefaultEtcdOptions, 2, default_etcd())                                                                \
+    X(GetFencingToken, 4, count_of(more.GetFencingToken()))                                                    \
+    X(Proclaim, 1, code(more.Proclaim(any_peer())))                                                            \
+    X(AcquireLock, 1, code(more.AcquireLock(any_peer(), below(2000), a_number())))                             \
+    X(TryLock, 1, code(more.TryLock(any_peer(), a_number())))                                                  \
+    X(ReleaseLock, 1, code(more.ReleaseLock(any_peer())))                                                      \
     X(SetStartupGracePeriod, 1, code(more.SetStartupGracePeriod(a_window())))                                  \
     X(GetStartupGracePeriod, 1, more.GetStartupGracePeriod() > 0)                                              \
     X(SetMembershipSampleInterval, 1, code(more.SetMembershipSampleInterval(a_window())))                      \

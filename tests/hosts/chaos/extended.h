@@ -104,8 +104,51 @@ static const SeededOptions *any_seeded(SeededOptions *seeded)
     return seeded;
 }
 
+static int default_etcd(void)
+{
+    union {
+        EtcdOptions options;
+        uint8_t space[ROOMY];
+    } all;
+    memset(&all, 0xaa, sizeof all);
+    uint32_t size = all.options.struct_size = any_size(sizeof(EtcdOptions));
+    int accepted = code(more.GetDefaultEtcdOptions(one_in(32) ? NULL : &all.options));
+    if (all.options.struct_size != size) fail("GetDefaultEtcdOptions changed struct_size");
+    for (size_t i = !accepted || size < 4 ? 4 : size; i < sizeof all; i++)
+        if (all.space[i] != 0xaa) fail("GetDefaultEtcdOptions wrote byte %zu of %u", i, size);
+    return accepted;
+}
+
+/* Where a call for a lock writes its number. */
+static uint64_t *a_number(void)
+{
+    static _Thread_local uint64_t number;
+    return one_in(16) ? NULL : &number;
+}
+
+/* Servers where nobody listens; most libraries have no etcd anyway. */
+static const EtcdOptions *any_etcd(EtcdOptions *etcd)
+{
+    static const char *const endpoints[] = {"http://127.0.0.1:9", "http://[::1]:9\nhttp://localhost:9"};
+    memset(etcd, 0, sizeof *etcd);
+    etcd->struct_size = sizeof *etcd;
+    if (more.GetDefaultEtcdOptions) more.GetDefaultEtcdOptions(etcd);
+    etcd->endpoints = one_in(8) ? bad_text() : ANY(endpoints);
+    etcd->prefix = one_in(8) ? bad_text() : "chaos";
+    switch (below(16)) {
+    case 0: return NULL;
+    case 1: etcd->struct_size = any_size(sizeof *etcd); break;
+    case 2: etcd->ttl_seconds = below(4); break;
+    case 3: etcd->address = bad_text(); break;
+    case 4: etcd->ca_file = bad_text(); break;
+    case 5: etcd->cert_file = etcd->key_file = "/proc/self"; break;
+    case 6: etcd->user = etcd->password = bad_text(); break;
+    }
+    return etcd;
+}
+
 /* Mostly such that a room comes of it, in either dispatch mode, and such that the partners are in it. */
-static const NetworkOptions *any_options(union options *all, SeededOptions *seeded)
+static const NetworkOptions *any_options(union options *all, SeededOptions *seeded, EtcdOptions *etcd)
 {
     static const char *const own_machine[] = {"127.0.0.1", "::1", "0.0.0.0", "::"};
     NetworkOptions *options = &all->options;
@@ -123,7 +166,7 @@ static const NetworkOptions *any_options(union options *all, SeededOptions *seed
         options->bind_address = bad_text(), options->secret = bytes, options->identity_key = bytes;
         break;
     case 3: options->struct_size = any_size(sizeof *options); break;
-    case 4: options->strategy = below(4), options->strategy_flags = below(3); break;
+    case 4: options->strategy = below(5), options->strategy_flags = below(3); break;
     case 26: options->strategy = MMN_STRATEGY_GOSSIP, options->strategy_flags = below(2); break;
     case 5: options->bind_address = one_in(2) ? bad_text() : any_address(); break;
     case 6: options->bind_address = ANY(own_machine); break;
@@ -147,6 +190,7 @@ static const NetworkOptions *any_options(union options *all, SeededOptions *seed
         options->state_directory = one_in(8) ? "/proc/self" : cluster_directory;
         options->seeded = any_seeded(seeded);
         break;
+    case 29: options->strategy = MMN_STRATEGY_ETCD, options->etcd = any_etcd(etcd); break;
     case 20: options->quorum_policy = below(3), options->quorum_voters = below(3); break;
     case 21: options->state_directory = bad_text(); break;
     case 25: options->trace_path = one_in(2) ? trace_path : one_in(2) ? state_directory : endless; break;
@@ -196,7 +240,8 @@ static int open_with_options(void)
 {
     union options all;
     SeededOptions seeded;
-    const NetworkOptions *options = any_options(&all, &seeded);
+    EtcdOptions etcd;
+    const NetworkOptions *options = any_options(&all, &seeded, &etcd);
     int accepted = opened(more.InitializeNetworkWithOptions(one_in(16) ? bad_text() : ANY(OWN), any_session(), options));
     if (accepted && options->dispatch_mode == MMN_DISPATCH_POLL) atomic_fetch_add(&polled_rooms, 1);
     if (accepted && options->strategy == MMN_STRATEGY_GOSSIP) atomic_fetch_add(&gossip_rooms, 1);

@@ -10,6 +10,7 @@ use std::thread;
 
 use room_simulator::chaos::run_plan;
 use room_simulator::plan::Plan;
+use room_simulator::seeded;
 use room_simulator::statics;
 use room_simulator::trace::Trace;
 
@@ -18,10 +19,11 @@ const THREADS: usize = 2;
 const LARGEST: usize = 16;
 /// A kind of room, and how a seed draws its plan.
 type Kind = (&'static str, fn(u64) -> Plan);
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 4] = [
     ("any", Plan::draw),
     ("roster", statics::draw),
     ("storm", statics::vote_storm),
+    ("seeded", seeded::draw),
 ];
 
 fn main() -> ExitCode {

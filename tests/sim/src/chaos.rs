@@ -12,7 +12,7 @@ use room_core::id::Fingerprint;
 use room_core::node::{Command, LinkEnd, Node};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
-use room_core::wire::Authority;
+use room_core::wire::{Authority, Strategy};
 
 use crate::checks::Violation;
 use crate::clock::slowest_clock;
@@ -713,6 +713,16 @@ impl<'a> Run<'a> {
             let counts = settings.heartbeat_timeout + settings.election_timeout_max * 2;
             let believed = self.world.until_all_is_believed();
             under_way = under_way + believed.max(slowest_clock(counts));
+        }
+        let replaced = |(_, step): &(u64, Step)| matches!(step, Step::OldDisk { .. });
+        if let Strategy::Seeded(rules) = self.world.settings.strategy
+            && self.plan.steps.iter().any(replaced)
+        {
+            // An older copy of a state file does not know whom its voter acknowledged: that one waits for a TTL, and its leader
+            // may lack a majority meanwhile.
+            let waits = rules.intervals.ttl_timeout_ms + rules.intervals.heartbeat_timeout_ms;
+            let waits = slowest_clock(ms(waits.into()));
+            under_way = under_way.max(self.world.now + waits);
         }
         self.world.calm_since = Some(self.world.quiet_at().max(under_way));
     }

@@ -9,6 +9,7 @@ pub mod chaos;
 pub mod checks;
 pub mod clock;
 pub mod decoded;
+pub mod etcd;
 pub mod explorer;
 pub mod fingerprint;
 pub mod gossip;

@@ -76,6 +76,7 @@ pub(crate) fn of(strategy: Strategy) -> Rc<dyn Profile> {
         Strategy::Raft => Rc::new(raft::Votes),
         Strategy::Gossip { .. } => Rc::new(gossip::Declarations),
         Strategy::Seeded(rules) => Rc::new(seeded::Clusters::new(rules)),
+        Strategy::Etcd(_) => unreachable!("a store of its own simulates what etcd decides"),
     }
 }
 

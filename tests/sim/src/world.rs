@@ -19,6 +19,7 @@ use std::rc::Rc;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use room_core::election::etcd::EtcdConfig;
 use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
 use room_core::election::record::Record;
@@ -586,6 +587,7 @@ impl World {
                 recovery: self.wanted_recovery(slot),
                 windows: self.settings.windows,
                 seeding: self.seeding(slot),
+                etcd: EtcdConfig::default(),
                 guards: self.settings.guards,
             },
             max_connections: 127,
@@ -920,6 +922,7 @@ impl World {
             Output::Datagram { to, probe } => self.send_datagram(slot, &to, probe),
             Output::Dial(dial) => self.dial_for_core(slot, &dial),
             Output::DialSeeds(seeds) => self.dial_seeds(slot, &seeds),
+            Output::Engine { .. } => unreachable!("no strategy here asks an external store"),
             Output::Close { peer, why } => self.close(slot, &peer, why),
             Output::Event(event) => {
                 let place = &mut self.slots[slot];

@@ -170,7 +170,10 @@ impl Gossip {
             Local::Transfer { target: None } => return Err(ElectionError::NotLeader),
             Local::SetLeader { .. }
             | Local::Transfer { target: Some(_) }
-            | Local::SetPriority(_) => {
+            | Local::SetPriority(_)
+            | Local::Proclaim(_)
+            | Local::AcquireLock { .. }
+            | Local::ReleaseLock { .. } => {
                 return Err(ElectionError::NotSupported { strategy: "gossip" });
             }
             Local::EnableAuto(enabled) => self.peer.enable(enabled),
@@ -184,7 +187,8 @@ impl Gossip {
             Local::PeerEligible { .. }
             | Local::Persisted { .. }
             | Local::HeartbeatSent
-            | Local::SetClock(_) => {}
+            | Local::SetClock(_)
+            | Local::Engine { .. } => {}
         }
         Ok(reason)
     }
@@ -289,6 +293,7 @@ impl Election for Gossip {
             leader: self.record.leader.as_ref(),
             reason: self.reason,
             record: &self.record,
+            valid_until: None,
         }
     }
 
@@ -345,7 +350,7 @@ impl Election for Gossip {
     }
 
     fn describe(message: &Claimed) -> Description {
-        described(if message.declares {
+        Description::plain(if message.declares {
             "declaration"
         } else {
             "proposal"
@@ -353,15 +358,6 @@ impl Election for Gossip {
     }
 
     fn describe_pulse(_: &Leads) -> Description {
-        described("heartbeat")
-    }
-}
-
-fn described(kind: &'static str) -> Description {
-    Description {
-        kind,
-        term: None,
-        granted: None,
-        names: None,
+        Description::plain("heartbeat")
     }
 }

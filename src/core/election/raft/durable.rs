@@ -259,7 +259,10 @@ impl Raft {
                 | ElectionOutput::StaleState { .. }
                 | ElectionOutput::DialSeeds(_)
                 | ElectionOutput::MemberState { .. }
-                | ElectionOutput::SetLeaderResult { .. } => Some(output),
+                | ElectionOutput::SetLeaderResult { .. }
+                | ElectionOutput::Engine { .. }
+                | ElectionOutput::LockResult { .. }
+                | ElectionOutput::LockLost { .. } => Some(output),
             };
             if output.is_some() {
                 return output;

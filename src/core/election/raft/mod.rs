@@ -134,16 +134,8 @@ impl Raft {
     /// # Errors
     /// [`NotItsState`].
     pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
-        let previous = start.saved.map(|saved| saved.decode()).transpose();
-        let previous = previous.map_err(|_| NotItsState)?;
-        let start = Start {
-            me: start.me,
-            incarnation: start.incarnation,
-            config: start.config,
-            saved: Some(Saved::of_next_incarnation(previous)),
-            clock: start.clock,
-            seed: start.seed,
-        };
+        let mut start = start.decoded()?;
+        start.saved = Some(Saved::of_next_incarnation(start.saved));
         Ok(Self::new(now, start))
     }
 
@@ -302,6 +294,7 @@ impl Election for Raft {
             leader: self.leader(),
             reason: self.reason,
             record: self.rules.record(),
+            valid_until: None,
         }
     }
 
@@ -545,7 +538,10 @@ impl Raft {
             }
             Local::SetEligible(eligible) => self.set_eligible(now, view, eligible),
             Local::SetPriority(priority) => self.config.priority = priority,
-            Local::SetWindows(_) => {}
+            Local::Proclaim(_) | Local::AcquireLock { .. } | Local::ReleaseLock { .. } => {
+                return Err(ElectionError::NotSupported { strategy: "raft" });
+            }
+            Local::SetWindows(_) | Local::Engine { .. } => {}
             Local::SetClock(clock) => self.clock = clock,
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);

@@ -74,6 +74,7 @@ impl Stamped {
             term: Some(term),
             granted,
             names: names.cloned(),
+            ballot: None,
         }
     }
 }
@@ -108,10 +109,9 @@ impl Beat {
             Pulse::Follows { record, .. } => ("heartbeat", record),
         };
         Description {
-            kind,
             term: Some(record.term()),
-            granted: None,
             names: record.leader.clone(),
+            ..Description::plain(kind)
         }
     }
 }

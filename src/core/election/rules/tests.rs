@@ -322,7 +322,7 @@ fn an_epoch_issued_twice_does_not_give_a_second_vote() {
 }
 
 #[test]
-fn an_assigned_life_that_may_not_lead_follows() {
+fn an_assigned_incarnation_that_may_not_lead_follows() {
     let mut rules = rules_of("m");
     assert!(rules.adopt(&assigned(1, "b", 1, "m"), false));
     assert_eq!(rules.role(), RoleKind::Follower);

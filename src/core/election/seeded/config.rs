@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::Kept;
 use crate::core::election::Start;
 use crate::core::election::bound::WallClock;
 use crate::core::quorum::Roster;
@@ -185,7 +186,7 @@ impl SeededConfig {
     ///
     /// # Panics
     /// If these name no voters: the options of a seeded room do.
-    pub(super) fn of(start: &Start, rules: SeededRules) -> Self {
+    pub(super) fn of(start: &Start<Kept>, rules: SeededRules) -> Self {
         let roster = start.config.quorum.roster();
         let roster = roster.expect("a seeded room has a roster").clone();
         Self {

@@ -147,14 +147,12 @@ impl Seeded {
         start: Start,
         rules: SeededRules,
     ) -> Result<Self, NotItsState> {
-        let config = SeededConfig::of(&start, rules);
-        let kept = start.saved.map(|saved| saved.decode()).transpose();
-        let kept = kept.map_err(|_| NotItsState)?;
+        let start = start.decoded()?;
         Ok(Self::new(
-            start.me,
+            start.me.clone(),
             start.incarnation,
-            config,
-            kept,
+            SeededConfig::of(&start, rules),
+            start.saved,
             start.seed,
             now,
         ))
@@ -370,14 +368,18 @@ impl Seeded {
             | Local::EnableAuto(_)
             | Local::Transfer { .. }
             | Local::SetEligible(_)
-            | Local::SetPriority(_) => {
+            | Local::SetPriority(_)
+            | Local::Proclaim(_)
+            | Local::AcquireLock { .. }
+            | Local::ReleaseLock { .. } => {
                 return Err(ElectionError::NotSupported { strategy: "seeded" });
             }
             // Who votes is fixed, and what is asked for again has timers of its own.
             Local::SetWindows(_)
             | Local::HeartbeatSent
             | Local::PeerEligible { .. }
-            | Local::PeerIneligible { .. } => {}
+            | Local::PeerIneligible { .. }
+            | Local::Engine { .. } => {}
         }
         Ok(())
     }
@@ -655,6 +657,7 @@ impl Election for Seeded {
             leader: self.record.leader.as_ref(),
             reason: self.reason,
             record: &self.record,
+            valid_until: None,
         }
     }
 

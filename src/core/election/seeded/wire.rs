@@ -218,10 +218,7 @@ impl Based {
     pub(super) fn largest_version(&self) -> u64 {
         use SeededMessage as M;
         let claimed = self.claim().map_or(0, |claim| claim.version);
-        let counter = match &self.message {
-            M::Proposal { ballot, .. } | M::Vote { ballot, .. } => ballot.counter,
-            _ => 0,
-        };
+        let counter = self.ballot().map_or(0, |ballot| ballot.counter);
         let accepted = match &self.message {
             M::Vote {
                 vote: Vote::Promised(Some(accepted)),
@@ -235,6 +232,16 @@ impl Based {
         };
         let versions = self.basis.version.max(claimed);
         versions.max(counter).max(accepted).max(self.writes)
+    }
+
+    /// The ballot that it proposes or answers.
+    fn ballot(&self) -> Option<&Ballot> {
+        match &self.message {
+            SeededMessage::Proposal { ballot, .. } | SeededMessage::Vote { ballot, .. } => {
+                Some(ballot)
+            }
+            _ => None,
+        }
     }
 
     fn claim(&self) -> Option<&Claim> {
@@ -303,6 +310,7 @@ impl Based {
             term: Some(self.basis.version),
             granted,
             names,
+            ballot: self.ballot().cloned(),
         }
     }
 }
@@ -356,14 +364,14 @@ impl Beat {
 
     /// In the words of a trace.
     pub(super) fn describe(&self) -> Description {
+        let kind = match self.claim {
+            Some(_) => "leader_heartbeat",
+            None => "heartbeat",
+        };
         Description {
-            kind: match self.claim {
-                Some(_) => "leader_heartbeat",
-                None => "heartbeat",
-            },
             term: Some(self.observed.version),
-            granted: None,
             names: self.observed.leader.clone(),
+            ..Description::plain(kind)
         }
     }
 }

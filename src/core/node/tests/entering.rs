@@ -257,7 +257,7 @@ fn a_question_that_waits_for_a_host_is_withdrawn_when_another_leads() {
 }
 
 #[test]
-fn an_id_whose_bearer_lives_is_taken_and_told_so_at_its_first_sign_of_life() {
+fn an_id_whose_holder_is_alive_is_taken_and_told_so_at_its_first_sign_of_life() {
     let mut net = Net::room(&["a", "b"]);
     let asked_at = net.now;
     let ticket = net.ask_as("b", life(200, u64::MAX), "a");
@@ -316,7 +316,8 @@ fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
 }
 
 #[test]
-fn m7_m19_a_newer_life_under_the_same_key_takes_over_and_an_older_one_not_from_a_living_one() {
+fn m7_m19_a_newer_incarnation_under_the_same_key_takes_over_and_an_older_one_not_from_a_living_one()
+{
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life;
     let older = Life {

@@ -302,7 +302,7 @@ fn a_leaders_message_may_come_before_its_declaration() {
 }
 
 #[test]
-fn the_next_life_of_a_leader_is_heard_whatever_its_clock_says() {
+fn the_next_incarnation_of_a_leader_is_heard_whatever_its_clock_says() {
     let mut net = room(&["a", "b", "c"]);
     net.kill("a", true);
     net.wait("b leads", |net| shows(net, "c", "b"));

@@ -44,7 +44,7 @@ fn m7_m18_a_lost_member_that_comes_back_returns_and_does_not_join_again() {
 }
 
 #[test]
-fn m7_m19_another_life_or_another_key_is_no_return() {
+fn m7_m19_another_incarnation_or_another_key_is_no_return() {
     for restarted in [life(b'b', u64::MAX), life(200, u64::MAX), life(200, 0)] {
         let mut net = parted();
         let present = net.place("b").life;

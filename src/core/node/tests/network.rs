@@ -156,6 +156,7 @@ impl Net {
                 }
             }
             Output::StaleState { .. } => place.is_stale = true,
+            Output::Engine { .. } => panic!("no strategy here asks a store"),
             Output::DialSeeds(_) => {}
             Output::Dropped { from, value, bound } => {
                 assert!(value > bound);

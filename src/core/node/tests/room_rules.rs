@@ -307,7 +307,7 @@ fn a_leader_learns_no_room_rule_of_this_incarnation_from_others() {
 }
 
 #[test]
-fn a_leader_that_was_started_anew_takes_over_what_it_set_in_its_last_life() {
+fn a_leader_that_was_started_anew_takes_over_what_its_last_incarnation_set() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.order("a", Command::SetMaxPeers(62));
     net.run(ms(100));

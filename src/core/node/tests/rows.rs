@@ -262,7 +262,7 @@ fn m10_m12_a_loss_and_an_end_are_told_once_however_often_they_are_reported() {
 
 /// memberlist: news of an older life change nothing, and are no sign of the present one.
 #[test]
-fn m12_m7_messages_of_another_life_are_dropped() {
+fn m12_m7_messages_of_another_incarnation_are_dropped() {
     let mut lone = Lone::new();
     lone.link("a", 5);
     for other in [4, 6] {
@@ -333,7 +333,7 @@ fn m14_lists_of_two_members_are_merged_and_take_nobody_away() {
 
 /// foca: a timer of a life that is over does not fire for the next one.
 #[test]
-fn m19_the_hold_of_an_older_life_does_not_end_the_newer_one() {
+fn m19_the_hold_of_an_older_incarnation_does_not_end_the_newer_one() {
     let mut net = Net::new();
     net.config.member_hold = ms(7000);
     net.fill(&["a", "b"]);

@@ -15,7 +15,7 @@ fn set_back(net: &Net, name: &str) -> Life {
 }
 
 #[test]
-fn an_older_life_waits_until_the_dead_one_has_not_answered_for_half_a_second() {
+fn an_older_incarnation_waits_until_the_dead_one_has_not_answered_for_half_a_second() {
     let mut net = Net::room(&["a", "b", "c"]);
     let later = set_back(&net, "c");
     net.kill("c", false);
@@ -42,7 +42,7 @@ fn an_older_life_waits_until_the_dead_one_has_not_answered_for_half_a_second() {
 }
 
 #[test]
-fn an_older_life_takes_over_from_a_lost_one_at_once() {
+fn an_older_incarnation_takes_over_from_a_lost_one_at_once() {
     let mut net = Net::room(&["a", "b", "c"]);
     let later = set_back(&net, "c");
     net.dials_work = false;
@@ -60,7 +60,7 @@ fn an_older_life_takes_over_from_a_lost_one_at_once() {
 }
 
 #[test]
-fn an_older_life_is_refused_at_the_first_sign_of_life_of_the_present_one() {
+fn an_older_incarnation_is_refused_at_the_first_sign_of_life_of_the_present_one() {
     let mut net = Net::room(&["a", "b", "c"]);
     let older = set_back(&net, "c");
     let ticket = net.ask_as("c", older, "b");
@@ -74,7 +74,7 @@ fn an_older_life_is_refused_at_the_first_sign_of_life_of_the_present_one() {
 
 /// The leader itself comes back from an earlier time: its old life is gone, the one that looks older is not.
 #[test]
-fn a_leader_whose_later_life_looks_older_is_believed_to_live() {
+fn a_leader_whose_later_incarnation_looks_older_is_believed_to_live() {
     let mut net = Net::room(&["a", "b", "c"]);
     let later = set_back(&net, "a");
     net.kill("a", true);
@@ -95,7 +95,7 @@ fn a_leader_whose_later_life_looks_older_is_believed_to_live() {
 /// What was relayed in the name of the life before is past, and what is of a life that no link has shown yet waits,
 /// whichever of them looks older.
 #[test]
-fn a_life_that_ended_is_past_and_one_that_was_never_seen_is_not() {
+fn an_incarnation_that_ended_is_past_and_one_that_was_never_seen_is_not() {
     let mut net = Net::room(&["a", "b", "c"]);
     let present = net.place("c").life.incarnation;
     let later = set_back(&net, "c");

@@ -260,7 +260,7 @@ fn a_leader_that_said_farewell_is_reported() {
 }
 
 #[test]
-fn a_peer_that_returns_in_another_life_is_reported() {
+fn a_peer_that_returns_in_another_incarnation_is_reported() {
     let (none, peer) = (Record::default(), id("a"));
     let away = seen(&none, None);
     let mut now = seen(&none, None);
@@ -597,7 +597,7 @@ fn a_host_releases_its_node_from_one_assignment() {
 }
 
 #[test]
-fn who_followed_an_assigned_leader_and_whether_that_life_is_over_is_known() {
+fn who_followed_an_assigned_leader_and_whether_that_incarnation_is_over_is_known() {
     let (held, me) = (assigned(1, "m"), id("m"));
     let mut checker = checker();
     checker.born(1, &id("n"), None);

@@ -2,7 +2,9 @@
 //! rules ([`paxos`](room_core::election::seeded::paxos)).
 //!
 //! What was said may arrive at any time, any number of times, in any order or never. A proposer may begin a new ballot at
-//! any moment. Nodes restart, and their votes and rounds expire and are reset, as often as the scope allows.
+//! any moment. Nodes restart, their votes and rounds expire and are reset, and their state files are lost, as often as the
+//! scope allows. A voter whose file is lost neither votes nor proposes until each other voter that forgot nothing has told it
+//! its votes, one after the other, at any moments; the first of them may be out of date when the last one comes.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -32,6 +34,16 @@ pub enum Bug {
     EarlierVotesCount,
     /// A second vote of one voter counts as that of another.
     SecondVotesCount,
+    /// A voter whose state file is lost votes at once.
+    LossUnnoticed,
+    /// It takes over no promised ballot, but that of the candidate that it takes over.
+    RecoveryForgetsPromised,
+    /// It takes over no accepted candidate.
+    RecoveryForgetsAccepted,
+    /// It votes again when one other voter has told its votes.
+    RecoversAfterOne,
+    /// A voter that lost its own file tells another one its votes.
+    ForgetfulTells,
 }
 
 /// What may happen, and how often.
@@ -44,6 +56,8 @@ pub struct Scope {
     pub restarts: u8,
     pub expiries: u8,
     pub resets: u8,
+    /// State files that are lost.
+    pub losses: u8,
     pub bug: Option<Bug>,
 }
 
@@ -91,6 +105,9 @@ struct Node {
     restarts: u8,
     expiries: u8,
     resets: u8,
+    losses: u8,
+    /// While it may have forgotten votes: those that the others have told.
+    told: Option<[Option<Acceptor>; VOTERS]>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,6 +115,10 @@ enum Act {
     Restart,
     Expire,
     Reset,
+    /// The process ends, and its state file is lost.
+    LoseFile,
+    /// That voter tells it what it voted.
+    ToldBy(u8),
     /// Begins a ballot above what it promised itself.
     Propose,
     /// Begins a ballot above all that was ever said.
@@ -176,6 +197,8 @@ impl<'a> Search<'a> {
                 restarts: 0,
                 expiries: 0,
                 resets: 0,
+                losses: 0,
+                told: None,
             })
         });
         let first = State { nodes, said: 0 };
@@ -215,6 +238,10 @@ impl<'a> Search<'a> {
                     Act::Restart,
                     Act::Expire,
                     Act::Reset,
+                    Act::LoseFile,
+                    Act::ToldBy(0),
+                    Act::ToldBy(1),
+                    Act::ToldBy(2),
                     Act::Propose,
                     Act::Outbid,
                 ];
@@ -266,6 +293,24 @@ impl<'a> Search<'a> {
                 node.lose_volatile(self.scope.bug == Some(Bug::ResetForgets))?;
                 node.resets += 1;
             }
+            Act::LoseFile if total(self, |node| node.losses) < self.scope.losses => {
+                node.proposer = None;
+                node.acceptor = Acceptor::default();
+                node.losses += 1;
+                if self.scope.bug != Some(Bug::LossUnnoticed) {
+                    node.told = Some(Default::default());
+                }
+            }
+            Act::ToldBy(voter) => {
+                let voter = usize::from(voter);
+                let teller = &self.nodes[state.nodes[voter] as usize];
+                let forgetful = teller.told.is_some();
+                if voter == index || forgetful && self.scope.bug != Some(Bug::ForgetfulTells) {
+                    return None;
+                }
+                node.told.as_mut()?[voter] = Some(teller.acceptor.clone());
+                node.recover(self.scope.bug);
+            }
             Act::Propose => {
                 let ballot = node.acceptor.next_ballot(&self.ids[index]);
                 self.propose(&mut node, ballot, &mut says)?;
@@ -284,7 +329,7 @@ impl<'a> Search<'a> {
                 let message = self.messages[usize::from(message)].clone();
                 self.hear(&mut node, message, &mut says);
             }
-            Act::Restart | Act::Expire | Act::Reset => return None,
+            Act::Restart | Act::Expire | Act::Reset | Act::LoseFile => return None,
         }
         let mut said = state.said;
         let mut broken = None;
@@ -320,6 +365,14 @@ impl<'a> Search<'a> {
 
     fn may_matter(&self, nodes: &[u32; VOTERS], message: u16) -> bool {
         let nodes = nodes.iter().map(|node| &self.nodes[*node as usize]);
+        // One whose file is lost knows no past.
+        if nodes.clone().map(|node| node.losses).sum::<u8>() < self.scope.losses {
+            return true;
+        }
+        let reused = |ballot: &Ballot| {
+            let proposer = |node: &&Node| self.ids[node.index] == ballot.proposer;
+            nodes.clone().any(|node| proposer(&node) && node.losses > 0)
+        };
         let waits = |version: u64, ballot: &Ballot| {
             nodes.clone().any(|node| {
                 let acceptor = &node.acceptor;
@@ -336,13 +389,15 @@ impl<'a> Search<'a> {
             | Message::Accept {
                 version, ballot, ..
             } => waits(*version, ballot),
-            // A proposer that gave its ballot up never uses it again.
-            Message::Vote { ballot, vote, .. } => nodes.clone().any(|node| {
-                node.proposer.as_ref().is_some_and(|proposer| {
+            // A proposer that gave its ballot up never uses it again, unless it forgot that.
+            Message::Vote { ballot, vote, .. } => {
+                let counts = |proposer: &Proposer| {
                     let pre = matches!(vote, Vote::Promised(_));
                     proposer.ballot() == ballot && pre == (proposer.stage() == Stage::Pre)
-                })
-            }),
+                };
+                let mut proposers = nodes.clone().filter_map(|node| node.proposer.as_ref());
+                proposers.any(counts) || reused(ballot)
+            }
             Message::Elected { .. } => true,
         }
     }
@@ -363,6 +418,7 @@ impl<'a> Search<'a> {
     fn propose(&self, node: &mut Node, ballot: Ballot, says: &mut Vec<Message>) -> Option<()> {
         let version = node.acceptor.open_version();
         if node.index >= PROPOSERS
+            || node.told.is_some()
             || node.ballots == self.scope.ballots
             || version > self.scope.versions
         {
@@ -385,8 +441,10 @@ impl<'a> Search<'a> {
             Message::Prepare { version, ballot } => {
                 // The proposer says with it that a leader of the version before was known.
                 node.acceptor.decide(version - 1);
-                let vote = node.acceptor.prepare(version, &ballot);
-                says.extend(node.vote(version, ballot, vote));
+                if node.told.is_none() {
+                    let vote = node.acceptor.prepare(version, &ballot);
+                    says.extend(node.vote(version, ballot, vote));
+                }
             }
             Message::Accept {
                 version,
@@ -394,8 +452,10 @@ impl<'a> Search<'a> {
                 candidate,
             } => {
                 node.acceptor.decide(version - 1);
-                let vote = node.acceptor.accept(version, &ballot, &candidate);
-                says.extend(node.vote(version, ballot, vote));
+                if node.told.is_none() {
+                    let vote = node.acceptor.accept(version, &ballot, &candidate);
+                    says.extend(node.vote(version, ballot, vote));
+                }
             }
             Message::Vote {
                 voter,
@@ -493,13 +553,51 @@ impl Message {
 impl Node {
     /// A round is open in memory alone; votes are on disk. `None` if nothing is lost.
     fn lose_volatile(&mut self, votes_too: bool) -> Option<()> {
-        let open = self.proposer.take().is_some();
+        let told = self.told.as_mut().map(std::mem::take);
+        let told = told.is_some_and(|told| told.iter().any(Option::is_some));
+        let open = self.proposer.take().is_some() || told;
         if votes_too {
             let decided = self.acceptor.decided();
             self.acceptor = Acceptor::default();
             self.acceptor.decide(decided);
         }
         (open || votes_too).then_some(())
+    }
+
+    /// Votes again once all others have told what they voted.
+    fn recover(&mut self, bug: Option<Bug>) {
+        let Some(told) = &self.told else {
+            return;
+        };
+        let others: Vec<&Acceptor> = told.iter().flatten().collect();
+        let enough = match bug {
+            Some(Bug::RecoversAfterOne) => 1,
+            _ => VOTERS - 1,
+        };
+        if others.len() < enough {
+            return;
+        }
+        self.acceptor.recover(others.into_iter());
+        let whole = self.acceptor.clone();
+        let version = whole.open_version();
+        let mut part = Acceptor::default();
+        part.decide(whole.decided());
+        match bug {
+            Some(Bug::RecoveryForgetsPromised) => {
+                if let Some(last) = whole.accepted() {
+                    part.accept(version, &last.ballot, &last.candidate);
+                }
+                self.acceptor = part;
+            }
+            Some(Bug::RecoveryForgetsAccepted) => {
+                if let Some(promised) = whole.promised() {
+                    part.prepare(version, promised);
+                }
+                self.acceptor = part;
+            }
+            _ => {}
+        }
+        self.told = None;
     }
 
     fn vote(&self, version: u64, ballot: Ballot, vote: Option<Vote>) -> Option<Message> {

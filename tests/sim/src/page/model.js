@@ -11,7 +11,7 @@ function readTrace(text) {
     if (!line) continue;
     let entry;
     try { entry = JSON.parse(line); } catch (error) {
-      // The half line at the end of a life that a crash ended.
+      // The half line at the end of an incarnation that a crash ended.
       continue;
     }
     if (entry.trace !== undefined) sections.push({ header: entry, entries: [] });
@@ -279,11 +279,16 @@ function seconds(t, digits = 3) {
   return `${(t / 1e6).toFixed(digits)} s`;
 }
 
+// Of a proposal in a seeded cluster, and of its answers.
+function ballotText(ballot) {
+  return `ballot ${ballot.counter} of ${ballot.proposer}`;
+}
+
 // One line about an entry, for people.
 function entryText(entry) {
   const words = (text) => String(text).replace(/_/g, " ");
   const about = (e) => `${words(e.kind)}${e.granted === undefined ? "" : e.granted ? ": yes" : ": no"}` +
-    `${e.term ? `, t${e.term}` : ""}${e.names === undefined ? "" : `, ${e.names}`} #${e.n}`;
+    `${e.term ? `, t${e.term}` : ""}${e.ballot === undefined ? "" : `, ${ballotText(e.ballot)}`}${e.names === undefined ? "" : `, ${e.names}`} #${e.n}`;
   switch (entry.what) {
     case "role": return `becomes ${ROLES[entry.role] || entry.role}`;
     case "record": return `record${termText(entry) ? ` ${termText(entry)}` : ""}, leader ${entry.leader || "undecided"}${entry.assigned ? ", assigned" : ""}`;
@@ -291,6 +296,7 @@ function entryText(entry) {
     case "shows": return `shows ${entry.leader || "no leader"} (${words(entry.reason)})`;
     case "sent": return `→ ${entry.to} ${about(entry)}`;
     case "received": return `← ${entry.from} ${about(entry)}`;
+    case "member_state": return `${entry.peer} is ${entry.state} in t${entry.version}`;
     case "command": return `host: ${words(entry.name)}${entry.peer ? ` ${entry.peer}` : ""}` +
       `${entry.value === undefined ? "" : ` ${entry.value}`}`;
     case "stalled": return `stood still for ${seconds(entry.late_us)}`;
@@ -301,9 +307,14 @@ function entryText(entry) {
   }
 }
 
+// The first ones of many.
+function shorten(words) {
+  return `${words.slice(0, 12).join(", ")}${words.length > 12 ? ", ..." : ""}`;
+}
+
 // What a lane's peer is at a time.
 function stateAt(lane, t) {
-  const state = { role: "down", term: "", shows: null, reason: "", linked: new Set(), vote: null, life: 0, recent: [] };
+  const state = { role: "down", term: "", shows: null, reason: "", linked: new Set(), vote: null, life: 0, members: new Map() };
   const segment = lane.roles.find((s) => s.from <= t && t < s.to) || lane.roles[lane.roles.length - 1];
   if (segment) state.role = segment.value;
   let life = null;
@@ -316,6 +327,7 @@ function stateAt(lane, t) {
       case "record": state.term = termText(entry); state.record = entry.leader || "undecided"; break;
       case "shows": state.shows = entry.leader || null; state.reason = entry.reason; break;
       case "vote": state.vote = `${entry.candidate} (t${entry.term})`; break;
+      case "member_state": state.members.set(entry.peer, entry.state); break;
       case "joined": case "returned": state.linked.add(entry.peer); break;
       case "left": case "reconnecting": state.linked.delete(entry.peer); break;
     }
@@ -331,7 +343,9 @@ function stateText(lane, t) {
   text += `\nshows ${state.shows || "no leader"}${state.reason ? ` (${state.reason})` : ""}`;
   if (state.vote) text += `\nvoted for ${state.vote}`;
   const names = [...state.linked].sort();
-  text += `\nlinked to ${names.length}${names.length ? `: ${names.slice(0, 12).join(" ")}${names.length > 12 ? " ..." : ""}` : ""}`;
-  if (lane.lives.length > 1) text += `\nlife ${state.life} of ${lane.lives.length}`;
+  text += `\nlinked to ${names.length}${names.length ? `: ${shorten(names)}` : ""}`;
+  const members = [...state.members].sort(([a], [b]) => (a < b ? -1 : 1));
+  if (members.length) text += `\nmembers: ${shorten(members.map(([peer, now]) => `${peer} ${now}`))}`;
+  if (lane.lives.length > 1) text += `\nincarnation ${state.life} of ${lane.lives.length}`;
   return text;
 }

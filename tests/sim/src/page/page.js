@@ -123,7 +123,7 @@ function labelTip(y) {
   const lane = laneAt(y);
   if (!lane) return "";
   const led = model.changes.filter((change) => change.lane === lane).length;
-  return `${lane.peer}: ${lane.lives.length} ${lane.lives.length === 1 ? "life" : "lives"}, led ${led} times` +
+  return `${lane.peer}: ${lane.lives.length} ${lane.lives.length === 1 ? "incarnation" : "incarnations"}, led ${led} times` +
     `\n${lane.entries.length} entries\n${lane.lives.map((life) => life.header.incarnation).slice(0, 4).join("\n")}`;
 }
 

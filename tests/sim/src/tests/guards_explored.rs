@@ -52,7 +52,7 @@ fn g5_with_an_electorate_that_shrinks_too_few_elect() {
 
 /// X5a with a disk: an answer to a life that is over is taken for one to this life.
 #[test]
-fn g9_with_answers_to_another_life_a_vote_counts_in_a_wrong_term() {
+fn g9_with_answers_to_another_incarnation_a_vote_counts_in_a_wrong_term() {
     let off = Guards {
         restart_grace: false,
         ..ALL

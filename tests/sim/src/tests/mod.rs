@@ -3,6 +3,7 @@
 mod bad_members;
 mod ballots;
 mod bounds;
+mod etcd;
 mod explorer;
 mod found;
 mod gossip;

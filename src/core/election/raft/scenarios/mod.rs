@@ -270,8 +270,12 @@ impl Group {
                 ElectionOutput::SetLeaderResult { outcome, .. } => one.outcomes.push(outcome),
                 ElectionOutput::Persist { number, .. } => kept = Some(number),
                 ElectionOutput::StaleState { .. } => panic!("no state file is lost here"),
-                ElectionOutput::DialSeeds(_) | ElectionOutput::MemberState { .. } => {
-                    panic!("raft knows neither seeds nor states of members")
+                ElectionOutput::DialSeeds(_)
+                | ElectionOutput::MemberState { .. }
+                | ElectionOutput::Engine { .. }
+                | ElectionOutput::LockResult { .. }
+                | ElectionOutput::LockLost { .. } => {
+                    panic!("raft knows neither seeds, states of members nor a store")
                 }
             }
         }

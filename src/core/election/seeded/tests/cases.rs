@@ -1,5 +1,7 @@
 //! The four abnormal cases of the public system, conflicts, majorities and the rules below them.
 
+use super::paxos::Ballot;
+use super::role::{Acknowledged, Heard};
 use super::*;
 use MemberState as S;
 
@@ -330,4 +332,50 @@ fn a_restarted_voter_acknowledges_the_leader_that_it_had_at_once() {
         world.run(ms(100));
         assert_eq!(world.leaders(), ["a"], "exactly a majority is left");
     }
+}
+
+/// With answers as old as that a leader could count a voter whose TTL is nearly over.
+#[test]
+fn a_keep_alive_that_shows_an_answer_older_than_the_heartbeat_timeout_acknowledges_nobody() {
+    let mut world = world(&["a", "b", "c"], 1);
+    let now = world.now;
+    for (age, acknowledged) in [(ms(1900), 2), (ms(2100), 1)] {
+        let seeded = world.station_mut("a").seeded.as_mut().expect("it runs");
+        let leader = seeded.leading_mut().expect("it leads");
+        leader.heard.clear();
+        let answered_at = Time::ZERO + now.since(Time::ZERO + age);
+        let shown = Acknowledged {
+            at: now,
+            answered_at,
+        };
+        let heard = Heard {
+            at: now,
+            acknowledged: Some(shown),
+        };
+        leader.heard.insert(id("b"), heard);
+        assert_eq!(world.member("a").acknowledged_by(now), acknowledged);
+    }
+}
+
+#[test]
+fn a_ballot_is_above_the_one_that_a_refusal_named() {
+    let mut world = world(&["a", "b", "c"], 1);
+    let version = world.member("c").kept().acceptor.open_version();
+    world.crash("a");
+    let counter = 50;
+    let proposer = id("a");
+    let own = world.station_mut("c").seeded.as_mut().expect("it runs");
+    own.kept
+        .acceptor
+        .prepare(version, &Ballot { counter, proposer });
+    while world.member("c").observation().leader.is_some() {
+        world.run(ms(1));
+    }
+    // Its own ballot would be high enough.
+    let now = world.now;
+    let own = world.station_mut("c").seeded.as_mut().expect("it runs");
+    own.campaign_at = now + secs(60);
+    world.run(secs(12));
+    assert_eq!(world.agreed(), Ok((id("b"), version)));
+    assert_eq!(world.violations, [""; 0]);
 }

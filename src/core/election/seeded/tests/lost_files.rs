@@ -212,3 +212,27 @@ fn each_vote_raises_the_write_counter_and_its_receiver_remembers() {
     let remembered = world.member("a").kept().others[&id("b")].writes;
     assert_eq!(remembered, after);
 }
+
+#[test]
+fn a_restarted_voter_knows_its_votes() {
+    let mut world = world();
+    world.vote_of_b();
+    let votes = world.member("b").kept().acceptor.clone();
+    world.crash("b");
+    world.start("b");
+    assert_eq!(world.member("b").kept().acceptor, votes);
+}
+
+/// What either voted, the other one may have forgotten, too.
+#[test]
+fn two_voters_that_lost_their_files_do_not_recover_from_each_other() {
+    let mut world = world();
+    for name in ["b", "c"] {
+        world.crash(name);
+        world.station_mut(name).disk = None;
+    }
+    world.start("b");
+    world.start("c");
+    world.run(secs(10));
+    assert!(world.is_stale("b") && world.is_stale("c"));
+}

@@ -391,6 +391,11 @@ impl World {
                 version,
             } => self.station_mut(name).states.push((peer, state, version)),
             ElectionOutput::StaleState { .. } | ElectionOutput::SetLeaderResult { .. } => {}
+            ElectionOutput::Engine { .. }
+            | ElectionOutput::LockResult { .. }
+            | ElectionOutput::LockLost { .. } => {
+                panic!("a seeded cluster asks no store")
+            }
         }
     }
 

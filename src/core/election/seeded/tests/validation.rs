@@ -349,6 +349,19 @@ fn an_elected_leader_counts_if_no_later_one_is_known() {
     assert_eq!(world.member("x").observation(), seen("c", 2));
 }
 
+/// The leader that it leaves may count it until then.
+#[test]
+fn a_voter_that_leaves_a_living_leader_acknowledges_the_next_one_a_ttl_later() {
+    let mut world = world();
+    let acked_at = world.member("b").following().expect("of \"a\"").acked_at;
+    let elected = M::LeaderElected {
+        claim: claim("c", 2, true),
+    };
+    world.deliver("c", "b", nobody(1), elected);
+    assert_eq!(world.member("b").observation(), seen("c", 2));
+    assert_eq!(world.member("b").grace_until, acked_at + SHORT.ttl());
+}
+
 /// Members beside the roster ask to join and keep alive. Whatever else they say has no effect.
 #[test]
 fn members_beside_the_roster_only_join_and_keep_alive() {

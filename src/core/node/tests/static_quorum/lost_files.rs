@@ -207,7 +207,7 @@ fn a_node_refuses_a_state_that_is_not_its_strategys() {
 }
 
 #[test]
-fn the_next_life_is_newer_whatever_the_clock_says() {
+fn the_next_incarnation_is_newer_whatever_the_clock_says() {
     let saved = life(1, 500).incarnation;
     let of = |started| life(1, started).incarnation.after(saved);
     assert!(of(400) > saved);

@@ -3,6 +3,7 @@
 
 mod check_quorum;
 mod elections;
+mod etcd;
 mod fuzzy;
 mod membership;
 mod partitions;

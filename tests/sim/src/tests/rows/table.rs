@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Rows of a random suite have names instead of numbers.
 const NAMED: &str = "fuzzy_";
-const SERIES: [&str; 7] = ["r", "o", "hc", "m", "s", "f", "t"];
+const SERIES: [&str; 8] = ["r", "o", "hc", "m", "s", "f", "t", "e"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

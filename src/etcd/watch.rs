@@ -1,0 +1,92 @@
+//! Watches: a stream of its own for each.
+
+use std::sync::Arc;
+
+use etcd_client::{Client, Event, EventType, WatchOptions, WatchResponse, WatchStream};
+
+use super::endpoints::{Connection, Endpoints};
+use super::fault::Fault;
+use super::requests::{describe, entry};
+use crate::core::election::engine::{Answer, Change, FailureKind, Range, Request, Revision};
+
+/// Watches, and answers through `tell`, until the watch fails.
+pub(super) async fn run(
+    endpoints: Arc<Endpoints>,
+    range: Range,
+    from: Revision,
+    tell: impl Fn(Answer),
+) {
+    let begin = |client| begin(client, range.clone(), from);
+    let what = describe(&Request::Watch {
+        range: range.clone(),
+        from,
+    });
+    let deadline = endpoints.deadline();
+    let begun = endpoints.ask(&what, deadline, Vec::new(), begin).await;
+    let (stream, connection) = match begun {
+        Ok(begun) => begun,
+        Err(failure) => return tell(Answer::Failed(failure)),
+    };
+    let fault = follow(stream, &connection, &tell).await;
+    if fault.kind == FailureKind::Unreachable {
+        endpoints.give_up(&connection);
+    }
+    let tried = [(connection.endpoint(), fault)];
+    tell(Answer::Failed(endpoints.failure(&what, &tried)));
+}
+
+async fn begin(mut client: Client, range: Range, from: Revision) -> Result<WatchStream, Fault> {
+    let options = WatchOptions::new()
+        .with_start_revision(from)
+        // Else many changes at once could be more than one message may hold.
+        .with_fragment();
+    let (key, options) = match range {
+        Range::Key(key) => (key, options),
+        Range::Prefix(prefix) => (prefix, options.with_prefix()),
+    };
+    let mut stream = client.watch(&*key, Some(options)).await?;
+    // The first message says whether the watch has begun.
+    match stream.message().await? {
+        Some(begun) if begun.canceled() => Err(cancelled(&begun)),
+        Some(_) => Ok(stream),
+        None => Err(Fault::unreachable("the server has ended the watch")),
+    }
+}
+
+/// Tells of changes until the watch ends, and why it did.
+async fn follow(mut stream: WatchStream, connection: &Connection, tell: &impl Fn(Answer)) -> Fault {
+    loop {
+        let message = tokio::select! {
+            message = stream.message() => message,
+            () = connection.given_up() => {
+                return Fault::unreachable("no answer to another request");
+            }
+        };
+        match message {
+            Ok(Some(message)) if message.canceled() => return cancelled(&message),
+            Ok(Some(message)) => {
+                let changes: Vec<_> = message.events().iter().filter_map(change).collect();
+                if !changes.is_empty() {
+                    tell(Answer::Changes(changes));
+                }
+            }
+            Ok(None) => return Fault::unreachable("the server has ended the watch"),
+            Err(error) => return error.into(),
+        }
+    }
+}
+
+fn cancelled(message: &WatchResponse) -> Fault {
+    Fault::cancelled(message.compact_revision(), message.cancel_reason())
+}
+
+fn change(event: &Event) -> Option<Change> {
+    let entry = entry(event.kv()?);
+    Some(match event.event_type() {
+        EventType::Put => Change::Put(entry),
+        EventType::Delete => Change::Deleted {
+            key: entry.key,
+            revision: entry.modified,
+        },
+    })
+}

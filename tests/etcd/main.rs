@@ -1,0 +1,12 @@
+//! The client of etcd against real servers: one, and clusters of three, on free ports of loopback.
+
+mod client;
+mod cluster;
+mod failures;
+mod harness;
+mod intervals;
+mod member;
+mod processes;
+mod relay;
+mod requests;
+mod secured;

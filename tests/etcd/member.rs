@@ -1,0 +1,361 @@
+//! Processes that take part, each in a room of its own: this test program runs itself again for each, so that they can be
+//! killed and stopped. They speak the C ABI.
+//!
+//! A process takes orders as lines on its standard input, and says what happens as lines on its standard output. Every
+//! millisecond it writes down whether it acts as leader.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use meta_mystia_network::ffi::etcd::{
+    AcquireLock, EtcdOptions, GetDefaultEtcdOptions, GetFencingToken, Proclaim, ReleaseLock,
+    TryLock,
+};
+use meta_mystia_network::ffi::events::{
+    MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST, MMN_EVENT_LOCK_RESULT, NetworkEvent,
+    RegisterEventHandler,
+};
+use meta_mystia_network::ffi::leader::{
+    EnableAutoLeaderElection, IsLeader, SetLeaderEligible, YieldLeadership,
+};
+use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
+use meta_mystia_network::ffi::options::{
+    GetDefaultNetworkOptions, InitializeNetworkWithOptions, NetworkOptions,
+};
+use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
+
+use crate::intervals::{SAMPLE_BYTES, Sample};
+
+/// How a process is told who it is: one value a line.
+const VARIABLE: &str = "MMN_ETCD_MEMBER";
+/// How long something may take that a process is waited for.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// How a process takes part.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) id: String,
+    pub(crate) endpoints: Vec<String>,
+    pub(crate) ttl: u32,
+    pub(crate) campaigns: bool,
+    /// Its samples, and its state directory if it keeps one.
+    pub(crate) samples: PathBuf,
+    pub(crate) state: Option<PathBuf>,
+}
+
+/// The clock of all processes of the machine, in microseconds.
+pub(crate) fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a `timespec` that may be written.
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    assert_eq!(result, 0);
+    time.tv_sec as u64 * 1_000_000 + time.tv_nsec as u64 / 1_000
+}
+
+/// A running process; it is killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) settings: Settings,
+    process: Child,
+    orders: ChildStdin,
+    said: Arc<(Mutex<Vec<Said>>, Condvar)>,
+}
+
+/// A line of a process: what happened, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) at: u64,
+    pub(crate) words: Vec<String>,
+}
+
+impl Said {
+    /// Who leads now; `None` where this says something else.
+    pub(crate) fn leader(&self) -> Option<&str> {
+        match &self.words[..] {
+            [what, leader, ..] if what == "leader" => Some(leader),
+            _ => None,
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Member {
+    pub(crate) fn start(settings: Settings) -> Self {
+        let lines = [
+            settings.id.clone(),
+            settings.endpoints.join(","),
+            settings.ttl.to_string(),
+            settings.campaigns.to_string(),
+            settings.samples.display().to_string(),
+            settings
+                .state
+                .as_ref()
+                .map_or_else(String::new, |path| path.display().to_string()),
+        ];
+        let mut process = Command::new(std::env::current_exe().expect("this program"))
+            .args([
+                "--exact",
+                "member::a_process_of_the_tests",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(VARIABLE, lines.join("\n"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program starts");
+        let said = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let heard = Arc::clone(&said);
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut words = line.split('\t').map(str::to_owned);
+                // What the test runner prints has no time.
+                let Some(at) = words.next().and_then(|at| at.parse().ok()) else {
+                    continue;
+                };
+                let words = words.collect();
+                heard
+                    .0
+                    .lock()
+                    .expect("nobody panicked")
+                    .push(Said { at, words });
+                heard.1.notify_all();
+            }
+        });
+        Self {
+            orders: process.stdin.take().expect("piped"),
+            settings,
+            process,
+            said,
+        }
+    }
+
+    /// Gives it an order.
+    pub(crate) fn order(&mut self, order: &str) {
+        writeln!(self.orders, "{order}").expect("it runs");
+    }
+
+    /// Ends it with SIGKILL.
+    pub(crate) fn kill(mut self) -> Settings {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+        self.settings.clone()
+    }
+
+    /// Lets it leave politely, and waits for its end.
+    pub(crate) fn leave(mut self) {
+        self.order("leave");
+        assert!(self.process.wait().expect("it ends").success());
+    }
+
+    /// Stops it with SIGSTOP, or lets it go on.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let status = Command::new("kill").args([name, &pid]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Everything that it has said.
+    pub(crate) fn said(&self) -> Vec<Said> {
+        self.said.0.lock().expect("nobody panicked").clone()
+    }
+
+    /// Waits until it says something, also if it has said it already.
+    pub(crate) fn says(&self, what: impl Fn(&Said) -> bool) -> Said {
+        let deadline = Instant::now() + WITHIN;
+        let mut said = self.said.0.lock().expect("nobody panicked");
+        loop {
+            if let Some(found) = said.iter().find(|said| what(said)) {
+                return found.clone();
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let id = &self.settings.id;
+            assert!(!left.is_zero(), "{id} said only {said:#?}");
+            said = self
+                .said
+                .1
+                .wait_timeout(said, left)
+                .expect("nobody panicked")
+                .0;
+        }
+    }
+
+    /// Waits until it shows that leader, at this time or later.
+    pub(crate) fn shows(&self, leader: &str, since: u64) -> Said {
+        self.says(|said| said.at >= since && said.leader() == Some(leader))
+    }
+
+    /// When it acted as leader.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        samples(&self.settings.samples)
+    }
+}
+
+/// The samples that a process has written.
+pub(crate) fn samples(path: &Path) -> Vec<Sample> {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    bytes.chunks_exact(SAMPLE_BYTES).map(Sample::read).collect()
+}
+
+/// What a process does. Not a test: the tests start it.
+#[test]
+#[ignore = "a process that the tests start"]
+fn a_process_of_the_tests() {
+    let settings = std::env::var(VARIABLE).expect("the tests start this");
+    let lines: Vec<_> = settings.split('\n').collect();
+    let &[id, endpoints, ttl, campaigns, samples, state] = &lines[..] else {
+        panic!("{settings:?}");
+    };
+    open(
+        id,
+        endpoints,
+        ttl.parse().expect("a number"),
+        campaigns == "true",
+        state,
+    );
+    // Handlers run from now on; the present leader is told first.
+    let mut samples = File::options()
+        .append(true)
+        .create(true)
+        .open(samples)
+        .expect("a file for samples");
+    thread::spawn(move || {
+        loop {
+            let before = now();
+            let (leads, token) = (IsLeader(), GetFencingToken());
+            let after = now();
+            if token > 0 || leads == 1 {
+                // Between the two calls the leadership may have begun or ended.
+                let token = token.max(0).unsigned_abs();
+                samples
+                    .write_all(
+                        &Sample {
+                            before,
+                            token,
+                            after,
+                        }
+                        .bytes(),
+                    )
+                    .expect("a file");
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    for order in std::io::stdin().lines().map_while(Result::ok) {
+        let words: Vec<_> = order.split('\t').collect();
+        obey(&words);
+    }
+}
+
+fn open(id: &str, endpoints: &str, ttl: u32, campaigns: bool, state: &str) {
+    let endpoints = text(&endpoints.replace(',', "\n"));
+    let (prefix, bind) = (text("test/room"), text("127.0.0.1"));
+    let state = (!state.is_empty()).then(|| text(state));
+    let mut etcd = EtcdOptions::default();
+    let mut options = NetworkOptions::default();
+    // SAFETY: both are structs of this library, with their sizes set.
+    unsafe {
+        assert_eq!(GetDefaultEtcdOptions(&raw mut etcd), 0);
+        assert_eq!(GetDefaultNetworkOptions(&raw mut options), 0);
+    }
+    etcd.endpoints = endpoints.as_ptr();
+    etcd.prefix = prefix.as_ptr();
+    etcd.ttl_seconds = ttl;
+    options.strategy = MMN_STRATEGY_ETCD;
+    options.etcd = &raw const etcd;
+    options.discovery_mode = MMN_DISCOVERY_OFF;
+    options.bind_address = bind.as_ptr();
+    options.state_directory = state.as_ref().map_or(ptr::null(), |state| state.as_ptr());
+    options.config.auto_election_enabled = campaigns.into();
+    let (id, session) = (text(id), text(id));
+    // SAFETY: everything that is pointed to lives, and ends with a NUL; the handler lives for ever.
+    unsafe {
+        assert_eq!(RegisterEventHandler(Some(told), ptr::null_mut(), None), 0);
+        let opened =
+            InitializeNetworkWithOptions(id.as_ptr(), session.as_ptr(), &raw const options);
+        assert_eq!(opened, 0, "{:?}", last_error());
+    }
+    println!("{}\topen", now());
+}
+
+fn last_error() -> String {
+    let text = meta_mystia_network::ffi::errors::GetLastErrorMessage();
+    // SAFETY: the library's own string, valid until this thread's next call.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn text(text: &str) -> CString {
+    CString::new(text).expect("no NUL")
+}
+
+fn obey(words: &[&str]) {
+    let mut request = 0;
+    let name = words.get(1).map(|name| text(name));
+    let pointer = name.as_ref().map_or(ptr::null(), |name| name.as_ptr());
+    // SAFETY: the name lives until the call returns.
+    let result = unsafe {
+        match words[0] {
+            "leave" => {
+                assert_eq!(ShutdownNetwork(), 0);
+                std::process::exit(0);
+            }
+            "yield" => YieldLeadership(),
+            "auto" => EnableAutoLeaderElection(words[1].parse().expect("a number")),
+            "eligible" => SetLeaderEligible(words[1].parse().expect("a number")),
+            "proclaim" => Proclaim(pointer),
+            "acquire" => AcquireLock(
+                pointer,
+                words[2].parse().expect("a number"),
+                &raw mut request,
+            ),
+            "try" => TryLock(pointer, &raw mut request),
+            "release" => ReleaseLock(pointer),
+            other => panic!("no order is called {other}"),
+        }
+    };
+    println!("{}\tdid\t{}\t{result}\t{request}", now(), words[0]);
+}
+
+extern "C" fn told(_: *mut c_void, event: *const NetworkEvent) {
+    let at = now();
+    let read = |text: *const c_char| {
+        // SAFETY: events have no NULL strings, and they live as long as the handler runs.
+        unsafe { CStr::from_ptr(text) }.to_str().expect("UTF-8")
+    };
+    // SAFETY: the library gives an event that lives as long as the handler runs.
+    let event = unsafe { &*event };
+    match event.kind {
+        MMN_EVENT_LEADER_CHANGED => {
+            let (leader, term, reason) = (read(event.peer), event.term, event.reason);
+            println!("{at}\tleader\t{leader}\t{term}\t{reason}");
+        }
+        MMN_EVENT_LOCK_RESULT => {
+            let (request, name) = (event.request, read(event.other));
+            println!(
+                "{at}\tlock\t{name}\t{request}\t{}\t{}",
+                event.code, event.count
+            );
+        }
+        MMN_EVENT_LOCK_LOST => println!("{at}\tlost\t{}\t{}", read(event.other), event.count),
+        _ => {}
+    }
+}
