@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
 
-.PHONY: help build dist server demo test asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
+.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -26,6 +26,10 @@ demo: tools build ## one room of three hosts in three languages; the leader is k
 test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl
 	@scripts/test.sh
+
+test-all: test sim ## the same, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
+	scripts/isolated.py cargo nextest run --profile long --features etcd --test etcd --run-ignored only \
+		-E 'not test(a_process_of_the_tests)'
 
 asan: tools ## the C hosts and the library under AddressSanitizer and LeakSanitizer
 	@scripts/asan.sh

@@ -2,6 +2,7 @@
 
 mod client;
 mod cluster;
+mod example;
 mod failures;
 mod harness;
 mod intervals;

@@ -19,8 +19,8 @@ use meta_mystia_network::ffi::etcd::{
     TryLock,
 };
 use meta_mystia_network::ffi::events::{
-    MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST, MMN_EVENT_LOCK_RESULT, NetworkEvent,
-    RegisterEventHandler,
+    MMN_EVENT_CONNECTION_RESULT, MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST,
+    MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, NetworkEvent, RegisterEventHandler,
 };
 use meta_mystia_network::ffi::leader::{
     EnableAutoLeaderElection, IsLeader, SetLeaderEligible, YieldLeadership,
@@ -29,6 +29,8 @@ use meta_mystia_network::ffi::lifecycle::ShutdownNetwork;
 use meta_mystia_network::ffi::options::{
     GetDefaultNetworkOptions, InitializeNetworkWithOptions, NetworkOptions,
 };
+use meta_mystia_network::ffi::peers::{ConnectToPeer, GetLocalAddr};
+use meta_mystia_network::ffi::send::SendFromLeader;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 
 use crate::intervals::{SAMPLE_BYTES, Sample};
@@ -42,12 +44,50 @@ const WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) id: String,
+    /// Processes of one session that are connected share a room.
+    pub(crate) session: String,
     pub(crate) endpoints: Vec<String>,
+    pub(crate) prefix: String,
     pub(crate) ttl: u32,
     pub(crate) campaigns: bool,
     /// Its samples, and its state directory if it keeps one.
     pub(crate) samples: PathBuf,
     pub(crate) state: Option<PathBuf>,
+}
+
+impl Settings {
+    /// One line for each.
+    fn text(&self) -> String {
+        let path = |path: &PathBuf| path.to_str().expect("UTF-8").to_owned();
+        let lines = [
+            self.id.clone(),
+            self.session.clone(),
+            self.endpoints.join(","),
+            self.prefix.clone(),
+            self.ttl.to_string(),
+            self.campaigns.to_string(),
+            path(&self.samples),
+            self.state.as_ref().map_or_else(String::new, path),
+        ];
+        lines.join("\n")
+    }
+
+    fn read(text: &str) -> Self {
+        let mut lines = text.split('\n').map(str::to_owned);
+        let mut line = || lines.next().expect("all lines");
+        Self {
+            id: line(),
+            session: line(),
+            endpoints: line().split(',').map(str::to_owned).collect(),
+            prefix: line(),
+            ttl: line().parse().expect("a number"),
+            campaigns: line() == "true",
+            samples: line().into(),
+            state: Some(line())
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
+        }
+    }
 }
 
 /// The clock of all processes of the machine, in microseconds.
@@ -97,17 +137,6 @@ impl Drop for Member {
 
 impl Member {
     pub(crate) fn start(settings: Settings) -> Self {
-        let lines = [
-            settings.id.clone(),
-            settings.endpoints.join(","),
-            settings.ttl.to_string(),
-            settings.campaigns.to_string(),
-            settings.samples.display().to_string(),
-            settings
-                .state
-                .as_ref()
-                .map_or_else(String::new, |path| path.display().to_string()),
-        ];
         let mut process = Command::new(std::env::current_exe().expect("this program"))
             .args([
                 "--exact",
@@ -115,7 +144,7 @@ impl Member {
                 "--ignored",
                 "--nocapture",
             ])
-            .env(VARIABLE, lines.join("\n"))
+            .env(VARIABLE, settings.text())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -219,22 +248,13 @@ pub(crate) fn samples(path: &Path) -> Vec<Sample> {
 #[ignore = "a process that the tests start"]
 fn a_process_of_the_tests() {
     let settings = std::env::var(VARIABLE).expect("the tests start this");
-    let lines: Vec<_> = settings.split('\n').collect();
-    let &[id, endpoints, ttl, campaigns, samples, state] = &lines[..] else {
-        panic!("{settings:?}");
-    };
-    open(
-        id,
-        endpoints,
-        ttl.parse().expect("a number"),
-        campaigns == "true",
-        state,
-    );
+    let settings = Settings::read(&settings);
+    open(&settings);
     // Handlers run from now on; the present leader is told first.
     let mut samples = File::options()
         .append(true)
         .create(true)
-        .open(samples)
+        .open(&settings.samples)
         .expect("a file for samples");
     thread::spawn(move || {
         loop {
@@ -264,10 +284,11 @@ fn a_process_of_the_tests() {
     }
 }
 
-fn open(id: &str, endpoints: &str, ttl: u32, campaigns: bool, state: &str) {
-    let endpoints = text(&endpoints.replace(',', "\n"));
-    let (prefix, bind) = (text("test/room"), text("127.0.0.1"));
-    let state = (!state.is_empty()).then(|| text(state));
+fn open(settings: &Settings) {
+    let endpoints = text(&settings.endpoints.join("\n"));
+    let (prefix, bind) = (text(&settings.prefix), text("127.0.0.1"));
+    let state = settings.state.as_ref();
+    let state = state.map(|path| text(path.to_str().expect("UTF-8")));
     let mut etcd = EtcdOptions::default();
     let mut options = NetworkOptions::default();
     // SAFETY: both are structs of this library, with their sizes set.
@@ -277,14 +298,14 @@ fn open(id: &str, endpoints: &str, ttl: u32, campaigns: bool, state: &str) {
     }
     etcd.endpoints = endpoints.as_ptr();
     etcd.prefix = prefix.as_ptr();
-    etcd.ttl_seconds = ttl;
+    etcd.ttl_seconds = settings.ttl;
     options.strategy = MMN_STRATEGY_ETCD;
     options.etcd = &raw const etcd;
     options.discovery_mode = MMN_DISCOVERY_OFF;
     options.bind_address = bind.as_ptr();
     options.state_directory = state.as_ref().map_or(ptr::null(), |state| state.as_ptr());
-    options.config.auto_election_enabled = campaigns.into();
-    let (id, session) = (text(id), text(id));
+    options.config.auto_election_enabled = settings.campaigns.into();
+    let (id, session) = (text(&settings.id), text(&settings.session));
     // SAFETY: everything that is pointed to lives, and ends with a NUL; the handler lives for ever.
     unsafe {
         assert_eq!(RegisterEventHandler(Some(told), ptr::null_mut(), None), 0);
@@ -292,7 +313,9 @@ fn open(id: &str, endpoints: &str, ttl: u32, campaigns: bool, state: &str) {
             InitializeNetworkWithOptions(id.as_ptr(), session.as_ptr(), &raw const options);
         assert_eq!(opened, 0, "{:?}", last_error());
     }
-    println!("{}\topen", now());
+    // SAFETY: the library's own string, valid until this thread's next call.
+    let address = unsafe { CStr::from_ptr(GetLocalAddr()) };
+    println!("{}\topen\t{}", now(), address.to_string_lossy());
 }
 
 fn last_error() -> String {
@@ -318,6 +341,8 @@ fn obey(words: &[&str]) {
                 assert_eq!(ShutdownNetwork(), 0);
                 std::process::exit(0);
             }
+            "connect" => ConnectToPeer(pointer),
+            "say" => SendFromLeader(words[1].as_ptr(), words[1].len() as i32, 0x0100, 0),
             "yield" => YieldLeadership(),
             "auto" => EnableAutoLeaderElection(words[1].parse().expect("a number")),
             "eligible" => SetLeaderEligible(words[1].parse().expect("a number")),
@@ -353,6 +378,16 @@ extern "C" fn told(_: *mut c_void, event: *const NetworkEvent) {
             println!(
                 "{at}\tlock\t{name}\t{request}\t{}\t{}",
                 event.code, event.count
+            );
+        }
+        MMN_EVENT_CONNECTION_RESULT => println!("{at}\tconnected\t{}", event.code),
+        MMN_EVENT_MESSAGE => {
+            // SAFETY: the event's bytes live as long as the handler runs.
+            let said = unsafe { std::slice::from_raw_parts(event.data, event.length as usize) };
+            println!(
+                "{at}\tsaid\t{}\t{}",
+                read(event.peer),
+                String::from_utf8_lossy(said)
             );
         }
         MMN_EVENT_LOCK_LOST => println!("{at}\tlost\t{}\t{}", read(event.other), event.count),

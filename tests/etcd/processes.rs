@@ -19,6 +19,8 @@ const SLACK: u64 = 3 * SECOND;
 const OK: &str = "0";
 const REJECTED: &str = "-18";
 const TIMEOUT: &str = "-19";
+const NOT_LEADER: &str = "-6";
+const POLICY_MISMATCH: &str = "-20";
 
 /// Processes of one election.
 #[derive(Debug)]
@@ -36,7 +38,9 @@ impl Fleet {
     fn settings(&self, id: &str, endpoints: Vec<String>) -> Settings {
         Settings {
             id: id.to_owned(),
+            session: id.to_owned(),
             endpoints,
+            prefix: "test/room".to_owned(),
             ttl: TTL,
             campaigns: true,
             samples: self.directory.path().join(format!("{id}.samples")),
@@ -394,6 +398,49 @@ fn e15_e16_locks_are_held_by_one_process_at_a_time() {
     assert_eq!(last.words[3], OK);
     assert!(token(&last) > token(&next));
     assert!(last.at - killed < u64::from(TTL) * SECOND + 1_500_000 + SLACK);
+}
+
+/// A room beside the election: its members are connected, and the leader is etcd's.
+#[test]
+fn members_of_one_room_hear_the_leader_of_etcd() {
+    let (cluster, fleet) = (Cluster::start(1), Fleet::new());
+    let start = |id: &str, prefix: &str| {
+        Member::start(Settings {
+            session: "arena".to_owned(),
+            prefix: prefix.to_owned(),
+            ..fleet.settings(id, cluster.endpoints())
+        })
+    };
+    let mut a = start("a", "test/room");
+    a.shows("a", 0);
+    let mut b = start("b", "test/room");
+    b.shows("a", 0);
+    let address = a.says(|said| said.words[0] == "open").words[1].clone();
+    let connect = format!("connect\t{address}");
+    b.order(&connect);
+    assert_eq!(b.says(|said| said.words[0] == "connected").words[1], OK);
+    a.order("say\tone");
+    let heard = b.says(|said| said.words[0] == "said");
+    assert_eq!(heard.words[1..], ["a", "one"]);
+    // Who does not lead does not speak as leader.
+    b.order("say\ttwo");
+    assert_eq!(
+        b.says(|said| said.words[0] == "did" && said.words[1] == "say")
+            .words[2],
+        NOT_LEADER
+    );
+    // Members of another election are no members of this room.
+    let mut other = start("c", "test/other");
+    other.shows("c", 0);
+    other.order(&connect);
+    let refused = other.says(|said| said.words[0] == "connected");
+    assert_eq!(refused.words[1], POLICY_MISMATCH);
+    // The leader leaves; the next one speaks.
+    let left = now();
+    a.leave();
+    b.shows("b", left);
+    b.order("say\tthree");
+    b.says(|said| said.words[0] == "did" && said.at > left && said.words[2] == OK);
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {

@@ -1,0 +1,140 @@
+//! `examples/etcd`: two servers that write one world, of which one is killed and one is stopped.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::harness::{Cluster, Directory};
+
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// The library that cargo built beside this program, with etcd.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("this program");
+    let folder = program
+        .parent()
+        .and_then(Path::parent)
+        .expect("it is in deps");
+    folder.join("libmeta_mystia_network.so")
+}
+
+struct Server {
+    process: Child,
+    lines: Receiver<String>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start(id: &str, cluster: &Cluster, store: &Path) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut process = Command::new("python3")
+            .arg(root.join("examples/etcd/server.py"))
+            .args(["--id", id, "--endpoints", &cluster.endpoint(0)])
+            .arg("--store")
+            .arg(store)
+            .env("MMN_LIBRARY", library())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { process, lines }
+    }
+
+    /// Waits for a line with this in it, and returns it.
+    fn says(&self, what: &str) -> String {
+        let deadline = Instant::now() + WITHIN;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
+            let line = line.unwrap_or_else(|_| panic!("{what:?} was not said"));
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let status = Command::new("kill").args([name, &pid]).status();
+        assert!(status.expect("kill runs").success());
+    }
+}
+
+/// The number behind a word.
+fn number(line: &str, word: &str) -> u64 {
+    let mut words = line.split(' ').skip_while(|one| *one != word).skip(1);
+    words.next().expect("a number").parse().expect("a number")
+}
+
+#[test]
+fn two_servers_of_the_example_write_one_world_one_after_the_other() {
+    let (cluster, directory) = (Cluster::start(1), Directory::new());
+    let store = directory.path().join("world.db");
+    let one = Server::start("one", &cluster, &store);
+    one.says("counted to 3 ");
+    let two = Server::start("two", &cluster, &store);
+    two.says("leader is one");
+
+    // Stopped for longer than its lease.
+    one.signal("-STOP");
+    let line = two.says("counted to ");
+    assert!(
+        number(&line, "to") > 3,
+        "it goes on where the other stopped: {line}"
+    );
+    let token = number(&line, "token");
+    one.signal("-CONT");
+    one.says("leader is two");
+    while let Ok(line) = one.lines.recv_timeout(Duration::from_millis(500)) {
+        assert!(!line.contains("counted"), "{line}");
+    }
+
+    // Killed.
+    drop(two);
+    let line = one.says("counted to ");
+    assert!(number(&line, "token") > token, "{line}");
+}
+
+/// What a leader that was stopped in the middle of a write would do.
+#[test]
+fn the_store_of_the_example_refuses_an_old_token() {
+    let directory = Directory::new();
+    let program = "
+import sys
+sys.path.insert(0, 'examples/etcd')
+from store import OldToken, Store
+store = Store(sys.argv[1])
+assert store.raise_counter('a', 33) == 1
+assert store.raise_counter('b', 34) == 2
+try:
+    store.raise_counter('a', 33)
+except OldToken as error:
+    assert '33' in str(error)
+else:
+    raise AssertionError('it took an old token')
+assert store.read() == (2, 'b', 34)
+";
+    let status = Command::new("python3")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["-c", program])
+        .arg(directory.path().join("world.db"))
+        .status();
+    assert!(status.expect("python3").success());
+}
