@@ -4,6 +4,7 @@ mod client;
 mod cluster;
 mod example;
 mod failures;
+mod figures;
 mod harness;
 mod intervals;
 mod member;
