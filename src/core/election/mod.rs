@@ -251,7 +251,7 @@ pub enum ElectionOutput<M, S> {
         message: M,
     },
     /// Keep this where it survives the process; answered by [`Local::Persisted`]. Only where the
-    /// quorum is static.
+    /// quorum is static, or an external store elects.
     Persist {
         /// Counts these outputs.
         number: u64,

@@ -38,9 +38,9 @@ pub struct NodeConfig {
     pub ask_host: bool,
     /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
     pub wall_clock: Duration,
-    /// Where the quorum is static: what the incarnation before this one kept last ([`Output::Persist`]). `None` is a
-    /// first start. What this one keeps of it ([`Node::first_state`](super::Node::first_state)) must be safe before
-    /// its first output is carried out.
+    /// Where the quorum is static, or an external store elects: what the incarnation before this one kept last
+    /// ([`Output::Persist`]). `None` is a first start. What this one keeps of it
+    /// ([`Node::first_state`](super::Node::first_state)) must be safe before its first output is carried out.
     pub saved: Option<Opaque>,
     /// The key of this node.
     pub key: Fingerprint,
@@ -271,7 +271,7 @@ pub enum Output {
     /// Tell the host.
     Event(Event),
     /// Keep this where it survives the process, and answer with [`Input::Persisted`] when it is safe: what
-    /// depends on it is not said before. Only where the quorum is static.
+    /// depends on it is not said before. Only where the quorum is static, or an external store elects.
     Persist {
         /// Counts these outputs.
         number: u64,
