@@ -9,7 +9,7 @@ use super::wild::{Known, Wild, messages, probes};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
-use crate::core::election::seeded::Seeding;
+use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
 use crate::core::election::{ElectionConfig, Recovery};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
@@ -39,20 +39,27 @@ pub fn node(bytes: &[u8]) {
 /// The same; gives what came about and how often, so that a test can see that such runs get somewhere.
 pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
     let mut chance = Chance::Bytes(bytes);
-    let quorum = match chance.below(4) {
-        0 => {
-            let voters = ["me", "p0", "p1"].map(|name| (PeerId::new(name).expect("valid"), None));
+    let strategy = match chance.below(4) {
+        0 => Strategy::Gossip {
+            strict_lowest: chance.flip(),
+        },
+        1 => Strategy::Seeded(SeededRules {
+            strict_start: chance.one_in(4),
+            never_alone: chance.flip(),
+            intervals: Intervals::LAN,
+        }),
+        _ => Strategy::Raft,
+    };
+    let seeded = matches!(strategy, Strategy::Seeded(_));
+    let quorum = match chance.one_in(4) || seeded {
+        true => {
+            let voters = ["me", "a", "b"].map(|name| (PeerId::new(name).expect("valid"), None));
             Quorum::Static(Roster::new(voters).expect("three names"))
         }
-        _ => Quorum::Dynamic,
+        false => Quorum::Dynamic,
     };
     let policy = RoomPolicy {
-        strategy: match chance.flip() {
-            true => Strategy::Raft,
-            false => Strategy::Gossip {
-                strict_lowest: chance.flip(),
-            },
-        },
+        strategy,
         quorum: quorum.policy(),
         merge: MergePolicy::default(),
         authority: match chance.flip() {
@@ -60,16 +67,39 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
             false => Authority::LeaderOnly,
         },
         host_mode: match chance.below(4) {
-            0 => HostMode::Host,
-            1 => HostMode::Guest,
+            0 if !seeded => HostMode::Host,
+            1 if !seeded => HostMode::Guest,
             _ => HostMode::Off,
         },
     };
-    let eligible = !chance.one_in(4);
+    let eligible = !chance.one_in(4) || seeded;
     let ask_host = chance.one_in(4);
     let auto_reconnect = !chance.one_in(4);
+    let seeding = Seeding {
+        seeds: vec!["127.0.0.1:9".into()],
+        is_seed: !chance.one_in(4),
+        address: String::new(),
+    };
     let wild = someone(chance, policy);
-    Run::new(wild, policy, quorum, eligible, ask_host, auto_reconnect).run()
+    let mine = Mine {
+        policy,
+        quorum,
+        eligible,
+        ask_host,
+        auto_reconnect,
+        seeding,
+    };
+    Run::new(wild, mine).run()
+}
+
+/// What is drawn of the node's own settings.
+struct Mine {
+    policy: RoomPolicy,
+    quorum: Quorum,
+    eligible: bool,
+    ask_host: bool,
+    auto_reconnect: bool,
+    seeding: Seeding,
 }
 
 struct Run<'a> {
@@ -85,39 +115,32 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(
-        wild: Wild<'a>,
-        policy: RoomPolicy,
-        quorum: Quorum,
-        eligible: bool,
-        ask_host: bool,
-        auto_reconnect: bool,
-    ) -> Self {
+    fn new(wild: Wild<'a>, mine: Mine) -> Self {
         let ms = Duration::from_millis;
         let config = NodeConfig {
             heartbeat_interval: ms(500),
             election: ElectionConfig {
-                policy,
-                quorum,
+                policy: mine.policy,
+                quorum: mine.quorum,
                 heartbeat_timeout: ms(1500),
                 election_timeout_min: ms(1500),
                 election_timeout_max: ms(3000),
                 auto_election: true,
-                eligible,
+                eligible: mine.eligible,
                 priority: 0,
                 recovery: Recovery::Hold,
                 windows: Windows::default(),
-                seeding: Seeding::default(),
+                seeding: mine.seeding,
                 etcd: EtcdConfig::default(),
                 guards: Guards::ALL,
             },
             max_connections: 8,
             max_peers: 0,
-            auto_reconnect,
+            auto_reconnect: mine.auto_reconnect,
             reconnect: Reconnect::default(),
             member_hold: ms(60_000),
             handshake_timeout: ms(5000),
-            ask_host,
+            ask_host: mine.ask_host,
             saved: None,
             wall_clock: Duration::from_secs(1_800_000_000),
             key: Fingerprint([0; 32]),
@@ -385,6 +408,7 @@ impl<'a> Run<'a> {
                 }
                 Output::Event(Event::Joined(_)) => self.saw("joined"),
                 Output::Event(Event::Returned(_)) => self.saw("returned"),
+                Output::Event(Event::MemberState { .. }) => self.saw("member state"),
                 Output::Event(Event::RoomEnded { .. }) => self.saw("room ended"),
                 Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
                     let mine = leader.as_ref() == Some(self.node.id());

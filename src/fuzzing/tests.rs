@@ -9,6 +9,8 @@ use super::wild::{Known, Wild};
 use super::*;
 use crate::core::election::raft::wire::{Beat, Stamped};
 use crate::core::election::record::Stamp;
+use crate::core::election::seeded::SeededRules;
+use crate::core::election::seeded::wire::{Based, Observation, SeededMessage};
 use crate::core::wire::{Opaque, PROBE_DATAGRAM, RoomPolicy, Strategy};
 use crate::net::compression::pack;
 use crate::net::frame::{OWN_FLAG, put_message, put_value};
@@ -202,6 +204,7 @@ fn runs_of_a_node_get_somewhere() {
         "lost",
         "leads",
         "another leads",
+        "member state",
         "Heartbeat",
         "Kicked",
     ];
@@ -241,7 +244,10 @@ fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
-    use super::wild::{control_frames, elections, messages, probes, pulses, roles, verdicts};
+    use super::wild::{
+        control_frames, elections, messages, probes, pulses, roles, seeded_messages, verdicts,
+        votes,
+    };
     use crate::core::wire::{Heartbeat, Message};
     use crate::net::frame::ControlFrame;
     let mut seeds = Vec::new();
@@ -256,7 +262,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     let texts = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     match target {
         "control_frame" => {
-            for seed in 0..2 {
+            for seed in 0..3 {
                 let mut wild = speaker(seed);
                 let core = |wild: &mut Wild<'_>, message| {
                     encode(&ControlFrame::Core(wild.envelope_of(message)))
@@ -272,6 +278,23 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                     let says = elections::nth(n, &mut wild);
                     let message = Stamped::new(Stamp::default(), says).encoded();
                     seeds.push(core(&mut wild, message));
+                }
+                let says = (0..seeded_messages::NAMES.len())
+                    .map(|n| seeded_messages::nth(n, &mut wild))
+                    .collect::<Vec<_>>();
+                let votes = (0..votes::NAMES.len())
+                    .map(|n| SeededMessage::Vote {
+                        ballot: wild.ballot(),
+                        vote: votes::nth(n, &mut wild),
+                    })
+                    .collect::<Vec<_>>();
+                for message in says.into_iter().chain(votes) {
+                    let based = Based {
+                        basis: Observation::default(),
+                        writes: 1,
+                        message,
+                    };
+                    seeds.push(core(&mut wild, Message::Election(Opaque::of(&based))));
                 }
                 for n in 0..pulses::NAMES.len() {
                     let heartbeat = Heartbeat {
@@ -422,11 +445,12 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
 
 /// Somebody who speaks in one of the strategies, tame or not.
 pub(super) fn speaker(seed: u64) -> Wild<'static> {
-    let strategy = match seed % 2 {
+    let strategy = match seed % 3 {
         0 => Strategy::Raft,
-        _ => Strategy::Gossip {
+        1 => Strategy::Gossip {
             strict_lowest: false,
         },
+        _ => Strategy::Seeded(SeededRules::default()),
     };
     let policy = RoomPolicy {
         strategy,

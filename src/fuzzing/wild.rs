@@ -13,8 +13,12 @@ use crate::core::election::raft::wire::{
     Beat, ElectionMessage, LiveLeader, Memory, Pulse, Side, Stamped,
 };
 use crate::core::election::record::{Epoch, Record, Stamp};
-use crate::core::election::seeded::wire::Claim;
-use crate::core::election::seeded::{Intervals, SeededRules};
+use crate::core::election::seeded::paxos::{Accepted, Acceptor, Ballot, Stage, Vote};
+use crate::core::election::seeded::wire::{
+    self as seeded, Based, Claim, Greeting, MAX_ADDRESS_BYTES, MAX_LISTED, Observation, Rejection,
+    SeededMessage,
+};
+use crate::core::election::seeded::{Intervals, Listed, MemberState, SeededRules};
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
@@ -208,6 +212,73 @@ variants!(elections, ElectionMessage, |wild| {
         target: wild.id(),
     },
     TransferRefused => ElectionMessage::TransferRefused { seq: wild.number(1) },
+});
+
+variants!(seeded_messages, SeededMessage, |wild| {
+    LeaderQuery => SeededMessage::LeaderQuery { query: wild.number(1) },
+    LeaderQueryResponse => SeededMessage::LeaderQueryResponse { query: wild.number(1) },
+    JoinClusterRequest => SeededMessage::JoinClusterRequest { request: wild.number(1) },
+    JoinClusterResponse => SeededMessage::JoinClusterResponse {
+        request: wild.number(1),
+        answer: match wild.chance.below(4) {
+            0 => Err(Rejection::NotLeader),
+            1 => Err(Rejection::OtherVersion),
+            _ => Ok(wild.claim()),
+        },
+    },
+    JoiningMember => {
+        let of = wild.known();
+        SeededMessage::JoiningMember {
+            change: wild.number(1),
+            member: of.id.clone(),
+            incarnation: wild.incarnation_of(&of),
+        }
+    },
+    MemberStatusUpdate => {
+        let Listed { id, incarnation, state } = wild.listed();
+        let change = wild.number(1);
+        SeededMessage::MemberStatusUpdate { change, member: id, incarnation, state }
+    },
+    ClusterAlignment => SeededMessage::ClusterAlignment {
+        change: wild.number(1),
+        members: wild.list(MAX_LISTED, Wild::listed),
+    },
+    LeaderKeepAlive => SeededMessage::LeaderKeepAlive {
+        digest: postcard::from_bytes(&[wild.chance.byte(); 16]).expect("16 bytes are one"),
+        acked_us: wild.chance.flip().then(|| wild.number(1000)),
+    },
+    LeaderKeepAliveAck => SeededMessage::LeaderKeepAliveAck { sent_us: wild.number(1000) },
+    SeedKeepAlive => SeededMessage::SeedKeepAlive { claim: wild.claim() },
+    SeedKeepAliveAck => SeededMessage::SeedKeepAliveAck,
+    LeaderRelieve => SeededMessage::LeaderRelieve { winner: wild.claim() },
+    ReJoinCluster => SeededMessage::ReJoinCluster { winner: wild.claim() },
+    LeaderStatusQuery => SeededMessage::LeaderStatusQuery { query: wild.number(1) },
+    LeaderStatusQueryResponse => SeededMessage::LeaderStatusQueryResponse {
+        query: wild.number(1),
+        healthy: wild.chance.flip(),
+    },
+    Proposal => SeededMessage::Proposal {
+        stage: *wild.chance.pick(&[Stage::Pre, Stage::Formal]),
+        ballot: wild.ballot(),
+        candidate: wild.own_id(),
+    },
+    Vote => SeededMessage::Vote { ballot: wild.ballot(), vote: votes::any(wild) },
+    LeaderElected => SeededMessage::LeaderElected { claim: wild.claim() },
+});
+
+variants!(votes, Vote, |wild| {
+    Promised => Vote::Promised(wild.chance.flip().then(|| wild.accepted())),
+    Accepted => Vote::Accepted,
+    Refused => Vote::Refused(wild.ballot()),
+});
+
+variants!(member_states, MemberState, |_wild| {
+    Init => MemberState::Init,
+    Joining => MemberState::Joining,
+    Active => MemberState::Active,
+    Unreachable => MemberState::Unreachable,
+    Leaving => MemberState::Leaving,
+    Removed => MemberState::Removed,
 });
 
 variants!(probes, Probe, |wild| {
@@ -549,6 +620,7 @@ impl Wild<'_> {
                         leads: wild.chance.flip(),
                     })
                 },
+                |wild| Opaque::of(&wild.seeded_beat()),
             ),
         }
     }
@@ -556,20 +628,110 @@ impl Wild<'_> {
     /// A part of the room's strategy; else of any, or nothing that can be decoded.
     fn part(
         &mut self,
-        of_votes: fn(&mut Self) -> Opaque,
+        of_raft: fn(&mut Self) -> Opaque,
         of_gossip: fn(&mut Self) -> Opaque,
+        of_seeded: fn(&mut Self) -> Opaque,
     ) -> Opaque {
-        let votes = match self.tame {
-            true => self.policy.strategy == Strategy::Raft,
-            false => self.chance.flip(),
+        let strategy = match self.tame || self.chance.flip() {
+            true => self.policy.strategy,
+            false => strategies::any(self),
         };
         if !self.tame && self.chance.one_in(32) {
             let len = self.chance.length(64, true);
             return Opaque::from(&self.chance.bytes(len)[..]);
         }
-        match votes {
-            true => of_votes(self),
-            false => of_gossip(self),
+        match strategy {
+            Strategy::Raft => of_raft(self),
+            Strategy::Gossip { .. } => of_gossip(self),
+            Strategy::Seeded(_) => of_seeded(self),
+            // Its members say nothing to each other.
+            Strategy::Etcd(_) => Opaque::of(&()),
+        }
+    }
+
+    fn observation(&mut self) -> Observation {
+        match self.chance.flip() {
+            true => Observation {
+                leader: self.record.leader.clone(),
+                version: self.record.term(),
+            },
+            false => Observation {
+                leader: self.maybe_id(),
+                version: self.number(self.record.term()),
+            },
+        }
+    }
+
+    /// Mostly one in which the speaker leads.
+    fn claim(&mut self) -> Claim {
+        let len = self.chance.length(MAX_ADDRESS_BYTES, !self.tame);
+        Claim {
+            leader: self.own_id(),
+            version: self.number(self.record.term()),
+            elected: self.chance.flip(),
+            address: "~".repeat(len),
+        }
+    }
+
+    fn listed(&mut self) -> Listed {
+        let of = self.known();
+        Listed {
+            incarnation: self.incarnation_of(&of),
+            id: of.id,
+            state: member_states::any(self),
+        }
+    }
+
+    pub(super) fn ballot(&mut self) -> Ballot {
+        Ballot {
+            counter: self.number(1),
+            proposer: self.own_id(),
+        }
+    }
+
+    fn accepted(&mut self) -> Accepted {
+        Accepted {
+            ballot: self.ballot(),
+            candidate: self.id(),
+        }
+    }
+
+    fn acceptor(&mut self) -> Acceptor {
+        let mut acceptor = Acceptor::default();
+        acceptor.decide(self.number(self.record.term()));
+        let version = acceptor.open_version();
+        if self.chance.flip() {
+            let Accepted { ballot, candidate } = self.accepted();
+            acceptor.accept(version, &ballot, &candidate);
+        }
+        if self.chance.flip() {
+            acceptor.prepare(version, &self.ballot());
+        }
+        acceptor
+    }
+
+    fn seeded_beat(&mut self) -> seeded::Beat {
+        seeded::Beat {
+            observed: self.observation(),
+            claim: self.chance.flip().then(|| self.claim()),
+            decided: self.number(self.record.term()),
+            writes: self.number(3),
+            since: self.number(3),
+            memory: self.chance.flip().then(|| seeded::Memory {
+                remembered: self.number(3),
+                sure: self.chance.flip(),
+                votes: self.chance.flip().then(|| self.acceptor()),
+            }),
+        }
+    }
+
+    /// What a Hello says of the election.
+    fn greeting(&mut self) -> Greeting {
+        let len = self.chance.length(MAX_ADDRESS_BYTES, !self.tame);
+        Greeting {
+            beat: self.seeded_beat(),
+            is_seed: self.chance.flip(),
+            address: "~".repeat(len),
         }
     }
 
@@ -614,6 +776,13 @@ impl Wild<'_> {
                 Opaque::of(&Claimed {
                     sequence: wild.number(1),
                     declares: wild.chance.flip(),
+                })
+            },
+            |wild| {
+                Opaque::of(&Based {
+                    basis: wild.observation(),
+                    writes: wild.number(3),
+                    message: seeded_messages::any(wild),
                 })
             },
         )
@@ -710,7 +879,11 @@ impl Wild<'_> {
             max_message_size: self.small(262_144),
             eligible,
             priority: self.signed(),
-            side: self.part(|wild| Opaque::of(&wild.side()), |_| Opaque::default()),
+            side: self.part(
+                |wild| Opaque::of(&wild.side()),
+                |_| Opaque::default(),
+                |wild| Opaque::of(&wild.greeting()),
+            ),
             join_payload: self.chance.bytes(len),
         }
     }
@@ -772,6 +945,9 @@ mod tests {
             verdicts,
             pulses,
             elections,
+            seeded_messages,
+            votes,
+            member_states,
             probes,
             roles,
             strategies,
@@ -783,8 +959,8 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_comes_by_chance_in_either_strategy() {
-        for seed in 0..2 {
+    fn every_variant_comes_by_chance_in_each_strategy() {
+        for seed in 0..3 {
             let mut wild = wild(seed);
             let mut seen = std::collections::BTreeSet::new();
             for _ in 0..20_000 {

@@ -500,8 +500,11 @@ impl Node {
         if std::mem::replace(&mut self.ended, true) {
             return;
         }
-        // It stops leading before it stops altogether.
-        self.elect(now, Local::SetEligible(false));
+        // It stops leading before it stops altogether. Where a roster says who may lead, that is refused, and leaving does both.
+        let refused = self.try_elect(now, Local::SetEligible(false)).err();
+        debug_assert!(
+            refused.is_none_or(|error| matches!(error, ElectionError::NotSupported { .. }))
+        );
         self.elect(now, Local::Leave);
         let (end, reason) = match why {
             EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),

@@ -4,9 +4,11 @@
 //!
 //! A member may disturb elections, so the test does not ask which member leads meanwhile. A leader has rights, too, and if
 //! everybody may name the leader, everybody has them: in those rooms no wild member names the honest ones in its lists of
-//! kicked peers, or closes the room. If only the leader may name another, the wild member that may not lead does.
+//! kicked peers, or closes the room. If only the leader may name another, the wild member that may not lead does. In a seeded
+//! room the honest ones are the roster, so that none of the wild ones leads.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -16,6 +18,8 @@ use tokio::time::timeout;
 use super::*;
 use crate::config::ManualOverrideRecovery;
 use crate::core::election::gossip::Windows;
+use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
+use crate::core::quorum::{Quorum, Roster};
 use crate::core::wire::{PROBE_DATAGRAM, Probe, Strategy};
 use crate::dispatch::Event;
 use crate::fuzzing::Chance;
@@ -50,6 +54,11 @@ fn wild_members_cost_honest_ones_nothing_where_gossip_elects() {
     in_a_process_of_its_own("gossip");
 }
 
+#[test]
+fn wild_members_cost_honest_ones_nothing_where_a_roster_elects() {
+    in_a_process_of_its_own("seeded");
+}
+
 fn in_a_process_of_its_own(strategy: &str) {
     let program = std::env::current_exe().expect("this program");
     let test = "room::hostile::wild::a_room_with_wild_members";
@@ -71,9 +80,21 @@ fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
+/// The honest ones are the voters of a seeded room, and nobody else.
+fn quorum(strategy: Strategy) -> Quorum {
+    match strategy {
+        Strategy::Raft | Strategy::Gossip { .. } | Strategy::Etcd(_) => Quorum::Dynamic,
+        Strategy::Seeded(_) => {
+            let voters = HONEST.map(|name| (id(name), None));
+            Quorum::Static(Roster::new(voters).expect("three names"))
+        }
+    }
+}
+
 fn policy(strategy: Strategy) -> RoomPolicy {
     RoomPolicy {
         strategy,
+        quorum: quorum(strategy).policy(),
         authority: match strategy {
             Strategy::Raft | Strategy::Seeded(_) | Strategy::Etcd(_) => Authority::Anyone,
             Strategy::Gossip { .. } => Authority::LeaderOnly,
@@ -82,11 +103,41 @@ fn policy(strategy: Strategy) -> RoomPolicy {
     }
 }
 
-fn config(strategy: Strategy) -> Config {
+/// Where the voters of a seeded room keep their votes.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("mmn-wild-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a directory");
+        Self(path)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left in the temporary directory disturbs nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn config(strategy: Strategy, name: &str, directory: &Directory) -> Config {
     let ms = Duration::from_millis;
+    let seeded = matches!(strategy, Strategy::Seeded(_));
     Config {
         strategy,
         authority: policy(strategy).authority,
+        quorum: quorum(strategy),
+        state_directory: seeded.then(|| directory.0.clone()),
+        seeding: match seeded {
+            // The test links them; nobody listens there.
+            true => Seeding {
+                seeds: vec!["127.0.0.1:9".into()],
+                is_seed: name == HONEST[0],
+                address: String::new(),
+            },
+            false => Seeding::default(),
+        },
         // An assigned leader that never comes back is no fault here.
         manual_override_recovery: ManualOverrideRecovery::AutoElect,
         // The machine that runs the tests may stall.
@@ -292,16 +343,27 @@ async fn a_room_with_wild_members() {
         Ok("gossip") => Strategy::Gossip {
             strict_lowest: false,
         },
+        Ok("seeded") => Strategy::Seeded(SeededRules {
+            intervals: Intervals {
+                heartbeat_timeout_ms: 2_000,
+                ttl_timeout_ms: 4_000,
+                ..Intervals::LAN
+            },
+            ..SeededRules::default()
+        }),
         _ => Strategy::Raft,
     };
+    let directory = Directory::new();
     let seconds = setting("MMN_WILD_SECONDS").unwrap_or(SECONDS);
     let seed = setting("MMN_WILD_SEED").unwrap_or(10);
     println!("{strategy:?}, MMN_WILD_SEED={seed}, {seconds} s");
     let session = format!("wild {seed}");
     let secret = 0x5eed_0000_0000_0000 ^ u64::from(std::process::id());
     let findings = Arc::new(Findings::default());
-    let hosts =
-        HONEST.map(|name| Honest::open(name, &session, config(strategy), secret, &findings));
+    let hosts = HONEST.map(|name| {
+        let config = config(strategy, name, &directory);
+        Honest::open(name, &session, config, secret, &findings)
+    });
     hosts[1].connect_to(&hosts[0]);
     hosts[2].connect_to(&hosts[0]);
     let whole = || {
@@ -380,7 +442,8 @@ async fn a_room_with_wild_members() {
             findings.add(format!("{to} did not get all messages from {from}"));
         }
     }
-    aftermath(&hosts, strategy, &session, secret, &findings).await;
+    let newcomer = config(strategy, "n", &directory);
+    aftermath(&hosts, newcomer, &session, secret, &findings).await;
 
     for deeds in &deeds {
         if u64::from(deeds.links) < seconds || deeds.actions < 20 * seconds {
@@ -394,7 +457,7 @@ async fn a_room_with_wild_members() {
 /// The wild members are gone: the room must be what it was.
 async fn aftermath(
     hosts: &[Honest],
-    strategy: Strategy,
+    newcomer: Config,
     session: &str,
     secret: u64,
     findings: &Arc<Findings>,
@@ -403,7 +466,7 @@ async fn aftermath(
         let leaders: Vec<_> = hosts.iter().map(Honest::leader).collect();
         findings.add(format!("afterwards they name {leaders:?}"));
     }
-    if strategy == Strategy::Raft {
+    if newcomer.strategy == Strategy::Raft {
         let set = hosts[0].room.set_leader(&id("b"));
         let leads = || agreed(hosts).as_deref() == Some("b");
         if set.is_err() || !within(AFTERMATH, leads).await {
@@ -415,7 +478,7 @@ async fn aftermath(
     }
     // What becomes of it is asked for below: in the end it is kicked.
     let its_own = Arc::default();
-    let newcomer = Honest::open("n", session, config(strategy), secret, &its_own);
+    let newcomer = Honest::open("n", session, newcomer, secret, &its_own);
     newcomer.connect_to(&hosts[0]);
     let entered = || {
         hosts
