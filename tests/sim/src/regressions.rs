@@ -159,4 +159,6 @@ pub const SEEDS: &[u64] = &[
     9_300_056_875,
     // A limit kept the voters of a static quorum apart that had no leader to lift it (P9).
     9_300_059_032, 9_400_024_899,
+    // A leader asked a target that could not win again and again, as its host wanted, while the room counted as quiet.
+    9_800_020_827,
 ];
