@@ -61,6 +61,13 @@ impl Ask {
         }
     }
 
+    /// When an open question was asked.
+    fn sent(&self) -> Time {
+        match self {
+            Self::At(at) | Self::Open { sent: at, .. } => *at,
+        }
+    }
+
     fn is_due(&self, now: Time) -> bool {
         self.deadline().is_some_and(|at| now >= at)
     }
@@ -295,15 +302,6 @@ impl Session {
                 None
             }
             _ => None,
-        }
-    }
-}
-
-impl Ask {
-    /// When an open question was asked.
-    fn sent(&self) -> Time {
-        match self {
-            Self::At(at) | Self::Open { sent: at, .. } => *at,
         }
     }
 }
