@@ -446,13 +446,17 @@ static void test_port(void)
     pid_t child = fork_child();
     if (child == 0) {
         close(before[1]);
-        char byte;
+        char byte = 0;
+        MUST(write(after[1], &byte, 1) == 1);
         MUST(read(before[0], &byte, 1) == 0);
         ANSWERS(0, descriptors("socket:"));
         ANSWERS(0, descriptors("mmn-fork-trace"));
         _exit(0);
     }
     ANSWERS(0, net.ShutdownNetwork());
+    /* The child runs: on a busy machine the parent may be faster than the start of the child. */
+    char started;
+    MUST(read(after[0], &started, 1) == 1);
     int udp = socket(AF_INET, SOCK_DGRAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
