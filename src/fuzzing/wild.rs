@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::chance::Chance;
-use crate::core::election::etcd::{EtcdRules, Reign};
+use crate::core::election::etcd::{EtcdRules, LeaderToken};
 use crate::core::election::gossip::{Claimed, Leads};
 use crate::core::election::raft::saved::{KnownVoter, Saved};
 use crate::core::election::raft::wire::{
@@ -740,7 +740,7 @@ impl Wild<'_> {
         match self.policy.strategy {
             Strategy::Raft => Opaque::of(&record),
             Strategy::Gossip { .. } => Opaque::of(&record.leader),
-            Strategy::Etcd(_) => Opaque::of(&record.leader.as_ref().map(|leader| Reign {
+            Strategy::Etcd(_) => Opaque::of(&record.leader.as_ref().map(|leader| LeaderToken {
                 leader: leader.clone(),
                 revision: record.term(),
             })),

@@ -397,7 +397,7 @@ fn free_ports(count: usize) -> Vec<u16> {
         .collect()
 }
 
-/// Neither settings nor proxies of whoever runs the tests.
+/// Neither settings nor proxies of the person who runs the tests.
 fn without_proxies(command: &mut Command) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env_clear().env("PATH", path);

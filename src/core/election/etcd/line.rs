@@ -41,7 +41,7 @@ pub(super) struct Line {
 enum Step {
     /// A call failed: from then on again.
     Pausing { until: Time, again: Again },
-    /// The own key is being written.
+    /// This node's key is being written.
     Creating(Call),
     /// The key that was found says something else: it is being written.
     Taking,
@@ -49,7 +49,7 @@ enum Step {
     Looking(Call),
     /// Somebody is, whose key is watched.
     Waiting(Call),
-    /// Nobody was. Is the own key still there?
+    /// Nobody was. Is this node's key still there?
     Confirming(Call),
     /// It came first.
     First,
@@ -73,7 +73,7 @@ struct Writing {
     told: Vec<Entry>,
 }
 
-/// The watch over the own key.
+/// The watch over this node's key.
 #[derive(Debug)]
 enum Watch {
     Off,
@@ -384,7 +384,7 @@ impl Line {
         news
     }
 
-    /// The own key stands like this, unless something newer is known.
+    /// This node's key stands like this, unless something newer is known.
     fn note(&mut self, entry: Entry) {
         if self
             .own
@@ -395,7 +395,7 @@ impl Line {
         }
     }
 
-    /// Something about the own key.
+    /// Something about this node's key.
     fn watched(
         &mut self,
         now: Time,
@@ -436,7 +436,7 @@ impl Line {
         None
     }
 
-    /// The own key was written.
+    /// This node's key was written.
     fn told(&mut self, entry: Entry) -> Option<News> {
         let known = self.own.as_ref().map(|own| own.modified);
         if known.is_some_and(|known| entry.modified <= known) {

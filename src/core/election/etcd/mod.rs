@@ -43,7 +43,7 @@ pub struct Kept {
 
 /// Under which leadership a message is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reign {
+pub struct LeaderToken {
     /// Who leads.
     pub leader: PeerId,
     /// The revision at which its key was created: the fencing token.
@@ -83,10 +83,8 @@ impl Etcd {
     /// # Errors
     /// [`NotItsState`].
     pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
-        let kept = match &start.saved {
-            Some(saved) => saved.decode::<Kept>().map_err(|_| NotItsState)?,
-            None => Kept::default(),
-        };
+        let start = start.decoded::<Kept>()?;
+        let kept = start.saved.unwrap_or_default();
         let config = start.config.etcd;
         let prefix: Arc<str> = format!("{}/election/", config.prefix).into();
         let value = value(&start.me, &config.address, "");
@@ -118,7 +116,7 @@ impl Etcd {
         Ok(etcd)
     }
 
-    /// The revision at which the own key was created, while this node leads.
+    /// The revision at which this node's key was created, while this node leads.
     fn leads(&self) -> Option<Revision> {
         self.claim.first()
     }
@@ -334,8 +332,8 @@ impl Etcd {
         }));
     }
 
-    fn reign(&self) -> Option<Reign> {
-        Some(Reign {
+    fn token(&self) -> Option<LeaderToken> {
+        Some(LeaderToken {
             leader: self.record.leader.clone()?,
             revision: self.record.term(),
         })
@@ -357,7 +355,7 @@ impl Election for Etcd {
     type Message = ();
     type Pulse = ();
     type Hello = ();
-    type Token = Option<Reign>;
+    type Token = Option<LeaderToken>;
     type State = Kept;
 
     fn handle(&mut self, now: Time, _: &View, input: InputOf<Self>) -> Result<(), ElectionError> {
@@ -411,12 +409,12 @@ impl Election for Etcd {
         }
     }
 
-    fn leader_token(&self) -> Option<Option<Reign>> {
-        self.leads().map(|_| self.reign())
+    fn leader_token(&self) -> Option<Option<LeaderToken>> {
+        self.leads().map(|_| self.token())
     }
 
-    fn followed_token(&self) -> Option<Reign> {
-        self.reign()
+    fn followed_token(&self) -> Option<LeaderToken> {
+        self.token()
     }
 
     fn pulse(&self, _: Time, _: &View, _: &PeerId) {}
@@ -427,8 +425,9 @@ impl Election for Etcd {
         self.claim.is_over() && self.locks.is_empty()
     }
 
-    fn may_supersede(&self, from: &PeerId, token: &Option<Reign>) -> bool {
-        let newer = |reign: &Reign| reign.leader == *from && reign.revision > self.record.term();
+    fn may_supersede(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
+        let newer =
+            |token: &LeaderToken| token.leader == *from && token.revision > self.record.term();
         token.as_ref().is_some_and(newer)
     }
 
@@ -438,13 +437,13 @@ impl Election for Etcd {
         _: Time,
         _: &View,
         from: &PeerId,
-        token: &Option<Reign>,
+        token: &Option<LeaderToken>,
     ) -> Result<bool, ElectionError> {
         match token {
-            Some(reign) if reign.leader == *from => {
+            Some(token) if token.leader == *from => {
                 let is_known = self.record.leader.as_ref() == Some(from);
                 let known = self.record.term();
-                Ok(reign.revision > known || (reign.revision == known && is_known))
+                Ok(token.revision > known || (token.revision == known && is_known))
             }
             _ => Err(ElectionError::Violation(
                 "a leader's message names another leader",
@@ -453,20 +452,10 @@ impl Election for Etcd {
     }
 
     fn describe((): &()) -> Description {
-        described("election")
+        Description::plain("election")
     }
 
     fn describe_pulse((): &()) -> Description {
-        described("heartbeat")
-    }
-}
-
-fn described(kind: &'static str) -> Description {
-    Description {
-        kind,
-        term: None,
-        granted: None,
-        names: None,
-        ballot: None,
+        Description::plain("heartbeat")
     }
 }

@@ -104,7 +104,7 @@ fn live(world: &mut World) {
             member.asked
         );
     }
-    farewell(world);
+    leave_in_turn(world);
 }
 
 fn heal(world: &mut World) {
@@ -136,7 +136,7 @@ fn heal(world: &mut World) {
 }
 
 /// They leave one after the other, the leader first; the next one leads at once.
-fn farewell(world: &mut World) {
+fn leave_in_turn(world: &mut World) {
     for left in (0..world.members.len()).rev() {
         let [leader] = world.leaders()[..] else {
             panic!("one leads");

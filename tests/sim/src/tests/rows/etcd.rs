@@ -446,7 +446,7 @@ fn e22_a_candidate_whose_lease_ended_while_it_waited_never_leads_with_it() {
     let mut world = world(2, 2);
     let lease = lease(&world, 1);
     world.store.revoke(lease);
-    // The leader goes at the same moment: the key right before is gone, and so is the own one.
+    // The leader goes at the same moment: the key right before is gone, and so is its own.
     world.kill(0);
     world.tell_watches();
     world.run_for(TTL * 3);
