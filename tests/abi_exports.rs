@@ -4,12 +4,15 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::Command;
 
 use meta_mystia_network::core::election::guards::Guards;
 
-const LIBRARY: &str = "libmeta_mystia_network.so";
+#[path = "abi/library.rs"]
+mod library;
+
+use library::library;
+
 const HEADER: &str = include_str!(concat!(
     env!("OUT_DIR"),
     "/abi/include/meta_mystia_network.h"
@@ -69,21 +72,6 @@ fn exported() -> BTreeSet<String> {
             }
         })
         .collect()
-}
-
-/// The newest shared library beside this test or above it, where cargo puts it.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("the path of this test");
-    let directories: Vec<_> = test.ancestors().skip(1).take(2).collect();
-    directories
-        .iter()
-        .map(|directory| directory.join(LIBRARY))
-        .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
-        .max()
-        .map(|(_, path)| path)
-        .unwrap_or_else(|| {
-            panic!("no {LIBRARY} in {directories:?}: run `cargo build` with the same profile first")
-        })
 }
 
 /// The names before a parameter list, at the beginning of the header's declarations.

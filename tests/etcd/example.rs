@@ -1,25 +1,16 @@
 //! `examples/etcd`: two servers that write one world, of which one is killed and one is stopped.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::harness::{Cluster, Directory};
+use crate::library::library;
 
 const WITHIN: Duration = Duration::from_secs(30);
-
-/// The library that cargo built beside this program, with etcd.
-fn library() -> PathBuf {
-    let program = std::env::current_exe().expect("this program");
-    let folder = program
-        .parent()
-        .and_then(Path::parent)
-        .expect("it is in deps");
-    folder.join("libmeta_mystia_network.so")
-}
 
 struct Server {
     process: Child,

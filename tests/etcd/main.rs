@@ -7,6 +7,8 @@ mod failures;
 mod figures;
 mod harness;
 mod intervals;
+#[path = "../abi/library.rs"]
+mod library;
 mod member;
 mod processes;
 mod relay;

@@ -418,8 +418,9 @@ def round_trips_do_not_follow_the_wall_clock():
     with Room() as room:
         members = ann, bob = room.form("ann", "bob", environment={"LD_PRELOAD": os.environ["MMN_WALL_CLOCK_SHIM"]})
         for member in members:
-            jump = member.do("wall_clock") - member.do("wall_clock")
-            assert abs(jump) > 9 * 3600, f"the wall clock does not jump: {jump} s"
+            # Not between every two readings: another thread may read between them.
+            jumps = (member.do("wall_clock") - member.do("wall_clock") for _ in range(1000))
+            assert any(abs(jump) > 9 * 3600 for jump in jumps), "the wall clock does not jump"
         measured = []
         ends = time.monotonic() + 6 * HEARTBEAT_SECONDS
         while time.monotonic() < ends:
