@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 19] = [
     "version",
     "codes",
     "values",
@@ -26,6 +26,7 @@ const SOURCES: [&str; 18] = [
     "etcd",
     "send",
     "stats",
+    "simulation",
     "logs",
 ];
 

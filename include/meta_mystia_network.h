@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 8
+#define MMN_ABI_VERSION 9
 
 /**
  * The call succeeded.
@@ -2130,6 +2130,22 @@ int32_t SetCompressionThreshold(uint32_t bytes);
 int32_t GetPeerStats(const char *peer_id, struct PeerStats *stats);
 
 /**
+ * Simulates a bad network, so that a game can be tried on one machine as its players will have it:
+ * from now on each packet that this node sends waits `lag_ms` (0 to 10000) and a random time up to
+ * `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
+ * a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
+ * directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
+ * line. Discovery in the local network is not affected. While it is on, the log says so every
+ * minute, as a warning.
+ *
+ * At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED; after an error nothing has changed.
+ * Since ABI version 9.
+ */
+int32_t SetNetworkSimulation(uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille);
+
+/**
  * Turns the library's log on standard error on (not 0) or off (0, the default). It may be called
  * at any time, also before initialization. The setting belongs to the process and outlives rooms.
  *
@@ -2257,6 +2273,7 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(uint8_t, IsCentralizedAutoForward, (void)) \
   X(int32_t, SetCompressionThreshold, (uint32_t bytes)) \
   X(int32_t, GetPeerStats, (const char *peer_id, struct PeerStats *stats)) \
+  X(int32_t, SetNetworkSimulation, (uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \
   X(int32_t, EnableLogging, (uint8_t enabled)) \
   X(int32_t, SetLogLevel, (int32_t level)) \
   X(int32_t, RegisterLogCallback, (int32_t level, LogCallback callback, void *user_data, DropCallback drop_fn))

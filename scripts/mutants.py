@@ -3,8 +3,8 @@
 
 cargo-mutants lists the bugs (mutants). A build for each would take hours, so that all of them go into one build of the core
 and the simulator: each function holds all its mutants, and the environment variable MMN_MUTANT says which one is alive. For
-each mutant the unit tests of the core run, and the simulator runs the same seeds of three kinds of rooms. A run that crashes,
-takes several times its usual time, or too much memory, has noticed it.
+each mutant the unit tests of the core run, and the simulator runs the same seeds of the kinds of rooms that its file decides in. A
+run that crashes, takes several times its usual time, or too much memory, has noticed it.
 
 The table goes into docs/mutants.md. The command fails if a mutant survives everything and tests/mutants/reasons.json has no
 reason for that, or has one for a mutant that is gone or is noticed.
@@ -34,14 +34,21 @@ REASONS = ROOT / "tests" / "mutants" / "reasons.json"
 TABLE = ROOT / "docs" / "mutants.md"
 
 VERSION = "27.1.0"
-FILES = [
-    "src/core/election/rules.rs",
-    "src/core/quorum.rs",
-    "src/core/election/raft/quorum.rs",
-    "src/core/election/raft/durable.rs",
-    "src/core/election/record.rs",
-    "src/core/election/raft/memory.rs",
-]
+# How many rooms of each kind run for a mutant (`tests/sim/examples/failing_seeds.rs`), by strategy. Of those with static quorums
+# few show much, and take longer.
+RAFT = {"any": 200, "roster": 50, "storm": 50}
+SEEDED = {"seeded": 200}
+FILES = {
+    "src/core/election/rules.rs": RAFT,
+    "src/core/quorum.rs": RAFT,
+    "src/core/election/raft/quorum.rs": RAFT,
+    "src/core/election/raft/durable.rs": RAFT,
+    "src/core/election/record.rs": RAFT,
+    "src/core/election/raft/memory.rs": RAFT,
+    "src/core/election/seeded/paxos.rs": SEEDED,
+    "src/core/election/seeded/durable.rs": SEEDED,
+    "src/core/election/seeded/memory.rs": SEEDED,
+}
 # The copy has the core and the simulator alone: a build takes a minute. This goes into the crate of the core.
 CORE = "tests/sim/core/lib.rs"
 SWITCH = """
@@ -63,10 +70,13 @@ inherits = "dev"
 opt-level = 1
 debug = false
 """
-# They take ten times as long as all others, and know nothing of votes and records.
-SKIPPED = ["--skip=core::election::gossip::tests::figures", "--skip=core::election::gossip::tests::chaos"]
-# Rooms of each kind (`tests/sim/examples/failing_seeds.rs`). Of the two with static quorums few show much, and take longer.
-SEEDS = {"any": 200, "roster": 50, "storm": 50}
+# They take ten times as long as all others. Those of gossip know nothing of votes and records; the seeds do what that of the
+# seeded strategy does.
+SKIPPED = [
+    "--skip=core::election::gossip::tests::figures",
+    "--skip=core::election::gossip::tests::chaos",
+    "--skip=core::election::seeded::tests::chaos",
+]
 # A run takes at most as many times the time of the one without a mutant, and these seconds more.
 TIMES = 5
 MORE_SECONDS = 20
@@ -96,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--shard", default="0/1", help="K/N: every Nth mutant from the Kth on, counted from 0")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time; each takes two cores")
-    parser.add_argument("--file", action="append", choices=FILES, help="only the mutants of this file")
+    parser.add_argument("--file", action="append", choices=list(FILES), help="only the mutants of this file")
     parser.add_argument("--add", type=Path, action="append", default=[], help="the results.json of another shard")
     parser.add_argument("--survivors", action="store_true", help="after tests were added: only what nothing noticed so far")
     arguments = parser.parse_args()
@@ -161,7 +171,8 @@ def list_mutants():
     for file in FILES:
         command += ["--file", file]
     listed = json.loads(subprocess.run(command, cwd=ROOT, env=cargo_mutants(), check=True, capture_output=True).stdout)
-    listed.sort(key=lambda one: (FILES.index(one["file"]), position(one["span"]["start"]), position(one["span"]["end"])))
+    order = list(FILES)
+    listed.sort(key=lambda one: (order.index(one["file"]), position(one["span"]["start"]), position(one["span"]["end"])))
     seen, mutants = {}, []
     for one in listed:
         name = re.sub(r"\.rs:\d+:\d+: ", ".rs: ", one["name"])
@@ -185,7 +196,7 @@ def copy_tree():
     for path in TREE.rglob("*.rs"):
         if str(path.relative_to(TREE)) not in names:
             path.unlink()
-    for name in names - set(FILES) - {CORE}:
+    for name in names - FILES.keys() - {CORE}:
         write(TREE / name, (ROOT / name).read_bytes())
     write(TREE / CORE, ((ROOT / CORE).read_text() + SWITCH).encode())
     write(TREE / "Cargo.toml", MANIFEST.encode())
@@ -311,7 +322,13 @@ class Programs:
         folder.mkdir(parents=True)
         self.tests = shutil.copy2(built["room_core"], folder / "tests")
         self.seeds = shutil.copy2(built["failing_seeds"], folder / "seeds")
-        self.tests_seconds = self.seeds_seconds = 600.0
+        self.tests_seconds = 600.0
+        # Of each kind of rooms.
+        self.seeds_seconds = {}
+
+    def most_seconds(self, kinds):
+        """How long a run of its rooms may take."""
+        return TIMES * sum(self.seeds_seconds.get(kind, 600.0) for kind in kinds) + MORE_SECONDS
 
 
 # Trying them.
@@ -335,7 +352,7 @@ def try_all(mutants, wanted, kept, arguments):
     together = [mutant for mutant in wanted if mutant.key not in broken and mutant not in alone]
     done = Progress(len(together))
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        runs = {pool.submit(try_one, programs, mutant.number): mutant for mutant in together}
+        runs = {pool.submit(try_one, programs, mutant.number, mutant): mutant for mutant in together}
         for future in concurrent.futures.as_completed(runs):
             kept.keep(runs[future], future.result())
             done.say(runs[future], future.result())
@@ -355,7 +372,7 @@ def try_alone(sources, mutant, limits, kept):
         return
     programs = Programs(built, "one")
     programs.tests_seconds, programs.seeds_seconds = limits.tests_seconds, limits.seeds_seconds
-    kept.keep(mutant, try_one(programs, 0))
+    kept.keep(mutant, try_one(programs, 0, mutant))
 
 
 def calm(programs):
@@ -363,16 +380,18 @@ def calm(programs):
     began = time.monotonic()
     result = run_tests(programs, 0)
     programs.tests_seconds = time.monotonic() - began
-    began = time.monotonic()
-    result |= run_seeds(programs, 0)
-    programs.seeds_seconds = time.monotonic() - began
-    print(f"unit tests: {programs.tests_seconds:.1f} s; seeds: {programs.seeds_seconds:.1f} s")
-    if is_noticed(result):
-        raise Failed(f"without a mutant: {json.dumps(result)}")
+    print(f"unit tests: {programs.tests_seconds:.1f} s")
+    for kind, count in (RAFT | SEEDED).items():
+        began = time.monotonic()
+        result |= run_seeds(programs, 0, {kind: count})
+        programs.seeds_seconds[kind] = time.monotonic() - began
+        print(f"{kind}={count}: {programs.seeds_seconds[kind]:.1f} s")
+        if is_noticed(result):
+            raise Failed(f"without a mutant: {json.dumps(result)}")
 
 
-def try_one(programs, number):
-    return run_tests(programs, number) | run_seeds(programs, number)
+def try_one(programs, number, mutant):
+    return run_tests(programs, number) | run_seeds(programs, number, FILES[mutant.file])
 
 
 def run_tests(programs, number):
@@ -385,14 +404,14 @@ def run_tests(programs, number):
     return {"tests": failed, "tests_ended": ended}
 
 
-def run_seeds(programs, number):
+def run_seeds(programs, number, kinds):
     """How many seeds of each kind of room fail, and what else ended them."""
-    command = [programs.seeds, *(f"{kind}={count}" for kind, count in SEEDS.items())]
-    output, ended = run_limited(command, number, TIMES * programs.seeds_seconds + MORE_SECONDS)
+    command = [programs.seeds, *(f"{kind}={count}" for kind, count in kinds.items())]
+    output, ended = run_limited(command, number, programs.most_seconds(kinds))
     lines = output.splitlines()
     if ended is None and "done" not in lines:
         ended = "ended"
-    counts = {kind: sum(line.startswith(kind + " ") for line in lines) for kind in SEEDS}
+    counts = {kind: sum(line.startswith(kind + " ") for line in lines) for kind in kinds}
     return {"seeds": counts, "seeds_ended": ended}
 
 
@@ -435,7 +454,7 @@ class Progress:
 
     def say(self, mutant, result):
         self.done += 1
-        noticed = f"{len(result['tests'])} tests, {'+'.join(str(result['seeds'][kind]) for kind in SEEDS)} seeds"
+        noticed = f"{len(result['tests'])} tests, {'+'.join(map(str, result['seeds'].values()))} seeds"
         if not is_noticed(result):
             noticed = "SURVIVES"
         took = time.monotonic() - self.began
@@ -446,7 +465,7 @@ class Kept:
     """The results so far, on disk."""
 
     def __init__(self, arguments):
-        self.about = {"tree": tree_digest(), "seeds": SEEDS}
+        self.about = {"tree": tree_digest(), "seeds": FILES}
         self.results = {}
         if RESULTS.exists():
             found = json.loads(RESULTS.read_text())
@@ -514,23 +533,24 @@ def table(mutants, results, known):
         "",
         "`make mutants` writes this page. [cargo-mutants](https://mutants.rs) lists plausible bugs in the",
         "files that elections must get right. The command puts each into the code alone. It runs the unit",
-        "tests of `src/core/` (all but the figures and the chaos of gossip), and the simulator over seeds of",
-        f"three kinds of rooms of at most 16: {SEEDS['any']} of any room, {SEEDS['roster']} of rooms with a static quorum (roster), {SEEDS['storm']}",
-        "vote storms. The columns say how many unit tests and how many seeds fail. \"+\" means that a run",
-        "crashed, took several times its usual time, or took too much memory, which counts as noticed. A",
-        "place is the line and the column in the file at that time. `tests/mutants/reasons.json` explains a",
-        "mutant that nothing notices; `make mutants` fails if it does not.",
+        "tests of `src/core/` (all but the figures of gossip and two tests of many seeds), and the simulator over",
+        f"seeds of rooms of at most 16: {RAFT['any']} of any raft room, {RAFT['roster']} with a static quorum (roster) and",
+        f"{RAFT['storm']} vote storms; for the files of the seeded strategy {SEEDED['seeded']} seeded rooms. The columns say",
+        "how many unit tests and how many seeds fail. \"+\" means that a run crashed, took several times its",
+        "usual time, or took too much memory, which counts as noticed. A place is the line and the column in",
+        "the file at that time. `tests/mutants/reasons.json` explains a mutant that nothing notices; `make",
+        "mutants` fails if it does not.",
         "",
         "| file | mutants | noticed | by unit tests | by seeds | by seeds alone | survive | do not compile |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for file in [*FILES, None]:
         lines.append(totals(file, [mutant for mutant in mutants if file in (None, mutant.file)], results))
-    for file in FILES:
+    for file, kinds in FILES.items():
         here = [mutant for mutant in mutants if mutant.file == file]
         lines += ["", f"## {file}", ""]
-        lines += ["| place | mutant | unit tests | any | roster | storm | of the tests, or the reason why it survives |"]
-        lines += ["|---|---|---|---|---|---|---|"]
+        lines += [f"| place | mutant | unit tests | {' | '.join(kinds)} | of the tests, or the reason why it survives |"]
+        lines += ["|---|---|---|" + "---|" * len(kinds) + "---|"]
         viable = [mutant for mutant in here if "unviable" not in results[mutant.key]]
         lines += [row(mutant, results[mutant.key], known) for mutant in viable]
         unviable = [f"`{cell(mutant.what)}` ({mutant.place})" for mutant in here if mutant not in viable]
@@ -551,7 +571,7 @@ def totals(file, mutants, results):
 def row(mutant, result, known):
     tests = f"{len(result['tests'])}{'+' if result['tests_ended'] else ''}"
     more = "+" if result["seeds_ended"] else ""
-    seeds = [f"{result['seeds'][kind]}{more}" for kind in SEEDS]
+    seeds = [f"{count}{more}" for count in result["seeds"].values()]
     names = [f"`{name.removeprefix('core::')}`" for name in result["tests"][:NAMES_SHOWN]]
     if len(result["tests"]) > NAMES_SHOWN:
         names.append("...")

@@ -22,5 +22,6 @@ mod net;
 mod quoted;
 pub mod room;
 pub mod runtime;
+pub mod simulated;
 pub mod snapshot;
 pub mod target;

@@ -17,6 +17,7 @@ use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
 use meta_mystia_network::ffi::seeded::*;
 use meta_mystia_network::ffi::send::*;
+use meta_mystia_network::ffi::simulation::*;
 use meta_mystia_network::ffi::stats::*;
 use meta_mystia_network::ffi::values::{
     MMN_GOSSIP_STRICT_LOWEST, MMN_QUORUM_STATIC, MMN_SEEDED_PROFILE_LAN, MMN_SEEDED_PROFILE_WAN,
@@ -193,6 +194,18 @@ fn arguments_are_checked_before_the_room() {
             invalid(forward(null(), peer), -3, "from is NULL");
             invalid(forward(peer, c"".as_ptr()), -3, "to \"\" is not allowed");
             invalid(forward(peer, not_utf8), -3, "to is not UTF-8");
+            let simulate = |lag, jitter, loss| SetNetworkSimulation(lag, jitter, loss);
+            invalid(simulate(10_001, 0, 0), -3, "lag_ms is 10001; at most 10000");
+            invalid(
+                simulate(0, u32::MAX, 0),
+                -3,
+                "jitter_ms is 4294967295; at most 10000",
+            );
+            invalid(
+                simulate(10_000, 10_000, 1001),
+                -3,
+                "loss_permille is 1001; at most 1000",
+            );
             let mut stats = PeerStats {
                 struct_size: 7,
                 ..PeerStats::default()

@@ -660,6 +660,11 @@ class Room {
   bool centralized_auto_forward() const noexcept { return api_->IsCentralizedAutoForward() != 0; }
   // The payload length in bytes above which the library compresses, if that makes it shorter; UINT32_MAX is never.
   void set_compression_threshold(std::uint32_t size) { check(api_->SetCompressionThreshold(size)); }
+  // Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms
+  // more (at most 10000 each), and so many of a thousand are lost. Three zeros end it.
+  void simulate_network(std::uint32_t lag_ms, std::uint32_t jitter_ms, std::uint32_t loss_permille) {
+    check(api_->SetNetworkSimulation(lag_ms, jitter_ms, loss_permille));
+  }
   // Whether this member is announced in the local network.
   bool discovering() const noexcept { return api_->IsMdnsActive() != 0; }
   // Statistics of the link and the queue to a member.

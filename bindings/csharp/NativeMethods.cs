@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 8;
+        public const uint AbiVersion = 9;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -359,6 +359,10 @@ namespace MetaMystia.Network
         /// <summary>Writes statistics of the link and the queue to a peer to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
+
+        /// <summary>Simulates a bad network, so that a game can be tried on one machine as its players will have it: from now on each packet that this node sends waits <c>lag_ms</c> (0 to 10000) and a random time up to <c>jitter_ms</c> (0 to 10000) more, so that packets overtake each other; <c>loss_permille</c> (0 to 1000) of a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real line. Discovery in the local network is not affected. While it is on, the log says so every minute, as a warning.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SetNetworkSimulation(uint lagMs, uint jitterMs, uint lossPermille);
 
         /// <summary>Turns the library's log on standard error on (not 0) or off (0, the default). It may be called at any time, also before initialization. The setting belongs to the process and outlives rooms.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]

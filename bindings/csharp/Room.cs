@@ -694,6 +694,15 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetCompressionThreshold(bytes));
         }
 
+        /// <summary>
+        /// Simulates a bad network, for tests of a game: every packet that this member sends waits <paramref name="lagMs"/> and up to
+        /// <paramref name="jitterMs"/> more (at most 10000 each), and so many of a thousand are lost. Three zeros end it.
+        /// </summary>
+        public void SimulateNetwork(uint lagMs, uint jitterMs, uint lossPermille)
+        {
+            Check(NativeMethods.SetNetworkSimulation(lagMs, jitterMs, lossPermille));
+        }
+
         /// <summary>Whether this member is announced in the local network.</summary>
         public bool IsDiscovering
         {

@@ -235,7 +235,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -578,6 +578,7 @@ FUNCTIONS = {
     "IsCentralizedAutoForward": (ctypes.c_uint8, ()),
     "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
     "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
+    "SetNetworkSimulation": (ctypes.c_int32, (ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
     "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
     "SetLogLevel": (ctypes.c_int32, (ctypes.c_int32,)),
     "RegisterLogCallback": (ctypes.c_int32, (ctypes.c_int32, LogCallback, ctypes.c_void_p, DropCallback)),
@@ -1030,6 +1031,11 @@ class Room:
     def set_compression_threshold(self, size):
         """The payload length in bytes above which the library compresses, if that makes it shorter; 0xFFFFFFFF is never."""
         self._check(self._native.SetCompressionThreshold(size))
+
+    def simulate_network(self, lag_ms=0, jitter_ms=0, loss_permille=0):
+        """Simulates a bad network, for tests of a game: every packet that this member sends waits lag_ms and up to jitter_ms more
+        (at most 10000 each), and so many of a thousand are lost. Without arguments it ends."""
+        self._check(self._native.SetNetworkSimulation(lag_ms, jitter_ms, loss_permille))
 
     @property
     def discovering(self):

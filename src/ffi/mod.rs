@@ -25,6 +25,7 @@ pub mod options;
 pub mod peers;
 pub mod seeded;
 pub mod send;
+pub mod simulation;
 pub mod stats;
 pub mod values;
 pub mod version;

@@ -23,6 +23,7 @@ use super::options::*;
 use super::peers::*;
 use super::seeded::*;
 use super::send::*;
+use super::simulation::*;
 use super::stats::*;
 use super::values::*;
 use super::version::*;

@@ -15,5 +15,7 @@ pub(crate) mod limiter;
 pub(crate) mod link;
 pub(crate) mod outbox;
 mod relay;
+pub(crate) mod simulation;
 pub(crate) mod socket;
 pub(crate) mod tries;
+pub(crate) mod udp;

@@ -40,10 +40,12 @@ use crate::core::node::{Command, CommandError};
 use crate::core::wire::HostMode;
 use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
-    AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, StartError,
+    AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, SimulationError,
+    StartError,
 };
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
+use crate::simulated::SimulatedNetwork;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
@@ -119,6 +121,7 @@ impl Room {
             connects_running: AtomicUsize::new(0),
             lock_requests: AtomicU64::new(0),
             announced: Arc::default(),
+            simulation: Arc::default(),
         });
         let (started, start) = blocking::sync_channel(1);
         let network = thread::Builder::new()
@@ -320,6 +323,16 @@ impl Room {
     /// Payloads longer than `bytes` are sent compressed from now on, where that makes them shorter.
     pub fn set_compression_threshold(&self, bytes: usize) {
         self.shared.outboxes.set_compression_threshold(bytes);
+    }
+
+    /// Delays and loses what this node sends from now on, on purpose; the default value ends that. Waits for nobody.
+    ///
+    /// # Errors
+    /// [`SimulationError`]; nothing has changed then.
+    pub fn simulate_network(&self, network: SimulatedNetwork) -> Result<(), SimulationError> {
+        network.check()?;
+        self.shared.simulation.set(network);
+        Ok(())
     }
 
     /// Figures of the link to a peer and of the queue to it; `None` for a peer that is not known.

@@ -12,6 +12,8 @@ use tokio::sync::mpsc;
 use super::admissions::Admissions;
 use super::dialling::Dialling;
 use super::driver::{Driver, Queues};
+#[cfg(test)]
+use super::hostile::cut::CuttableRuntime;
 use super::live_node::{LiveNode, since_1970};
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
@@ -38,11 +40,7 @@ use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
-
-#[cfg(test)]
-use super::hostile::cut::CuttableRuntime as UdpRuntime;
-#[cfg(not(test))]
-use quinn::TokioRuntime as UdpRuntime;
+use crate::net::udp::UdpRuntime;
 
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
@@ -119,11 +117,17 @@ fn open(
             .map_err(|source| StartError::Socket { source })?
             .port(),
     };
+    let runtime = UdpRuntime {
+        simulation: Arc::clone(&shared.simulation),
+        seed: draw()?,
+    };
+    #[cfg(test)]
+    let runtime = CuttableRuntime(runtime);
     let endpoint = Endpoint::new(
         EndpointConfig::default(),
         Some(server),
         udp,
-        Arc::new(UdpRuntime),
+        Arc::new(runtime),
     )
     .map_err(|source| StartError::Socket { source })?;
 

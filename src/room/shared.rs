@@ -14,6 +14,7 @@ use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::dispatch::Dispatch;
 use crate::net::outbox::Outboxes;
+use crate::net::simulation::Simulation;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
@@ -37,6 +38,8 @@ pub(super) struct Shared {
     pub(super) windows: watch::Sender<Windows>,
     /// Whether discovery has announced this node.
     pub(super) announced: Arc<AtomicBool>,
+    /// The bad network of developers.
+    pub(super) simulation: Arc<Simulation>,
 }
 
 /// What a host thread asks of the network thread.

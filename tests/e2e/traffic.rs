@@ -6,8 +6,9 @@ use std::time::Duration;
 use meta_mystia_network::config::Config;
 use meta_mystia_network::dispatch::{Incoming, kind};
 use meta_mystia_network::room::{OutMessage, PeerMeter};
+use meta_mystia_network::simulated::SimulatedNetwork;
 
-use crate::harness::{Member, eventually, id, message, quick, settled};
+use crate::harness::{Member, Told, eventually, id, message, quick, settled};
 
 fn pair(session: &str) -> (Member, Member) {
     let a = Member::open("a", session);
@@ -146,4 +147,58 @@ fn the_figures_of_a_peer_show_its_link_and_its_queue() {
     assert_eq!(meter(&b, "a").messages_received, 5);
     drop(b);
     eventually("it is gone", || a.room.peer_meter(&id("b")).is_none());
+}
+
+#[test]
+fn a_simulated_network_is_slow_and_lossy_until_it_ends() {
+    let (a, b) = pair("simulated");
+    let rtt = || {
+        let snapshot = a.room.snapshot();
+        snapshot.peers[0].rtt.expect("linked for a while")
+    };
+    eventually("a first round trip", || {
+        a.room.snapshot().peers[0].rtt.is_some()
+    });
+    let slow = SimulatedNetwork {
+        lag: Duration::from_millis(150),
+        jitter: Duration::from_millis(20),
+        loss_permille: 50,
+    };
+    for member in [&a, &b] {
+        member.room.simulate_network(slow).expect("within limits");
+    }
+    eventually("a slow round trip", || rtt() >= 2 * slow.lag);
+    for number in 0..100_u8 {
+        a.room
+            .send_to(&id("b"), message(&[number]))
+            .expect("queued");
+    }
+    let sent = (0..100).map(|number| ("a".to_owned(), vec![number]));
+    let sent: Vec<_> = sent.collect();
+    eventually("all of them, in order", || b.messages() == sent);
+
+    for member in [&a, &b] {
+        let off = SimulatedNetwork::default();
+        member.room.simulate_network(off).expect("within limits");
+    }
+    eventually("a quick round trip", || rtt() < slow.lag);
+}
+
+#[test]
+fn who_loses_every_packet_is_lost_and_comes_back() {
+    let (a, b) = pair("all lost");
+    let cut = SimulatedNetwork {
+        loss_permille: 1000,
+        ..SimulatedNetwork::default()
+    };
+    a.room.simulate_network(cut).expect("within limits");
+    b.wait_for(&Told::Left("a".into()));
+    let off = SimulatedNetwork::default();
+    a.room.simulate_network(off).expect("within limits");
+    settled(&[&a, &b]);
+    let again = |told: &[Told]| {
+        let joined = told.iter().filter(|one| **one == Told::Joined("a".into()));
+        (joined.count() == 2).then_some(())
+    };
+    b.wait("its return", again);
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use quinn::udp::{RecvMeta, Transmit};
-use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, UdpPoller};
+
+use crate::net::udp::UdpRuntime;
 
 /// Sender's and receiver's port of every direction that is cut.
 static CUT: Mutex<BTreeSet<(u16, u16)>> = Mutex::new(BTreeSet::new());
@@ -27,23 +29,23 @@ pub(super) fn heal(from: u16, to: u16) {
     cables().remove(&(from, to));
 }
 
-/// As `quinn::TokioRuntime`, with sockets whose cables can be cut.
+/// As the runtime in it, with sockets whose cables can be cut.
 #[derive(Debug)]
-pub(in crate::room) struct CuttableRuntime;
+pub(in crate::room) struct CuttableRuntime(pub(in crate::room) UdpRuntime);
 
 impl Runtime for CuttableRuntime {
     fn new_timer(&self, at: std::time::Instant) -> Pin<Box<dyn AsyncTimer>> {
-        TokioRuntime.new_timer(at)
+        self.0.new_timer(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
-        TokioRuntime.spawn(future);
+        self.0.spawn(future);
     }
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
         Ok(Arc::new(Cuttable {
             port: socket.local_addr()?.port(),
-            socket: TokioRuntime.wrap_udp_socket(socket)?,
+            socket: self.0.wrap_udp_socket(socket)?,
         }))
     }
 }

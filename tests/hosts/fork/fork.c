@@ -47,8 +47,8 @@ enum {
     X(RegisterPeerStatusCallback) X(RegisterReceiveCallback) X(RegisterReconnectCallback) X(RejectJoin)           \
     X(SendFromLeader) X(SendToLeader) X(SendToPeer) X(SetAutoReconnect) X(SetCentralizedAutoForward)              \
     X(SetCentralizedMode) X(SetCompressionThreshold) X(SetElectionPriority) X(SetJoinPayload) X(SetLeader)        \
-    X(SetLeaderAliveThreshold) X(SetLeaderEligible) X(SetLogLevel) X(SetMaxPeers) X(ShutdownNetwork)              \
-    X(TransferLeadership) X(YieldLeadership)
+    X(SetLeaderAliveThreshold) X(SetLeaderEligible) X(SetLogLevel) X(SetMaxPeers) X(SetNetworkSimulation)         \
+    X(ShutdownNetwork) X(TransferLeadership) X(YieldLeadership)
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -232,6 +232,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.SetJoinPayload(NULL, 0));
     ANSWERS(-1, net.SetLeaderEligible(1));
     ANSWERS(-1, net.SetMaxPeers(1));
+    ANSWERS(-1, net.SetNetworkSimulation(1, 0, 0));
     ANSWERS(-1, net.TransferLeadership("a"));
     ANSWERS(-1, net.YieldLeadership());
     MUST(!net.GetLocalAddr() && !net.GetLocalPeerId() && !net.GetSessionId() && !net.GetPeerList() && !net.GetCurrentLeader());

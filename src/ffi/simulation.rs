@@ -1,0 +1,31 @@
+//! A bad network for developers.
+
+use std::time::Duration;
+
+use super::guard::{command, room};
+use crate::simulated::SimulatedNetwork;
+
+/// Simulates a bad network, so that a game can be tried on one machine as its players will have it:
+/// from now on each packet that this node sends waits `lag_ms` (0 to 10000) and a random time up to
+/// `jitter_ms` (0 to 10000) more, so that packets overtake each other; `loss_permille` (0 to 1000) of
+/// a thousand are lost. 0, 0, 0 ends it, which is how a room begins. Call it at every member for both
+/// directions of a link. Round trips (GetPeerRTT), losses and reconnections follow, as on a real
+/// line. Discovery in the local network is not affected. While it is on, the log says so every
+/// minute, as a warning.
+///
+/// At most 8192 packets wait; further ones are lost. Takes effect at once and waits for nothing.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED; after an error nothing has changed.
+/// Since ABI version 9.
+#[unsafe(no_mangle)]
+pub extern "C" fn SetNetworkSimulation(lag_ms: u32, jitter_ms: u32, loss_permille: u32) -> i32 {
+    command("SetNetworkSimulation", || {
+        let network = SimulatedNetwork {
+            lag: Duration::from_millis(lag_ms.into()),
+            jitter: Duration::from_millis(jitter_ms.into()),
+            loss_permille,
+        };
+        network.check()?;
+        Ok(room("SetNetworkSimulation")?.simulate_network(network)?)
+    })
+}

@@ -1,0 +1,374 @@
+//! The UDP socket under all links, as quinn drives it.
+//!
+//! quinn's own fails where the system lacks an option that it sets: Wine and Proton have none of those for
+//! ECN and for the "do not fragment" bit. This one then does without them.
+
+use std::fmt;
+use std::io::{self, ErrorKind, IoSliceMut};
+use std::net::{SocketAddr, UdpSocket};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
+use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
+use tokio::io::{Interest, ReadBuf};
+use tokio::time::{Instant, sleep_until};
+
+use super::simulation::{Fate, Simulation, Waiting};
+use crate::simulated::SimulatedNetwork;
+
+/// How often the log repeats that a network is simulated.
+const WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// tokio, with this module's socket.
+#[derive(Debug)]
+pub(crate) struct UdpRuntime {
+    pub(crate) simulation: Arc<Simulation>,
+    /// Of the losses and delays that it simulates.
+    pub(crate) seed: u64,
+}
+
+impl Runtime for UdpRuntime {
+    fn new_timer(&self, at: std::time::Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        TokioRuntime.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        let options = match UdpSocketState::new((&socket).into()) {
+            Ok(options) => Some(options),
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "the system lacks a socket option; links do without ECN, segmentation offload and larger packets"
+                );
+                None
+            }
+        };
+        Ok(Udp::start(socket, options, self)?)
+    }
+
+    fn now(&self) -> std::time::Instant {
+        TokioRuntime.now()
+    }
+}
+
+/// The socket.
+#[derive(Debug)]
+struct Udp {
+    line: Arc<Line>,
+    simulation: Arc<Simulation>,
+}
+
+/// What sends and receives.
+#[derive(Debug)]
+struct Line {
+    socket: tokio::net::UdpSocket,
+    /// `None` where the system lacks one of them: one packet a call, as it is.
+    options: Option<UdpSocketState>,
+    waiting: Mutex<Waiting>,
+}
+
+impl Udp {
+    fn start(
+        socket: UdpSocket,
+        options: Option<UdpSocketState>,
+        runtime: &UdpRuntime,
+    ) -> io::Result<Arc<Self>> {
+        socket.set_nonblocking(true)?;
+        let line = Arc::new(Line {
+            socket: tokio::net::UdpSocket::from_std(socket)?,
+            options,
+            waiting: Mutex::new(Waiting::new(runtime.seed)),
+        });
+        let simulation = Arc::clone(&runtime.simulation);
+        tokio::spawn(send_what_waits(
+            Arc::downgrade(&line),
+            Arc::clone(&simulation),
+        ));
+        Ok(Arc::new(Self { line, simulation }))
+    }
+}
+
+impl AsyncUdpSocket for Udp {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Box::pin(Writable {
+            line: Arc::clone(&self.line),
+            waits: None,
+        })
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let Some(network) = self.simulation.network() else {
+            return self.line.try_send(transmit);
+        };
+        let fate = self.line.waiting().take(network, Instant::now(), transmit);
+        match fate {
+            Fate::Send => self.line.try_send(transmit),
+            // The task looks again at which is the first.
+            Fate::Wait => {
+                self.simulation.wake();
+                Ok(())
+            }
+            Fate::Lost => Ok(()),
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        self.line.poll_recv(cx, bufs, meta)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.line.socket.local_addr()
+    }
+
+    fn max_transmit_segments(&self) -> usize {
+        match &self.line.options {
+            // Each packet has its own fate.
+            Some(options) if self.simulation.network().is_none() => options.max_gso_segments(),
+            _ => 1,
+        }
+    }
+
+    fn max_receive_segments(&self) -> usize {
+        self.line
+            .options
+            .as_ref()
+            .map_or(1, UdpSocketState::gro_segments)
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.line
+            .options
+            .as_ref()
+            .is_none_or(UdpSocketState::may_fragment)
+    }
+}
+
+impl Line {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// [`ErrorKind::WouldBlock`] is the only error.
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let Some(options) = &self.options else {
+            let sent = self
+                .socket
+                .try_send_to(transmit.contents, transmit.destination);
+            return match sent {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
+                // As a packet that is lost on the way.
+                Err(error) => {
+                    tracing::debug!(%error, destination = %transmit.destination, "a packet was not sent");
+                    Ok(())
+                }
+                Ok(_) => Ok(()),
+            };
+        };
+        let send = || options.send((&self.socket).into(), transmit);
+        self.socket.try_io(Interest::WRITABLE, send)
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let received = match &self.options {
+            Some(options) => loop {
+                ready!(self.socket.poll_recv_ready(cx))?;
+                let receive = || options.recv((&self.socket).into(), bufs, meta);
+                match self.socket.try_io(Interest::READABLE, receive) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    result => break result,
+                }
+            },
+            None => {
+                let mut packet = ReadBuf::new(&mut bufs[0]);
+                let from = ready!(self.socket.poll_recv_from(cx, &mut packet));
+                from.map(|addr| {
+                    let len = packet.filled().len();
+                    meta[0] = RecvMeta {
+                        addr,
+                        len,
+                        stride: len,
+                        ecn: None,
+                        dst_ip: None,
+                    };
+                    1
+                })
+            }
+        };
+        match received {
+            Ok(count) => Poll::Ready(Ok(count)),
+            // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
+            Err(error) => {
+                tracing::debug!(%error, "the socket reports an error");
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Sends every packet that is due, and returns when the next one is.
+    async fn send_due(&self) -> Option<Instant> {
+        loop {
+            let packet = self.waiting().next_due(Instant::now());
+            let Some(packet) = packet else {
+                return self.waiting().due();
+            };
+            while self.try_send(&packet.transmit()).is_err() {
+                self.socket.writable().await.ok()?;
+            }
+        }
+    }
+}
+
+/// Sends each packet when it is due, and says in the log what is simulated. Ends with the socket.
+async fn send_what_waits(line: Weak<Line>, simulation: Arc<Simulation>) {
+    let mut warned: Option<(SimulatedNetwork, Instant)> = None;
+    while let Some(line) = line.upgrade() {
+        let network = simulation.network();
+        let now = Instant::now();
+        match (network, warned) {
+            (None, None) => {}
+            (None, Some(_)) => {
+                tracing::info!("no bad network is simulated any more");
+                warned = None;
+            }
+            (Some(network), Some((same, at))) if network == same && now < at + WARNING_INTERVAL => {
+            }
+            (Some(network), _) => {
+                tracing::warn!(
+                    lag_ms = network.lag.as_millis(),
+                    jitter_ms = network.jitter.as_millis(),
+                    loss_permille = network.loss_permille,
+                    "SetNetworkSimulation: what this node sends is delayed or lost on purpose"
+                );
+                warned = Some((network, now));
+            }
+        }
+        let first_due = line.send_due().await;
+        drop(line); // the socket closes while this waits
+        let warning_due = warned.map(|(_, at)| at + WARNING_INTERVAL);
+        let wait = async {
+            match [first_due, warning_due].into_iter().flatten().min() {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = wait => {}
+            () = simulation.changed() => {}
+        }
+    }
+}
+
+/// Waits until the socket takes packets, for one link: tokio wakes one task alone that polls the socket itself.
+struct Writable {
+    line: Arc<Line>,
+    waits: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
+}
+
+impl UdpPoller for Writable {
+    fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let line = Arc::clone(&self.line);
+        let waits = self
+            .waits
+            .get_or_insert_with(|| Box::pin(async move { line.socket.writable().await }));
+        let result = ready!(waits.as_mut().poll(cx));
+        self.waits = None;
+        Poll::Ready(result)
+    }
+}
+
+impl fmt::Debug for Writable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writable").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use quinn::{Endpoint, EndpointConfig};
+
+    use super::*;
+    use crate::net::identity::{
+        Identity, client_config, open_windows, server_config, transport_config,
+    };
+    use crate::net::socket;
+
+    /// An endpoint whose system takes none of the options.
+    fn plain() -> Endpoint {
+        let runtime = UdpRuntime {
+            simulation: Arc::default(),
+            seed: 1,
+        };
+        let identity = Identity::generate().expect("an identity");
+        let transport = Arc::new(transport_config());
+        let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
+        let client = client_config(&identity, None, transport).expect("a configuration");
+        let bound = socket::bind(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("bound");
+        let udp = Udp::start(bound, None, &runtime).expect("a socket");
+        assert_eq!(
+            (udp.max_transmit_segments(), udp.max_receive_segments()),
+            (1, 1)
+        );
+        assert!(udp.may_fragment());
+        let config = EndpointConfig::default();
+        let mut endpoint =
+            Endpoint::new_with_abstract_socket(config, Some(server), udp, Arc::new(runtime))
+                .expect("an endpoint");
+        endpoint.set_default_client_config(client);
+        endpoint
+    }
+
+    #[tokio::test]
+    async fn a_socket_without_options_carries_links() {
+        let (one, other) = (plain(), plain());
+        let address = other.local_addr().expect("bound");
+        let dial = one.connect(address, "mmn").expect("dialled");
+        let accept = async { other.accept().await.expect("dialled").await };
+        let (dialled, accepted) = tokio::join!(dial, accept);
+        let (dialled, accepted) = (dialled.expect("linked"), accepted.expect("linked"));
+        open_windows(&accepted);
+        let sent = vec![7; 1 << 20];
+        let send = async {
+            let mut stream = dialled.open_uni().await.expect("a stream");
+            stream.write_all(&sent).await.expect("written");
+            stream.finish().expect("open");
+        };
+        let receive = async {
+            let mut stream = accepted.accept_uni().await.expect("a stream");
+            stream.read_to_end(sent.len()).await.expect("read")
+        };
+        let ((), received) = tokio::join!(send, receive);
+        assert_eq!(received, sent);
+    }
+
+    #[tokio::test]
+    async fn the_socket_closes_with_its_endpoint() {
+        let endpoint = plain();
+        let address = endpoint.local_addr().expect("bound");
+        drop(endpoint);
+        let limit = Instant::now() + Duration::from_secs(30);
+        while UdpSocket::bind(address).is_err() {
+            assert!(Instant::now() < limit, "{address} is still taken");
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! A bad network, as a developer asks for it.
+
+use std::time::Duration;
+
+use crate::error::SimulationError;
+
+/// Longest lag, and longest jitter.
+pub const MAX_SIMULATED_DELAY: Duration = Duration::from_secs(10);
+/// A loss of every packet, in thousandths.
+pub const ALL_LOST: u32 = 1000;
+
+/// What happens to each packet that this node sends. The default is a network as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SimulatedNetwork {
+    /// Every packet waits so long, to the millisecond.
+    pub lag: Duration,
+    /// And a random time up to this one more, to the millisecond; a packet may overtake another.
+    pub jitter: Duration,
+    /// How many of a thousand packets are lost.
+    pub loss_permille: u32,
+}
+
+impl SimulatedNetwork {
+    /// # Errors
+    /// [`SimulationError`]: a value above its limit.
+    pub fn check(self) -> Result<(), SimulationError> {
+        for (name, value) in [("lag_ms", self.lag), ("jitter_ms", self.jitter)] {
+            if value > MAX_SIMULATED_DELAY {
+                return Err(SimulationError::Delay { name, value });
+            }
+        }
+        if self.loss_permille > ALL_LOST {
+            return Err(SimulationError::Loss(self.loss_permille));
+        }
+        Ok(())
+    }
+}
