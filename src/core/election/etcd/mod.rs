@@ -35,10 +35,13 @@ use locks::{Locks, Told};
 use observer::Observer;
 
 /// What this node keeps where it survives the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Its lease: a process that starts again before the lease ends leads on. `None` while there is none.
     pub lease: Option<Lease>,
+    /// Under which prefix. A process with another one leaves the lease to its end: kept alive, it would keep its key in the room
+    /// of the earlier prefix, where nobody else could lead.
+    pub rules: EtcdRules,
 }
 
 /// Under which leadership a message is sent.
@@ -82,9 +85,10 @@ impl Etcd {
     ///
     /// # Errors
     /// [`NotItsState`].
-    pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+    pub(super) fn start(now: Time, start: Start, rules: EtcdRules) -> Result<Self, NotItsState> {
         let start = start.decoded::<Kept>()?;
-        let kept = start.saved.unwrap_or_default();
+        let kept = start.saved.filter(|kept| kept.rules == rules);
+        let kept = kept.unwrap_or(Kept { lease: None, rules });
         let config = start.config.etcd;
         let prefix: Arc<str> = format!("{}/election/", config.prefix).into();
         let value = value(&start.me, &config.address, "");
@@ -222,7 +226,8 @@ impl Etcd {
         self.show();
     }
 
-    fn keep(&mut self, kept: Kept) {
+    fn keep(&mut self, lease: Option<Lease>) {
+        let kept = Kept { lease, ..self.kept };
         if kept != self.kept {
             self.kept = kept;
             self.writes += 1;
@@ -242,7 +247,7 @@ impl Etcd {
             .forgetting
             .is_none_or(|(forgetting, _)| forgetting != lease)
         {
-            self.keep(Kept::default());
+            self.keep(None);
             self.forgetting = Some((lease, self.writes));
         }
     }
@@ -251,7 +256,7 @@ impl Etcd {
     fn heed(&mut self, outcome: Option<Outcome>, reason: LeaderReason) {
         match outcome {
             Some(Outcome::Leased(lease)) => {
-                self.keep(Kept { lease: Some(lease) });
+                self.keep(Some(lease));
             }
             Some(Outcome::First(created)) => {
                 tracing::debug!(created, "leads");

@@ -188,6 +188,57 @@ fn e5_a_lease_that_is_given_up_is_not_used_again() {
     assert!(world.acts(0).expect("it leads") > before);
 }
 
+/// The process before may still live, in a copy of its machine, with the same address: it notices only a write.
+#[test]
+fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same() {
+    let mut world = world(1, 1);
+    let before = world.store.keys(PREFIX)[0].clone();
+    world.kill(0);
+    world.start(0, true);
+    world.run_for(ms(100));
+    let after = world.store.keys(PREFIX)[0];
+    assert_eq!(
+        (after.created, &after.value),
+        (before.created, &before.value)
+    );
+    assert!(after.modified > before.modified, "it wrote its key");
+}
+
+/// A value that was written in a request without an answer is expected once.
+#[test]
+fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
+    let mut world = world(1, 1);
+    let lease = lease(&world, 0);
+    let token = world.acts(0);
+    let proclaims = Local::Proclaim("again".into());
+    world.order(0, proclaims).expect("it may");
+    world.net.lost = 1000;
+    world.run_for(ms(10));
+    world.net.lost = 0;
+    world.run_for(ms(1_200));
+    assert_eq!(world.acts(0), token, "its own write");
+    let entry = world.store.keys(PREFIX)[0].clone();
+    assert!(entry.value.ends_with(b"again"));
+    world.store.write(&entry.key, entry.value, lease);
+    world.tell_watches();
+    world.run_for(ms(50));
+    assert!(world.acts(0).is_none(), "the write of another process");
+}
+
+/// Its key in the other room would live as long as the lease, and nobody could lead there.
+#[test]
+fn e5_a_lease_of_another_prefix_is_not_used_again() {
+    let mut world = world(1, 1);
+    world.kill(0);
+    world.prefix = "game/other";
+    world.start(0, true);
+    world.run_for(ms(100));
+    assert_eq!(world.store.keys(world.prefix).len(), 1);
+    world.run_for(TTL);
+    assert!(world.store.keys(PREFIX).is_empty());
+    assert_eq!(world.agreed(), Some(world.members[0].id.clone()));
+}
+
 #[test]
 fn e6_who_comes_after_a_compaction_sees_the_leader_and_the_next_one() {
     let mut world = world(3, 2);
@@ -346,6 +397,21 @@ fn e16_of_five_that_try_at_once_one_gets_the_lock() {
     assert_eq!(taken.count(), 4);
     let keys = world.store.keys(&format!("{PREFIX}/lock/"));
     assert_eq!(keys.len(), 1, "who did not get it waits for nothing");
+}
+
+#[test]
+fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
+    let mut world = world(2, 0);
+    lock(&mut world, 0, 1, None);
+    world.run_for(ms(100));
+    lock(&mut world, 1, 1, None);
+    world.run_for(ms(100));
+    lock(&mut world, 1, 2, Some(Duration::ZERO));
+    world.run_for(ms(100));
+    assert_eq!(world.members[1].ended, [(2, LockOutcome::Taken)]);
+    assert!(release(&mut world, 0));
+    world.run_for(ms(100));
+    assert_eq!(world.members[1].held.len(), 1, "the first call waits on");
 }
 
 #[test]
@@ -563,6 +629,37 @@ fn e24_a_campaign_that_is_called_off_leaves_no_key() {
         keys.iter()
             .all(|entry| entry.value.starts_with(b"member-0"))
     );
+}
+
+#[test]
+fn e24_a_lock_that_is_called_off_at_once_leaves_no_lease() {
+    let mut world = world(1, 0);
+    for request in 0..50 {
+        lock(&mut world, 0, request, None);
+        assert!(release(&mut world, 0));
+    }
+    world.run_for(ms(100));
+    assert_eq!(world.store.leases(), 0);
+}
+
+/// The history that its watch would go on from is gone, and its key says what it said.
+#[test]
+fn e25_a_leader_watches_its_key_again_after_a_compaction() {
+    let mut world = world(2, 1);
+    world.cut(0, true);
+    let other = Arc::from("another key");
+    for _ in 0..10 {
+        world.store.write(&other, b"else".to_vec(), 0);
+    }
+    world.compact();
+    world.run_for(ms(200));
+    world.cut(0, false);
+    world.run_for(TTL);
+    assert_eq!(world.leaders(), [0], "a cut within the margin");
+    let before = world.requests();
+    world.run_for(TTL * 10);
+    let asked = world.requests() - before;
+    assert!((39..=41).contains(&asked), "{asked} requests in ten TTLs");
 }
 
 #[test]
