@@ -20,6 +20,7 @@ mod state_file;
 mod store;
 mod timers;
 mod trace;
+mod unjudged;
 mod view;
 
 use std::net::SocketAddr;

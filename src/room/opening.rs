@@ -20,6 +20,7 @@ use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
 use super::store;
 use super::timers::TimerTable;
 use super::trace::Trace;
+use super::unjudged::Unjudged;
 use crate::clock::Moment;
 use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
 use crate::core::election::etcd::EtcdConfig;
@@ -203,6 +204,7 @@ fn open(
         admissions: Admissions::default(),
         dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
+        unjudged: Unjudged::default(),
         timers: TimerTable::default(),
         queues: Queues {
             commands,

@@ -430,13 +430,19 @@ impl Election for Etcd {
         self.claim.is_over() && self.locks.is_empty()
     }
 
-    fn may_supersede(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
+    /// Only the store tells who leads.
+    fn may_supersede(&self, _: &PeerId, _: &Option<LeaderToken>) -> bool {
+        false
+    }
+
+    /// Its key may be there already, and the watch not have told of it. A member that lies says so, too.
+    fn awaits(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
         let newer =
             |token: &LeaderToken| token.leader == *from && token.revision > self.record.term();
         token.as_ref().is_some_and(newer)
     }
 
-    /// A leadership of which the store has not told yet is believed, and not adopted: the store's word follows.
+    /// Only a leadership that the store has shown counts.
     fn judge(
         &mut self,
         _: Time,
@@ -447,8 +453,7 @@ impl Election for Etcd {
         match token {
             Some(token) if token.leader == *from => {
                 let is_known = self.record.leader.as_ref() == Some(from);
-                let known = self.record.term();
-                Ok(token.revision > known || (token.revision == known && is_known))
+                Ok(is_known && token.revision == self.record.term())
             }
             _ => Err(ElectionError::Violation(
                 "a leader's message names another leader",
