@@ -8,11 +8,14 @@ use crate::core::wire::{RoomPolicy, Strategy};
 const TTL: Duration = Duration::from_secs(3);
 const NOW: Time = Time::from_micros(1_000_000);
 
-/// A node with one peer, linked at [`NOW`]; what it asks of the store is answered at once.
+/// A node with one peer, linked at [`NOW`]; what it asks of the store is answered at once. Watches tell of nothing.
 struct Asking {
     node: Node,
-    /// The first key of the election.
+    /// The first key of the election, as an observer finds it.
     first: Option<Entry>,
+    /// Whether its own key is gone when it reads it.
+    is_robbed: bool,
+    own: Option<Entry>,
     revision: Revision,
     shown: Vec<Option<PeerId>>,
 }
@@ -27,6 +30,10 @@ fn entry(leader: &str, created: Revision) -> Entry {
 }
 
 fn asking(first: Option<Entry>) -> Asking {
+    asking_as(first, false)
+}
+
+fn asking_as(first: Option<Entry>, is_robbed: bool) -> Asking {
     let mut config = NodeConfig::for_tests();
     config.election.policy = RoomPolicy {
         strategy: Strategy::Etcd(EtcdRules::default()),
@@ -39,6 +46,8 @@ fn asking(first: Option<Entry>) -> Asking {
         revision: first.as_ref().map_or(1, |first| first.created),
         node,
         first,
+        is_robbed,
+        own: None,
         shown: Vec::new(),
     };
     asking.carry_out();
@@ -86,15 +95,14 @@ impl Asking {
             Request::Grant { ttl } => Answer::Granted { lease: 1, ttl },
             Request::Create { .. } => {
                 self.revision += 1;
-                let own = entry("me", self.revision);
-                self.first.get_or_insert_with(|| own.clone());
-                self.found(Some(own))
+                self.own = Some(entry("me", self.revision));
+                self.found(self.own.clone())
             }
-            Request::LastBefore { created, .. } => {
-                let before = self.first.clone().filter(|first| first.created < created);
-                self.found(before)
-            }
-            Request::Get { .. } | Request::First { .. } => self.found(self.first.clone()),
+            // Who was right before it is gone by now.
+            Request::LastBefore { .. } => self.found(None),
+            Request::Get { .. } if self.is_robbed => self.found(None),
+            Request::Get { .. } => self.found(self.own.clone()),
+            Request::First { .. } => self.found(self.first.clone()),
             // Watches: nothing happens.
             _ => return,
         };
@@ -137,13 +145,28 @@ fn whatever_wakes_a_leader_that_slept_it_does_not_lead_then() {
     assert_eq!(asking.shown, [Some(id("me")), None]);
 }
 
+#[test]
+fn a_candidate_that_comes_first_and_whose_key_is_gone_does_not_lead() {
+    let asking = asking_as(None, true);
+    assert_eq!(asking.shown, [], "a lease that ended while it waited");
+}
+
+#[test]
+fn a_leader_that_resigns_does_not_show_the_one_before_it() {
+    let mut asking = asking(Some(entry("other", 9)));
+    let me = Some(id("me"));
+    assert_eq!(asking.shown.last(), Some(&me), "{:?}", asking.shown);
+    asking.feed(NOW, Input::Command(Command::YieldLeadership));
+    assert_eq!(asking.shown.last(), Some(&None));
+    assert!(asking.node.record().term() > 9, "fencing tokens grow");
+}
+
 /// A member that lies may stamp its messages with any revision.
 #[test]
 fn only_a_leadership_that_etcd_has_shown_is_believed() {
     let mut asking = asking(None);
     asking.feed(NOW, Input::Command(Command::SetEligible(false)));
     let (peer, claimed) = (id("peer"), token("peer", 50));
-    asking.first = None;
     let node = &mut asking.node;
     assert!(node.awaits_leadership(&peer, &claimed));
     assert!(!node.accept_leader_message(NOW, &peer, &claimed));
@@ -154,20 +177,20 @@ fn only_a_leadership_that_etcd_has_shown_is_believed() {
 
 #[test]
 fn a_leaders_message_that_is_ahead_of_etcd_waits_for_it() {
-    let asking = asking(Some(entry("other", 9)));
     let (peer, stamped) = (id("peer"), token("peer", 12));
-    assert!(asking.node.awaits_leadership(&peer, &stamped));
-    assert!(
-        !asking.node.awaits_leadership(&peer, &token("peer", 8)),
-        "an older one"
-    );
-    assert!(
-        !asking.node.awaits_leadership(&peer, &token("other", 12)),
-        "a lie"
-    );
-    // The same member, and etcd has shown it.
-    let mut asking = self::asking(Some(entry("peer", 12)));
-    assert!(!asking.node.awaits_leadership(&peer, &stamped));
-    assert!(asking.node.accept_leader_message(NOW, &peer, &stamped));
-    assert!(asking.node.accept_relay(NOW, &peer, &stamped));
+    let observer = |first| {
+        let mut asking = asking_as(Some(first), true);
+        asking.feed(NOW, Input::Command(Command::SetEligible(false)));
+        asking
+    };
+    let asking = observer(entry("other", 9));
+    let awaits = |token| asking.node.awaits_leadership(&peer, &token);
+    assert!(awaits(stamped.clone()));
+    assert!(!awaits(token("peer", 8)), "an older one");
+    assert!(!awaits(token("other", 12)), "a lie");
+    let mut asking = observer(entry("peer", 12));
+    let node = &mut asking.node;
+    assert!(!node.awaits_leadership(&peer, &stamped), "it was shown");
+    assert!(node.accept_leader_message(NOW, &peer, &stamped));
+    assert!(node.accept_relay(NOW, &peer, &stamped));
 }

@@ -102,6 +102,20 @@ fn e1_a_leadership_that_was_over_at_once_is_seen_too() {
 }
 
 #[test]
+fn e1_two_first_keys_that_are_gone_when_an_observer_asks_are_seen_in_turn() {
+    let mut world = world(4, 3);
+    world.by_hand = true;
+    for slot in [0, 1] {
+        let lease = lease(&world, slot);
+        world.store.revoke(lease);
+    }
+    world.tell_watches();
+    world.run_for(ms(20));
+    let seen: Vec<_> = leaders(&world, 3).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(seen, ["member-0", "member-1", "member-2"]);
+}
+
+#[test]
 fn e2_the_next_in_line_leads_when_the_leaders_session_ends() {
     let mut world = world(3, 2);
     assert_eq!(world.leaders(), [0]);
@@ -348,6 +362,21 @@ fn e11_what_observers_see_never_goes_back() {
 }
 
 #[test]
+fn e11_an_observer_that_was_cut_off_for_long_shows_nobody_and_then_the_leader_again() {
+    let mut world = world(2, 1);
+    let seen = leaders(&world, 1);
+    world.cut(1, true);
+    world.run_for(TTL * 3);
+    assert_eq!(world.agreed(), None);
+    let shown = world.members[1].shown.last().expect("it shows");
+    assert_eq!(shown.1, None, "its lease may have ended");
+    world.cut(1, false);
+    world.run_for(TTL);
+    assert_eq!(world.agreed(), Some(world.members[0].id.clone()));
+    assert_eq!(leaders(&world, 1)[1..], seen, "the same leadership");
+}
+
+#[test]
 fn e14_a_lock_that_is_not_held_is_not_released() {
     let mut world = world(1, 0);
     assert!(!release(&mut world, 0));
@@ -424,6 +453,21 @@ fn e17_who_holds_a_lock_gets_it_again_with_the_same_token() {
         panic!("both are answered");
     };
     assert_eq!(first, second);
+}
+
+#[test]
+fn e17_a_lock_whose_name_begins_with_that_of_another_is_another_lock() {
+    let mut world = world(2, 0);
+    for (slot, name) in [(1, "gate/north"), (0, "gate")] {
+        let asks = Local::AcquireLock {
+            request: 1,
+            name: name.into(),
+            wait: None,
+        };
+        world.order(slot, asks).expect("it may");
+        world.run_for(ms(100));
+        assert_eq!(world.members[slot].held.len(), 1, "{name}");
+    }
 }
 
 #[test]
@@ -538,6 +582,22 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() 
     world.run_for(ms(100));
     assert_eq!(world.leaders(), [1]);
     assert_eq!(world.store.keys(PREFIX).len(), 2, "it waits again");
+}
+
+#[test]
+fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
+    let mut world = world(2, 2);
+    world.cut(0, true);
+    world.run_for(ms(50));
+    world.cut(0, false);
+    world.run_for(TTL);
+    assert_eq!(world.leaders(), [0], "a cut within the margin");
+    let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
+    world.by_hand = true;
+    world.store.delete(&key);
+    world.tell_watches();
+    world.run_for(ms(100));
+    assert_eq!(world.leaders(), [1]);
 }
 
 #[test]
