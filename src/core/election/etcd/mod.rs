@@ -63,6 +63,9 @@ pub struct Etcd {
     auto_election: bool,
     eligible: bool,
     leaving: bool,
+    /// The store has smaller revisions than it had: it was restored from a backup. A token of this node would be smaller than
+    /// those that others have seen, so that it does not lead any more.
+    is_set_back: bool,
     claim: Claim,
     locks: Locks,
     observer: Observer,
@@ -106,6 +109,7 @@ impl Etcd {
             auto_election: start.config.auto_election,
             eligible: start.config.eligible,
             leaving: false,
+            is_set_back: false,
             calls: Calls::default(),
             pace: Pace::new(start.seed),
             record: Record::default(),
@@ -215,7 +219,8 @@ impl Etcd {
     /// Does what is due, and shows who leads then.
     fn advance(&mut self, now: Time) {
         let campaigns = self.auto_election || self.leads().is_some();
-        self.claim.want(campaigns && self.eligible && !self.leaving);
+        let may_lead = self.eligible && !self.leaving && !self.is_set_back;
+        self.claim.want(campaigns && may_lead);
         let outcome = self.claim.advance(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Left);
         self.forget();
@@ -257,6 +262,15 @@ impl Etcd {
         match outcome {
             Some(Outcome::Leased(lease)) => {
                 self.keep(Some(lease));
+            }
+            Some(Outcome::First(created)) if term(created) < self.record.term() => {
+                let known = self.record.term();
+                tracing::error!(
+                    created,
+                    known,
+                    "etcd: the revisions have gone back, as after a restore from a backup without --bump-revision: this member does not lead until it is restarted, because its fencing token would shrink"
+                );
+                self.is_set_back = true;
             }
             Some(Outcome::First(created)) => {
                 tracing::debug!(created, "leads");

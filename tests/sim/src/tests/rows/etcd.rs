@@ -7,6 +7,7 @@ use room_core::election::LockOutcome;
 use room_core::election::engine::Lease;
 use room_core::time::Duration;
 
+use crate::etcd::store::Store;
 use crate::etcd::world::{Net, PREFIX, World};
 
 const TTL: Duration = Duration::from_secs(3);
@@ -738,6 +739,30 @@ fn e25_a_compaction_while_it_waits_leaves_one_key_of_a_candidate() {
     world.kill(0);
     world.run_for(TTL * 2);
     assert_eq!(world.leaders(), [1]);
+}
+
+/// Its cluster was restored from a backup: the next key has a smaller revision than the token that the leader had.
+#[test]
+fn e20_a_fencing_token_never_shrinks_though_the_store_was_set_back() {
+    let mut world = world(2, 1);
+    let other = Arc::from("another key");
+    for _ in 0..50 {
+        world.store.write(&other, b"else".to_vec(), 0);
+    }
+    world
+        .order(0, Local::Transfer { target: None })
+        .expect("it leads");
+    world.run_for(ms(100));
+    assert!(world.acts(0).expect("it leads") > 50);
+    world.by_hand = true;
+    world.set_up(false);
+    world.store = Store::default();
+    world.set_up(true);
+    // At every moment the terms of both grow: the world checks that.
+    world.run_for(TTL * 5);
+    assert!(world.leaders().is_empty());
+    assert_eq!(world.agreed(), None);
+    assert!(world.store.keys(PREFIX).is_empty(), "others may lead");
 }
 
 /// While nothing happens, a member that waits asks for nothing but its lease.
