@@ -104,7 +104,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, ref NetworkConfig config);
 
-        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time of a callback that is running: that callback must not wait for the thread that calls this. It also waits for a host name that the system is resolving for ConnectToPeer, because the system offers no way to cancel that.</summary>
+        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time of a callback that is running: that callback must not wait for the thread that calls this. It also waits for a host name that the system is resolving for ConnectToPeer, because the system offers no way to cancel that. With MMN_STRATEGY_ETCD it waits for host names at most 1 second; a thread that still resolves one then stays behind, and the host must not unload the library.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ShutdownNetwork();
 

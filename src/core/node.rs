@@ -160,9 +160,20 @@ impl Node {
     /// [`CommandError`] for a refused [`Input::Command`]; nothing has changed then. Other inputs never fail:
     /// a peer that breaks the protocol loses its link.
     pub fn handle(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
+        self.end_lapsed_leadership(now);
         let result = self.apply(now, input);
         self.after(now);
         result
+    }
+
+    /// A leader whose time is up, and that was not told yet, does nothing any more that only leaders may: its process may have
+    /// slept.
+    fn end_lapsed_leadership(&mut self, now: Time) {
+        let until = self.election.leadership().valid_until;
+        if until.is_some_and(|until| now >= until) {
+            self.elect(now, Local::Tick);
+            self.after(now);
+        }
     }
 
     /// What to do next; call until `None` after every input.
@@ -353,14 +364,7 @@ impl Node {
 impl Node {
     fn apply(&mut self, now: Time, input: Input) -> Result<(), CommandError> {
         match input {
-            Input::Command(command) => {
-                // A leader whose time is up, and that was not told yet, may do nothing that only leaders may.
-                let until = self.election.leadership().valid_until;
-                if until.is_some_and(|until| now >= until) {
-                    self.elect(now, Local::Tick);
-                }
-                return self.command(now, command);
-            }
+            Input::Command(command) => return self.command(now, command),
             Input::Message { from, envelope } if self.unanswered_leaves.is_some() => {
                 match envelope.message {
                     Message::LeaveAck => self.leave_answered(&from),

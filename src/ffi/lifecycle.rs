@@ -86,7 +86,8 @@ pub(super) fn refuse_second_room() -> Result<(), StartError> {
 /// the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
 /// of a callback that is running: that callback must not wait for the thread that calls this. It
 /// also waits for a host name that the system is resolving for ConnectToPeer, because the system
-/// offers no way to cancel that.
+/// offers no way to cancel that. With MMN_STRATEGY_ETCD it waits for host names at most 1 second;
+/// a thread that still resolves one then stays behind, and the host must not unload the library.
 ///
 /// When it returns, no callback of the room runs or will run, all of them are unregistered, and the
 /// event handler's `drop_fn` has run. If no log callback is registered, the host may unload the

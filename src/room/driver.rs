@@ -18,6 +18,7 @@ use super::shared::{HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
+use super::unjudged::{self, Unjudged};
 use super::view::{log, snapshot};
 use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
@@ -59,6 +60,7 @@ pub(super) struct Driver {
     pub(super) admissions: Admissions,
     pub(super) dialling: Dialling,
     pub(super) broadcasts: Broadcasts,
+    pub(super) unjudged: Unjudged,
     pub(super) timers: TimerTable,
     pub(super) queues: Queues,
     /// Where [`Queues::disconnects`] come from.
@@ -104,12 +106,18 @@ impl Driver {
     /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
     async fn step(&mut self) {
         self.broadcasts.answer_waiting(&self.node.core);
+        for (id, event, until) in self.unjudged.take() {
+            self.link_event(id, event, until);
+        }
         self.set_timers();
         let deadline = self.timers.next();
         let (began, timer_began) = (Moment::now(), Instant::now());
         let queues = &mut self.queues;
         tokio::select! {
-            Some((id, event)) = queues.link_events.recv() => self.link_event(id, event),
+            Some((id, event)) = queues.link_events.recv() => {
+                let until = Instant::now() + self.shared.config.handshake_timeout;
+                self.link_event(id, event, until);
+            }
             Some(ask) = queues.asks.recv() => self.asked(ask),
             Some(command) = queues.commands.recv() => self.commanded(command),
             Ok(()) = queues.windows.changed() => {
@@ -147,6 +155,7 @@ impl Driver {
                     set.or_else(|| Some(Instant::now() + HOST_POLL))
                 }
                 Timer::Origin => self.broadcasts.next_deadline(),
+                Timer::Leadership => self.unjudged.next_deadline(),
             };
             self.timers.set(timer, deadline);
         }
@@ -168,7 +177,8 @@ impl Driver {
                         self.proceed(ticket);
                     }
                 }
-                Timer::Origin => self.broadcasts.answer_waiting(&self.node.core),
+                // The next step begins with it.
+                Timer::Origin | Timer::Leadership => {}
             }
         }
     }
@@ -612,12 +622,19 @@ impl Driver {
 
 /// Links.
 impl Driver {
-    fn link_event(&mut self, id: LinkId, event: LinkEvent) {
+    /// What a link tells. A message whose sender may lead waits for the external store, until `until` at most.
+    fn link_event(&mut self, id: LinkId, event: LinkEvent, until: Instant) {
         let Some((peer, role)) = self.sessions.owner(id) else {
             return;
         };
         if role == Role::Departing {
             return self.departing_event(id, &peer, event);
+        }
+        if let Some(token) = unjudged::token(&event)
+            && self.node.core.awaits_leadership(&peer, token)
+            && self.unjudged.waits(&peer, token, until)
+        {
+            return self.unjudged.push(id, event, until);
         }
         match event {
             LinkEvent::Control(envelope) => {

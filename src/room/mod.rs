@@ -20,6 +20,7 @@ mod state_file;
 mod store;
 mod timers;
 mod trace;
+mod unjudged;
 mod view;
 
 use std::net::SocketAddr;
@@ -32,7 +33,7 @@ use arc_swap::{ArcSwap, Guard};
 use tokio::sync::{mpsc, watch};
 
 use crate::clock::Moment;
-use crate::config::Config;
+use crate::config::{Config, EtcdSettings};
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
@@ -50,6 +51,7 @@ use crate::snapshot::Snapshot;
 use crate::target::Target;
 
 use shared::{HostCommand, Shared};
+use store::{Answers, Store};
 
 pub use crate::net::outbox::{OutMessage, PeerMeter};
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
@@ -101,6 +103,19 @@ impl Room {
         config: Config,
         dispatch: Arc<Dispatch>,
     ) -> Result<Self, StartError> {
+        Self::open_asking(peer_id, session_id, config, dispatch, store::start)
+    }
+
+    /// The same with another external store.
+    fn open_asking(
+        peer_id: PeerId,
+        session_id: SessionId,
+        config: Config,
+        dispatch: Arc<Dispatch>,
+        start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>
+        + Send
+        + 'static,
+    ) -> Result<Self, StartError> {
         let (commands, command_queue) = mpsc::unbounded_channel();
         let outboxes = Outboxes::new(OutboxLimits {
             messages: config.send_queue_capacity,
@@ -128,7 +143,7 @@ impl Room {
             .name("mmn-network".into())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || opening::run(shared, command_queue, &started)
+                move || opening::run(shared, command_queue, &started, start_store)
             })
             .map_err(StartError::internal)?;
         match start.recv() {
@@ -149,7 +164,8 @@ impl Room {
     }
 
     /// Leaves politely and releases everything: when it returns, no thread and no callback of the room runs.
-    /// Takes at most 2 s for the network, and waits for a callback that is running.
+    /// Takes at most 2 s for the network, and waits for a callback that is running, and for a name lookup: where etcd elects a
+    /// second at most, and a thread that looks up a name may stay.
     pub fn close(&self) {
         self.shared.outboxes.shut();
         // A network thread that has ended takes no command.

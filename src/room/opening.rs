@@ -19,11 +19,12 @@ use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
 use super::state_file::{StateFile, StateWriter, new_incarnation, take_member};
-use super::store;
+use super::store::{Answers, Store};
 use super::timers::TimerTable;
 use super::trace::Trace;
+use super::unjudged::Unjudged;
 use crate::clock::Moment;
-use crate::config::{Config, DiscoveryMode, ManualOverrideRecovery};
+use crate::config::{Config, DiscoveryMode, EtcdSettings, ManualOverrideRecovery};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
@@ -42,16 +43,20 @@ use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::udp::UdpRuntime;
 
+/// How long a room that asks an external store waits at its end for a name that is being resolved, which nothing can stop.
+const LOOKUP_LIMIT: Duration = Duration::from_secs(1);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
 /// Addresses found by discovery of which the host is still to be told.
 const FOUND_QUEUE: usize = 64;
 
-/// The body of the network thread. Tells through `started` what is bound, or why nothing is.
+/// The body of the network thread. Tells through `started` what is bound, or why nothing is. `start_store` starts the external
+/// store, where the strategy asks one.
 pub(super) fn run(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
     started: &blocking::SyncSender<Result<Bound, StartError>>,
+    start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
 ) {
     fork::enter_own_thread();
     // Dropped after the runtime, and so after the socket.
@@ -67,8 +72,9 @@ pub(super) fn run(
             return;
         }
     };
+    let elects_elsewhere = shared.config.etcd.is_some();
     runtime.block_on(async {
-        match open(shared, commands, &mut socket) {
+        match open(shared, commands, &mut socket, start_store) {
             Ok((driver, bound)) => {
                 let _ = started.send(Ok(bound));
                 driver.run().await;
@@ -79,7 +85,12 @@ pub(super) fn run(
         }
     });
     // It ends its tasks and waits for a resolver that is still running.
-    drop(runtime);
+    if elects_elsewhere {
+        // That of the external store asks again and again, as long as names are not resolved.
+        runtime.shutdown_timeout(LOOKUP_LIMIT);
+    } else {
+        drop(runtime);
+    }
     drop(socket);
 }
 
@@ -87,6 +98,7 @@ fn open(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
     socket: &mut Option<ClosedInChildren>,
+    start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
 ) -> Result<(Driver, Bound), StartError> {
     let config = &shared.config;
     if let Some(roster) = config.quorum.roster()
@@ -163,7 +175,7 @@ fn open(
 
     let (answers_in, answers) = mpsc::unbounded_channel();
     let store = config.etcd.as_ref();
-    let store = store.map(|etcd| store::start(etcd.settings.clone(), answers_in));
+    let store = store.map(|etcd| start_store(etcd.settings.clone(), answers_in));
     let store = store.transpose()?;
 
     let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
@@ -207,6 +219,7 @@ fn open(
         admissions: Admissions::default(),
         dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
+        unjudged: Unjudged::default(),
         timers: TimerTable::default(),
         queues: Queues {
             commands,

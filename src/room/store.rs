@@ -1,5 +1,8 @@
 //! The external store that elects, where the strategy asks one: etcd, in builds that have it.
 
+#[cfg(test)]
+mod tests;
+
 use tokio::sync::mpsc;
 
 use crate::config::EtcdSettings;

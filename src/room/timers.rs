@@ -22,11 +22,19 @@ pub(super) enum Timer {
     HostPoll,
     /// A message in another's name has waited long enough for a link of its origin.
     Origin,
+    /// A message of a member that leads by its own account has waited long enough for the external store.
+    Leadership,
 }
 
 impl Timer {
     /// Every timer, each at its own place.
-    pub(super) const ALL: [Self; 4] = [Self::Core, Self::Departure, Self::HostPoll, Self::Origin];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Core,
+        Self::Departure,
+        Self::HostPoll,
+        Self::Origin,
+        Self::Leadership,
+    ];
 }
 
 /// The deadline of each timer.

@@ -63,6 +63,8 @@ pub trait AnyElection: Any + fmt::Debug {
     ) -> Result<(), ElectionError>;
     /// As [`Election::may_supersede`]; `false` for what is no token.
     fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool;
+    /// As [`Election::awaits`]; `false` for what is no token.
+    fn awaits(&self, from: &PeerId, token: &Opaque) -> bool;
     /// As [`Election::judge`].
     ///
     /// # Errors
@@ -203,6 +205,11 @@ impl<E: Election + 'static> AnyElection for E {
     fn may_supersede(&self, from: &PeerId, token: &Opaque) -> bool {
         let token = token.decode();
         token.is_ok_and(|token| Election::may_supersede(self, from, &token))
+    }
+
+    fn awaits(&self, from: &PeerId, token: &Opaque) -> bool {
+        let token = token.decode();
+        token.is_ok_and(|token| Election::awaits(self, from, &token))
     }
 
     fn judge(

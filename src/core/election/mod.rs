@@ -570,6 +570,10 @@ pub trait Election: fmt::Debug {
     /// Whether the token of `from` may say more of who leads than this node knows, so that [`judge`](Self::judge) is to
     /// be asked.
     fn may_supersede(&self, from: &PeerId, token: &Self::Token) -> bool;
+    /// Whether `from` may lead with this token, and only an external store can tell: what carries it waits for that.
+    fn awaits(&self, _from: &PeerId, _token: &Self::Token) -> bool {
+        false
+    }
     /// Whether a message that `from` sent as leader with this token may be delivered; a newer leadership is adopted first.
     ///
     /// # Errors

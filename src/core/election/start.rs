@@ -56,6 +56,6 @@ pub fn start(now: Time, start: Start) -> Result<Box<dyn AnyElection>, NotItsStat
         Strategy::Raft => Box::new(Raft::start(now, start)?),
         Strategy::Gossip { strict_lowest } => Box::new(Gossip::start(now, start, strict_lowest)),
         Strategy::Seeded(rules) => Box::new(Seeded::start(now, start, rules)?),
-        Strategy::Etcd(_) => Box::new(Etcd::start(now, start)?),
+        Strategy::Etcd(rules) => Box::new(Etcd::start(now, start, rules)?),
     })
 }

@@ -85,6 +85,11 @@ impl Node {
                 && self.accept_leader_message(now, from, token))
     }
 
+    /// Whether what `from` sends with this token waits until an external store has told whether it leads.
+    pub fn awaits_leadership(&self, from: &PeerId, token: &Opaque) -> bool {
+        self.election.awaits(from, token)
+    }
+
     /// Whether `from` led with this token, as far as this node knows: in the present leadership, or in one of the
     /// last before it.
     pub fn is_leader_under(&self, from: &PeerId, token: &Opaque) -> bool {
@@ -117,6 +122,7 @@ impl Node {
     /// Whether this node leads, and so relays a broadcast of `from`, which follows the leadership of this token. An
     /// assignment of this node that it did not hear of yet is adopted first, so poll the outputs before anything is sent.
     pub fn may_relay(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
+        self.end_lapsed_leadership(now);
         if self.membership.get(from).is_none() {
             return false;
         }

@@ -71,6 +71,11 @@ impl Claim {
         self.line.as_ref().and_then(Line::first)
     }
 
+    /// Whether somebody is before it, as far as is known.
+    pub(super) fn is_behind(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_behind)
+    }
+
     /// Until when it may act as the first.
     pub(super) fn valid_until(&self) -> Option<Time> {
         self.first().and(self.session.until())
@@ -135,6 +140,7 @@ impl Claim {
         self.session.advance(now, self.wanted, calls);
         if let (true, None, Some(lease)) = (self.wanted, &self.line, self.session.lease()) {
             let (owner, prefix) = (self.owner.clone(), Arc::clone(&self.prefix));
+            let lease = (lease, self.session.is_inherited());
             let line = Line::join(owner, prefix, lease, self.value.clone(), calls);
             self.line = Some(line);
         }

@@ -26,15 +26,20 @@ pub(super) struct Line {
     prefix: Arc<str>,
     key: Arc<str>,
     lease: Lease,
+    /// Whether the process before this one used the lease. It may live, in a copy of the machine: it learns from a write that
+    /// this one has it now, whatever the key says already.
+    is_inherited: bool,
     /// What the key shall say.
     value: Vec<u8>,
     /// The key as it was written last, as far as this node knows.
     own: Option<Entry>,
     step: Step,
     writing: Option<Writing>,
-    /// Values whose write failed, or seemed to.
+    /// Values whose write failed, or seemed to: each is expected once.
     unsure: Vec<Vec<u8>>,
     watch: Watch,
+    /// Everything about the key up to this revision is known.
+    seen: Revision,
 }
 
 #[derive(Debug)]
@@ -100,11 +105,11 @@ pub(super) enum News {
 }
 
 impl Line {
-    /// Takes a place.
+    /// Takes a place under a lease; `is_inherited` where that is of the process before this one.
     pub(super) fn join(
         owner: Owner,
         prefix: Arc<str>,
-        lease: Lease,
+        (lease, is_inherited): (Lease, bool),
         value: Vec<u8>,
         calls: &mut Calls,
     ) -> Self {
@@ -121,11 +126,13 @@ impl Line {
             prefix,
             key,
             lease,
+            is_inherited,
             value,
             own: None,
             writing: None,
             unsure: Vec::new(),
             watch: Watch::Off,
+            seen: 0,
         }
     }
 
@@ -135,6 +142,11 @@ impl Line {
             (Step::First, Some(own)) => Some(own.created),
             _ => None,
         }
+    }
+
+    /// Whether somebody is before it, as far as is known.
+    pub(super) fn is_behind(&self) -> bool {
+        matches!(self.step, Step::Waiting(_))
     }
 
     /// Its key.
@@ -234,13 +246,12 @@ impl Line {
     }
 
     fn watch_again(&mut self, read: bool, calls: &mut Calls) {
-        let Some(own) = &self.own else { return };
         let key = Arc::clone(&self.key);
         self.watch = if read {
             Watch::Reading(calls.ask(&self.owner, Request::Get { key }))
         } else {
             let range = Range::Key(key);
-            let from = own.modified + 1;
+            let from = self.seen + 1;
             Watch::On(calls.ask(&self.owner, Request::Watch { range, from }))
         };
     }
@@ -303,11 +314,13 @@ impl Line {
             (
                 Again::Create,
                 Answer::Entry {
-                    entry: Some(own), ..
+                    entry: Some(own),
+                    revision,
                 },
             ) => {
-                let takes = own.value != self.value;
+                let takes = self.is_inherited || own.value != self.value;
                 self.own = Some(own);
+                self.seen = revision;
                 self.watch_again(false, calls);
                 self.again(if takes { Again::Take } else { Again::Look }, calls);
             }
@@ -407,7 +420,10 @@ impl Line {
             Answer::Changes(changes) => {
                 for change in changes {
                     let news = match change {
-                        Change::Put(entry) => self.told(entry),
+                        Change::Put(entry) => {
+                            self.seen = self.seen.max(entry.modified);
+                            self.told(entry)
+                        }
                         Change::Deleted { .. } => Some(News::Lost),
                     };
                     if news.is_some() {
@@ -415,8 +431,9 @@ impl Line {
                     }
                 }
             }
-            Answer::Entry { entry, .. } => {
+            Answer::Entry { entry, revision } => {
                 let created = self.own.as_ref().map(|own| own.created);
+                self.seen = revision;
                 let entry = entry.filter(|entry| Some(entry.created) == created);
                 let Some(entry) = entry else {
                     return Some(News::Lost);
@@ -446,9 +463,11 @@ impl Line {
             writing.told.push(entry);
             return None;
         }
-        if !self.unsure.contains(&entry.value) {
+        let expected = self.unsure.iter().position(|value| *value == entry.value);
+        let Some(expected) = expected else {
             return Some(News::TakenOver);
-        }
+        };
+        self.unsure.remove(expected);
         self.note(entry);
         None
     }

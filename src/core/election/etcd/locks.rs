@@ -105,6 +105,14 @@ impl Locks {
             return Ok(());
         }
         let tries = wait == Some(Duration::ZERO);
+        if tries && known.is_some_and(|lock| lock.claim.is_behind()) {
+            told.push(Told::Result {
+                request,
+                name: Arc::clone(name),
+                outcome: LockOutcome::Taken,
+            });
+            return Ok(());
+        }
         let wait = if tries { Some(self.ttl) } else { wait };
         let (prefix, value, ttl) = (&self.prefix, &self.value, self.ttl);
         let lock = self.locks.entry(Arc::clone(name)).or_insert_with(|| {

@@ -35,10 +35,13 @@ use locks::{Locks, Told};
 use observer::Observer;
 
 /// What this node keeps where it survives the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
     /// Its lease: a process that starts again before the lease ends leads on. `None` while there is none.
     pub lease: Option<Lease>,
+    /// Under which prefix. A process with another one leaves the lease to its end: kept alive, it would keep its key in the room
+    /// of the earlier prefix, where nobody else could lead.
+    pub rules: EtcdRules,
 }
 
 /// Under which leadership a message is sent.
@@ -60,6 +63,9 @@ pub struct Etcd {
     auto_election: bool,
     eligible: bool,
     leaving: bool,
+    /// The store has smaller revisions than it had: it was restored from a backup. A token of this node would be smaller than
+    /// those that others have seen, so that it does not lead any more.
+    is_set_back: bool,
     claim: Claim,
     locks: Locks,
     observer: Observer,
@@ -82,9 +88,10 @@ impl Etcd {
     ///
     /// # Errors
     /// [`NotItsState`].
-    pub(super) fn start(now: Time, start: Start) -> Result<Self, NotItsState> {
+    pub(super) fn start(now: Time, start: Start, rules: EtcdRules) -> Result<Self, NotItsState> {
         let start = start.decoded::<Kept>()?;
-        let kept = start.saved.unwrap_or_default();
+        let kept = start.saved.filter(|kept| kept.rules == rules);
+        let kept = kept.unwrap_or(Kept { lease: None, rules });
         let config = start.config.etcd;
         let prefix: Arc<str> = format!("{}/election/", config.prefix).into();
         let value = value(&start.me, &config.address, "");
@@ -102,6 +109,7 @@ impl Etcd {
             auto_election: start.config.auto_election,
             eligible: start.config.eligible,
             leaving: false,
+            is_set_back: false,
             calls: Calls::default(),
             pace: Pace::new(start.seed),
             record: Record::default(),
@@ -211,7 +219,8 @@ impl Etcd {
     /// Does what is due, and shows who leads then.
     fn advance(&mut self, now: Time) {
         let campaigns = self.auto_election || self.leads().is_some();
-        self.claim.want(campaigns && self.eligible && !self.leaving);
+        let may_lead = self.eligible && !self.leaving && !self.is_set_back;
+        self.claim.want(campaigns && may_lead);
         let outcome = self.claim.advance(now, &mut self.calls);
         self.heed(outcome, LeaderReason::Left);
         self.forget();
@@ -222,7 +231,8 @@ impl Etcd {
         self.show();
     }
 
-    fn keep(&mut self, kept: Kept) {
+    fn keep(&mut self, lease: Option<Lease>) {
+        let kept = Kept { lease, ..self.kept };
         if kept != self.kept {
             self.kept = kept;
             self.writes += 1;
@@ -242,7 +252,7 @@ impl Etcd {
             .forgetting
             .is_none_or(|(forgetting, _)| forgetting != lease)
         {
-            self.keep(Kept::default());
+            self.keep(None);
             self.forgetting = Some((lease, self.writes));
         }
     }
@@ -251,7 +261,16 @@ impl Etcd {
     fn heed(&mut self, outcome: Option<Outcome>, reason: LeaderReason) {
         match outcome {
             Some(Outcome::Leased(lease)) => {
-                self.keep(Kept { lease: Some(lease) });
+                self.keep(Some(lease));
+            }
+            Some(Outcome::First(created)) if term(created) < self.record.term() => {
+                let known = self.record.term();
+                tracing::error!(
+                    created,
+                    known,
+                    "etcd: the revisions have gone back, as after a restore from a backup without --bump-revision: this member does not lead until it is restarted, because its fencing token would shrink"
+                );
+                self.is_set_back = true;
             }
             Some(Outcome::First(created)) => {
                 tracing::debug!(created, "leads");
@@ -425,13 +444,19 @@ impl Election for Etcd {
         self.claim.is_over() && self.locks.is_empty()
     }
 
-    fn may_supersede(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
+    /// Only the store tells who leads.
+    fn may_supersede(&self, _: &PeerId, _: &Option<LeaderToken>) -> bool {
+        false
+    }
+
+    /// Its key may be there already, and the watch not have told of it. A member that lies says so, too.
+    fn awaits(&self, from: &PeerId, token: &Option<LeaderToken>) -> bool {
         let newer =
             |token: &LeaderToken| token.leader == *from && token.revision > self.record.term();
         token.as_ref().is_some_and(newer)
     }
 
-    /// A leadership of which the store has not told yet is believed, and not adopted: the store's word follows.
+    /// Only a leadership that the store has shown counts.
     fn judge(
         &mut self,
         _: Time,
@@ -442,8 +467,7 @@ impl Election for Etcd {
         match token {
             Some(token) if token.leader == *from => {
                 let is_known = self.record.leader.as_ref() == Some(from);
-                let known = self.record.term();
-                Ok(token.revision > known || (token.revision == known && is_known))
+                Ok(is_known && token.revision == self.record.term())
             }
             _ => Err(ElectionError::Violation(
                 "a leader's message names another leader",

@@ -148,7 +148,10 @@ impl Observer {
                 self.again(Again::Watch, calls);
             }
             // What happened meanwhile is of no use any more, only how things stand.
-            (Again::Knock, Answer::Entry { entry, revision }) if self.has_given_up => {
+            // The same where the store was restored from a backup: what is watched for may never come.
+            (Again::Knock, Answer::Entry { entry, revision })
+                if self.has_given_up || revision < self.seen =>
+            {
                 self.has_given_up = false;
                 self.first = entry;
                 self.seen = revision;

@@ -77,6 +77,8 @@ impl Ask {
 struct Live {
     lease: Lease,
     ttl: Duration,
+    /// Whether it is that of the process before this one.
+    is_inherited: bool,
     /// From then on the lease counts as lost. The store ends it later.
     until: Time,
     keep_alive: Ask,
@@ -119,6 +121,11 @@ impl Session {
             State::Live(live) => Some(live.lease),
             _ => None,
         }
+    }
+
+    /// Whether the lease is that of the process before this one.
+    pub(super) fn is_inherited(&self) -> bool {
+        matches!(&self.state, State::Live(live) if live.is_inherited)
     }
 
     /// When the lease counts as lost, if no keep-alive is answered before.
@@ -189,7 +196,8 @@ impl Session {
         }
     }
 
-    /// Ends the lease: what is under it is given up already.
+    /// Ends the lease: what is under it is given up already. One that is being granted ends when its name is known, for else
+    /// the store would keep it for its time to live.
     pub(super) fn end(&mut self, now: Time) {
         self.state = match self.state {
             State::Live(Live { lease, .. }) | State::Checking { lease, .. } => State::Ending {
@@ -197,8 +205,8 @@ impl Session {
                 ask: Ask::At(now),
                 is_forgotten: !self.is_kept,
             },
-            State::Granting { .. } | State::Pausing { .. } | State::Off => State::Off,
-            State::Ending { .. } => return,
+            State::Pausing { .. } | State::Off => State::Off,
+            State::Granting { .. } | State::Ending { .. } => return,
         };
     }
 
@@ -258,14 +266,14 @@ impl Session {
                     return None;
                 };
                 let sent = *sent;
-                self.state = State::Live(Live::new(lease, ttl, sent));
+                self.state = State::Live(Live::new(lease, ttl, sent, false));
                 Some(Change::Opened(lease))
             }
             State::Checking { lease, ask } if ask.is(call) => {
                 let (lease, sent) = (*lease, ask.sent());
                 match answer {
                     Answer::Alive { ttl } if !ttl.is_zero() => {
-                        self.state = State::Live(Live::new(lease, *ttl, sent));
+                        self.state = State::Live(Live::new(lease, *ttl, sent, true));
                         Some(Change::Opened(lease))
                     }
                     _ if is_gone(answer) => {
@@ -281,7 +289,8 @@ impl Session {
             State::Live(live) if live.keep_alive.is(call) => {
                 match answer {
                     Answer::Alive { ttl } if !ttl.is_zero() => {
-                        *live = Live::new(live.lease, *ttl, live.keep_alive.sent());
+                        let sent = live.keep_alive.sent();
+                        *live = Live::new(live.lease, *ttl, sent, live.is_inherited);
                     }
                     _ if is_gone(answer) => {
                         tracing::warn!("etcd: the lease has ended at the server");
@@ -308,10 +317,11 @@ impl Session {
 
 impl Live {
     /// The store counts from when it read the request, which is not before it was `sent`.
-    fn new(lease: Lease, ttl: Duration, sent: Time) -> Self {
+    fn new(lease: Lease, ttl: Duration, sent: Time, is_inherited: bool) -> Self {
         Self {
             lease,
             ttl,
+            is_inherited,
             until: sent + (ttl - ttl / MARGIN),
             keep_alive: Ask::At(sent + ttl / KEEP_ALIVES_PER_TTL),
         }

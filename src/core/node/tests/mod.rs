@@ -5,6 +5,7 @@
 
 mod counters;
 mod entering;
+mod etcd;
 mod forged;
 mod gossip;
 mod handover;

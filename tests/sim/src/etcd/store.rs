@@ -55,6 +55,11 @@ impl Store {
         self.revision
     }
 
+    /// How many leases live.
+    pub fn leases(&self) -> usize {
+        self.leases.len()
+    }
+
     /// The keys that begin so, by the revision of their creation.
     pub fn keys(&self, prefix: &str) -> Vec<&Entry> {
         let keys = self.keys.values().map(|stored| &stored.entry);

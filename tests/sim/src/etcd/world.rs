@@ -63,9 +63,11 @@ pub struct World {
     watches: Vec<Watching>,
     /// The lease of members.
     pub ttl: Duration,
-    /// The largest fencing token, and whose it is.
+    /// What the keys of processes that start now begin with.
+    pub prefix: &'static str,
     /// Somebody deletes keys by hand, which a leader learns a moment later.
     pub by_hand: bool,
+    /// The largest fencing token, and whose it is.
     last_token: (u64, Option<usize>),
     lock_tokens: BTreeMap<Arc<str>, u64>,
     lines: Vec<String>,
@@ -182,6 +184,7 @@ impl World {
             counted: 0,
             watches: Vec::new(),
             ttl,
+            prefix: PREFIX,
             by_hand: false,
             last_token: (0, None),
             lock_tokens: BTreeMap::new(),
@@ -217,7 +220,7 @@ impl World {
                 started_us: self.now.as_micros(),
                 random: 1,
             },
-            config: config(member.id.as_str(), campaigns, self.ttl),
+            config: config(member.id.as_str(), campaigns, self.prefix, self.ttl),
             saved: member.kept.clone(),
             clock: WallClock::new(Time::ZERO, Duration::ZERO),
             seed: self.rng.random(),
@@ -737,7 +740,7 @@ impl World {
         // A store that nobody reaches ends no lease.
         for slot in leaders {
             let token = self.acts(slot).expect("it leads") as Revision;
-            let keys = self.store.keys(&format!("{PREFIX}/election/"));
+            let keys = self.store.keys(&format!("{}/election/", self.prefix));
             let first = keys.first().map(|entry| entry.created);
             assert_eq!(
                 first,
@@ -761,10 +764,12 @@ impl World {
     }
 }
 
-fn config(id: &str, campaigns: bool, ttl: Duration) -> ElectionConfig {
+fn config(id: &str, campaigns: bool, prefix: &str, ttl: Duration) -> ElectionConfig {
     ElectionConfig {
         policy: RoomPolicy {
-            strategy: Strategy::Etcd(EtcdRules { prefix: 1 }),
+            strategy: Strategy::Etcd(EtcdRules {
+                prefix: u64::from(prefix != PREFIX),
+            }),
             ..RoomPolicy::default()
         },
         quorum: Quorum::Dynamic,
@@ -778,7 +783,7 @@ fn config(id: &str, campaigns: bool, ttl: Duration) -> ElectionConfig {
         windows: Windows::default(),
         seeding: Seeding::default(),
         etcd: EtcdConfig {
-            prefix: PREFIX.into(),
+            prefix: prefix.into(),
             ttl,
             address: format!("{id}:7000"),
         },

@@ -7,6 +7,7 @@ use room_core::election::LockOutcome;
 use room_core::election::engine::Lease;
 use room_core::time::Duration;
 
+use crate::etcd::store::Store;
 use crate::etcd::world::{Net, PREFIX, World};
 
 const TTL: Duration = Duration::from_secs(3);
@@ -102,6 +103,20 @@ fn e1_a_leadership_that_was_over_at_once_is_seen_too() {
 }
 
 #[test]
+fn e1_two_first_keys_that_are_gone_when_an_observer_asks_are_seen_in_turn() {
+    let mut world = world(4, 3);
+    world.by_hand = true;
+    for slot in [0, 1] {
+        let lease = lease(&world, slot);
+        world.store.revoke(lease);
+    }
+    world.tell_watches();
+    world.run_for(ms(20));
+    let seen: Vec<_> = leaders(&world, 3).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(seen, ["member-0", "member-1", "member-2"]);
+}
+
+#[test]
 fn e2_the_next_in_line_leads_when_the_leaders_session_ends() {
     let mut world = world(3, 2);
     assert_eq!(world.leaders(), [0]);
@@ -186,6 +201,57 @@ fn e5_a_lease_that_is_given_up_is_not_used_again() {
     // At every moment the store has the key of a leader: the world checks that.
     world.run_for(TTL * 2);
     assert!(world.acts(0).expect("it leads") > before);
+}
+
+/// The process before may still live, in a copy of its machine, with the same address: it notices only a write.
+#[test]
+fn e5_a_process_that_takes_a_lease_over_writes_its_key_even_if_it_says_the_same() {
+    let mut world = world(1, 1);
+    let before = world.store.keys(PREFIX)[0].clone();
+    world.kill(0);
+    world.start(0, true);
+    world.run_for(ms(100));
+    let after = world.store.keys(PREFIX)[0];
+    assert_eq!(
+        (after.created, &after.value),
+        (before.created, &before.value)
+    );
+    assert!(after.modified > before.modified, "it wrote its key");
+}
+
+/// A value that was written in a request without an answer is expected once.
+#[test]
+fn e5_a_value_of_which_a_write_was_in_doubt_does_not_hide_another_process() {
+    let mut world = world(1, 1);
+    let lease = lease(&world, 0);
+    let token = world.acts(0);
+    let proclaims = Local::Proclaim("again".into());
+    world.order(0, proclaims).expect("it may");
+    world.net.lost = 1000;
+    world.run_for(ms(10));
+    world.net.lost = 0;
+    world.run_for(ms(1_200));
+    assert_eq!(world.acts(0), token, "its own write");
+    let entry = world.store.keys(PREFIX)[0].clone();
+    assert!(entry.value.ends_with(b"again"));
+    world.store.write(&entry.key, entry.value, lease);
+    world.tell_watches();
+    world.run_for(ms(50));
+    assert!(world.acts(0).is_none(), "the write of another process");
+}
+
+/// Its key in the other room would live as long as the lease, and nobody could lead there.
+#[test]
+fn e5_a_lease_of_another_prefix_is_not_used_again() {
+    let mut world = world(1, 1);
+    world.kill(0);
+    world.prefix = "game/other";
+    world.start(0, true);
+    world.run_for(ms(100));
+    assert_eq!(world.store.keys(world.prefix).len(), 1);
+    world.run_for(TTL);
+    assert!(world.store.keys(PREFIX).is_empty());
+    assert_eq!(world.agreed(), Some(world.members[0].id.clone()));
 }
 
 #[test]
@@ -297,6 +363,21 @@ fn e11_what_observers_see_never_goes_back() {
 }
 
 #[test]
+fn e11_an_observer_that_was_cut_off_for_long_shows_nobody_and_then_the_leader_again() {
+    let mut world = world(2, 1);
+    let seen = leaders(&world, 1);
+    world.cut(1, true);
+    world.run_for(TTL * 3);
+    assert_eq!(world.agreed(), None);
+    let shown = world.members[1].shown.last().expect("it shows");
+    assert_eq!(shown.1, None, "its lease may have ended");
+    world.cut(1, false);
+    world.run_for(TTL);
+    assert_eq!(world.agreed(), Some(world.members[0].id.clone()));
+    assert_eq!(leaders(&world, 1)[1..], seen, "the same leadership");
+}
+
+#[test]
 fn e14_a_lock_that_is_not_held_is_not_released() {
     let mut world = world(1, 0);
     assert!(!release(&mut world, 0));
@@ -349,6 +430,21 @@ fn e16_of_five_that_try_at_once_one_gets_the_lock() {
 }
 
 #[test]
+fn e16_a_member_that_waits_for_a_lock_is_told_at_once_that_a_try_fails() {
+    let mut world = world(2, 0);
+    lock(&mut world, 0, 1, None);
+    world.run_for(ms(100));
+    lock(&mut world, 1, 1, None);
+    world.run_for(ms(100));
+    lock(&mut world, 1, 2, Some(Duration::ZERO));
+    world.run_for(ms(100));
+    assert_eq!(world.members[1].ended, [(2, LockOutcome::Taken)]);
+    assert!(release(&mut world, 0));
+    world.run_for(ms(100));
+    assert_eq!(world.members[1].held.len(), 1, "the first call waits on");
+}
+
+#[test]
 fn e17_who_holds_a_lock_gets_it_again_with_the_same_token() {
     let mut world = world(1, 0);
     lock(&mut world, 0, 1, None);
@@ -358,6 +454,21 @@ fn e17_who_holds_a_lock_gets_it_again_with_the_same_token() {
         panic!("both are answered");
     };
     assert_eq!(first, second);
+}
+
+#[test]
+fn e17_a_lock_whose_name_begins_with_that_of_another_is_another_lock() {
+    let mut world = world(2, 0);
+    for (slot, name) in [(1, "gate/north"), (0, "gate")] {
+        let asks = Local::AcquireLock {
+            request: 1,
+            name: name.into(),
+            wait: None,
+        };
+        world.order(slot, asks).expect("it may");
+        world.run_for(ms(100));
+        assert_eq!(world.members[slot].held.len(), 1, "{name}");
+    }
 }
 
 #[test]
@@ -475,6 +586,22 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() 
 }
 
 #[test]
+fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
+    let mut world = world(2, 2);
+    world.cut(0, true);
+    world.run_for(ms(50));
+    world.cut(0, false);
+    world.run_for(TTL);
+    assert_eq!(world.leaders(), [0], "a cut within the margin");
+    let key = Arc::clone(&world.store.keys(PREFIX)[0].key);
+    world.by_hand = true;
+    world.store.delete(&key);
+    world.tell_watches();
+    world.run_for(ms(100));
+    assert_eq!(world.leaders(), [1]);
+}
+
+#[test]
 fn e23_late_answers_to_keep_alives_do_not_lengthen_a_leadership() {
     let mut world = world(1, 1);
     // Every answer takes half of the time to live: the leader counts from when it asked.
@@ -566,6 +693,37 @@ fn e24_a_campaign_that_is_called_off_leaves_no_key() {
 }
 
 #[test]
+fn e24_a_lock_that_is_called_off_at_once_leaves_no_lease() {
+    let mut world = world(1, 0);
+    for request in 0..50 {
+        lock(&mut world, 0, request, None);
+        assert!(release(&mut world, 0));
+    }
+    world.run_for(ms(100));
+    assert_eq!(world.store.leases(), 0);
+}
+
+/// The history that its watch would go on from is gone, and its key says what it said.
+#[test]
+fn e25_a_leader_watches_its_key_again_after_a_compaction() {
+    let mut world = world(2, 1);
+    world.cut(0, true);
+    let other = Arc::from("another key");
+    for _ in 0..10 {
+        world.store.write(&other, b"else".to_vec(), 0);
+    }
+    world.compact();
+    world.run_for(ms(200));
+    world.cut(0, false);
+    world.run_for(TTL);
+    assert_eq!(world.leaders(), [0], "a cut within the margin");
+    let before = world.requests();
+    world.run_for(TTL * 10);
+    let asked = world.requests() - before;
+    assert!((39..=41).contains(&asked), "{asked} requests in ten TTLs");
+}
+
+#[test]
 fn e25_a_compaction_while_it_waits_leaves_one_key_of_a_candidate() {
     let mut world = world(3, 3);
     world.cut(1, true);
@@ -581,6 +739,30 @@ fn e25_a_compaction_while_it_waits_leaves_one_key_of_a_candidate() {
     world.kill(0);
     world.run_for(TTL * 2);
     assert_eq!(world.leaders(), [1]);
+}
+
+/// Its cluster was restored from a backup: the next key has a smaller revision than the token that the leader had.
+#[test]
+fn e20_a_fencing_token_never_shrinks_though_the_store_was_set_back() {
+    let mut world = world(2, 1);
+    let other = Arc::from("another key");
+    for _ in 0..50 {
+        world.store.write(&other, b"else".to_vec(), 0);
+    }
+    world
+        .order(0, Local::Transfer { target: None })
+        .expect("it leads");
+    world.run_for(ms(100));
+    assert!(world.acts(0).expect("it leads") > 50);
+    world.by_hand = true;
+    world.set_up(false);
+    world.store = Store::default();
+    world.set_up(true);
+    // At every moment the terms of both grow: the world checks that.
+    world.run_for(TTL * 5);
+    assert!(world.leaders().is_empty());
+    assert_eq!(world.agreed(), None);
+    assert!(world.store.keys(PREFIX).is_empty(), "others may lead");
 }
 
 /// While nothing happens, a member that waits asks for nothing but its lease.

@@ -1,0 +1,358 @@
+//! The rules that settings may break.
+
+use thiserror::Error;
+
+use super::strategies::{
+    ETCD_TTL_SECONDS, MAX_ETCD_ADDRESS_BYTES, MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
+};
+use crate::core::election::gossip::WindowError;
+use crate::core::election::seeded::IntervalError;
+use crate::core::quorum::{MAX_ROSTER_VOTERS, RosterError};
+use crate::core::wire::{Authority, HostMode, MergePolicy};
+use crate::error::{Code, Coded};
+use crate::quoted::Quoted;
+use crate::target::TargetError;
+
+/// The first rule that a configuration breaks. Nothing was opened.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// A field has a number that means nothing.
+    #[error("{field} is {value}; allowed are {allowed}")]
+    NotAllowed {
+        /// The field, by its name in the header.
+        field: &'static str,
+        /// The number given.
+        value: u32,
+        /// The numbers that are allowed, with their meanings.
+        allowed: &'static str,
+    },
+    /// Discovery without a port to do it on.
+    #[error(
+        "mdns_port is 0, but discovery_mode is {discovery_mode}, which needs a port; give one (5353 and 15353 are common), or discovery_mode 0"
+    )]
+    DiscoveryWithoutPort {
+        /// The mode given.
+        discovery_mode: u8,
+    },
+    /// An election strategy that this build does not have.
+    #[error("strategy is {strategy}; there are 0 (raft), 1 (gossip), 2 (seeded) and 3 (etcd)")]
+    UnknownStrategy {
+        /// The number given.
+        strategy: u32,
+    },
+    /// The etcd strategy in a build without it.
+    #[error(
+        "strategy is 3 (etcd), which this build of the library does not have; load the one for servers, which `make server` builds, or give another strategy"
+    )]
+    EtcdNotBuilt,
+    /// The options of the etcd strategy with another.
+    #[error("etcd is set, but strategy is not 3 (etcd); give NULL, or strategy 3")]
+    EtcdWithoutStrategy,
+    /// The etcd strategy without its options.
+    #[error(
+        "etcd is NULL, but strategy 3 (etcd) needs it; give an EtcdOptions with the endpoints of the cluster and a prefix"
+    )]
+    EtcdWithoutOptions,
+    /// A preference that etcd does not know.
+    #[error(
+        "priority is {priority}, but strategy 3 (etcd) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithEtcd {
+        /// The number given.
+        priority: i32,
+    },
+    /// A rule for leaders that meet, where none do.
+    #[error(
+        "merge_policy is {}, but with strategy 3 (etcd) the cluster alone decides who leads; give 0, or another strategy",
+        *merge_policy as u8
+    )]
+    EtcdWithMergePolicy {
+        /// The policy given.
+        merge_policy: MergePolicy,
+    },
+    /// A rule for SetLeader, which there is not.
+    #[error(
+        "set_leader_authority is {}, but with strategy 3 (etcd) nobody may call SetLeader; give 0, or another strategy",
+        *authority as u8
+    )]
+    EtcdWithAuthority {
+        /// The rule given.
+        authority: Authority,
+    },
+    /// The etcd strategy and a fixed host exclude each other.
+    #[error(
+        "strategy is 3 (etcd), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        *host_mode as u8
+    )]
+    EtcdWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// Votes of members, where etcd decides.
+    #[error(
+        "quorum_policy is 1 (static), but with strategy 3 (etcd) no member votes; give quorum_policy 0, or strategy 0"
+    )]
+    StaticQuorumWithEtcd,
+    /// A list of voters, where nobody votes.
+    #[error(
+        "quorum_roster is set, but with strategy 3 (etcd) no member votes; give NULL, or strategy 0"
+    )]
+    RosterWithEtcd,
+    /// No endpoints, or too many.
+    #[error(
+        "etcd.endpoints names {endpoints} servers; give 1 to {MAX_ETCD_ENDPOINTS}, one per line"
+    )]
+    EtcdEndpoints {
+        /// How many were given.
+        endpoints: usize,
+    },
+    /// An endpoint cannot be dialled.
+    #[error(
+        "etcd.endpoints: {} {fault}; give http://host:port or https://host:port",
+        Quoted(endpoint)
+    )]
+    EtcdEndpoint {
+        /// The line.
+        endpoint: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// Some endpoints are encrypted.
+    #[error(
+        "etcd.endpoints has http:// and https:// endpoints; give one kind, so that nothing goes unencrypted unnoticed"
+    )]
+    EtcdMixedEndpoints,
+    /// The prefix cannot be used.
+    #[error(
+        "etcd.prefix {} {fault}; give 1 to {MAX_ETCD_PREFIX_BYTES} bytes without control characters and without a slash at either end",
+        Quoted(prefix)
+    )]
+    EtcdPrefix {
+        /// The prefix.
+        prefix: String,
+        /// What is wrong with it.
+        fault: &'static str,
+    },
+    /// A lease of that length is not to be had.
+    #[error(
+        "etcd.ttl_seconds is {seconds}; allowed are {} to {}",
+        ETCD_TTL_SECONDS.start(),
+        ETCD_TTL_SECONDS.end()
+    )]
+    EtcdTtl {
+        /// The number given.
+        seconds: u64,
+    },
+    /// What others read of the leader cannot be read.
+    #[error(
+        "etcd.address {} is too long or contains a control character; give at most {MAX_ETCD_ADDRESS_BYTES} bytes without these, or NULL for this member's own address",
+        Quoted(address)
+    )]
+    EtcdAddress {
+        /// The address.
+        address: String,
+    },
+    /// A field that says nothing without another one.
+    #[error("{set} is set, but {missing} is not; give both, or neither")]
+    EtcdHalf {
+        /// The field that is set.
+        set: &'static str,
+        /// The field that belongs to it.
+        missing: &'static str,
+    },
+    /// A file for encrypted connections, without these.
+    #[error(
+        "{field} is set, but etcd.endpoints are http://, which nothing encrypts; give https:// endpoints, or NULL"
+    )]
+    EtcdFileWithoutTls {
+        /// The field.
+        field: &'static str,
+    },
+    /// Flags of a strategy that has none.
+    #[error(
+        "strategy_flags is {flags}, but strategy 0 (raft) has no flags; give 0, or another strategy"
+    )]
+    FlagsWithRaft {
+        /// The flags given.
+        flags: u32,
+    },
+    /// A preference that gossip would not look at.
+    #[error(
+        "priority is {priority}, but strategy 1 (gossip) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithGossip {
+        /// The number given.
+        priority: i32,
+    },
+    /// Votes of a fixed number of voters, where nobody votes.
+    #[error(
+        "quorum_policy is 1 (static), but strategy 1 (gossip) counts no votes; give quorum_policy 0, or strategy 0"
+    )]
+    StaticQuorumWithGossip,
+    /// A window of gossip is too short or too long.
+    #[error(transparent)]
+    Window(#[from] WindowError),
+    /// An interval of the seeded strategy is too short.
+    #[error("seeded.{0}")]
+    Interval(#[from] IntervalError),
+    /// The seeded strategy without voters.
+    #[error(
+        "quorum_roster is NULL, but strategy 2 (seeded) needs it; give the ids of all voters of the cluster, one per line, 1 to {MAX_ROSTER_VOTERS}"
+    )]
+    SeededWithoutRoster,
+    /// No seeds, or too many.
+    #[error("seeded.seeds names {seeds} addresses; give 1 to {MAX_SEEDS}, one per line")]
+    Seeds {
+        /// How many were given.
+        seeds: usize,
+    },
+    /// The address of a seed cannot be dialled.
+    #[error("seeded.seeds: {0}")]
+    Seed(#[from] TargetError),
+    /// The options of a strategy that is not the room's.
+    #[error("seeded is set, but strategy is not 2 (seeded); give NULL, or strategy 2")]
+    SeededWithoutStrategy,
+    /// The seeded strategy without its options.
+    #[error(
+        "seeded is NULL, but strategy 2 (seeded) needs it; give a SeededOptions with the addresses of the seeds"
+    )]
+    SeededWithoutOptions,
+    /// A preference that a seeded cluster would not look at.
+    #[error(
+        "priority is {priority}, but strategy 2 (seeded) has no priorities; give 0, or strategy 0"
+    )]
+    PriorityWithSeeded {
+        /// The number given.
+        priority: i32,
+    },
+    /// A voter that may not lead: the roster alone says who votes and leads.
+    #[error(
+        "eligible is 0, but with strategy 2 (seeded) quorum_roster says who votes and may lead; give 1, and leave the ids of observers out of the roster"
+    )]
+    NotEligibleWithSeeded,
+    /// The seeded strategy and a fixed host exclude each other.
+    #[error(
+        "strategy is 2 (seeded), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or another strategy",
+        *host_mode as u8
+    )]
+    SeededWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// The seeded strategy without a place for its state.
+    #[error(
+        "state_directory is NULL, but strategy 2 (seeded) needs one; give an existing directory, where this member's votes survive a restart"
+    )]
+    SeededWithoutStateDirectory,
+    /// A static quorum of nobody.
+    #[error(
+        "quorum_roster is NULL, but quorum_policy 1 (static) needs it; give the ids of all voters of the room, one per line, 1 to {MAX_ROSTER_VOTERS}"
+    )]
+    StaticWithoutRoster,
+    /// The list of voters is none.
+    #[error("quorum_roster cannot be used: {source}{}", shown_line(line.as_deref()))]
+    Roster {
+        /// What is wrong with it.
+        source: RosterError,
+        /// The line that is wrong, where it is one line.
+        line: Option<String>,
+    },
+    /// A number of voters that is not that of the list.
+    #[error(
+        "quorum_voters is {voters}, but quorum_roster names {named} voters; give {named}, or 0 to count the roster"
+    )]
+    QuorumVoters {
+        /// The number given.
+        voters: u32,
+        /// How many voters the list names.
+        named: usize,
+    },
+    /// A list of voters that nobody would look at.
+    #[error(
+        "quorum_roster is set, but quorum_policy 0 (dynamic) counts the connected members; give NULL, or quorum_policy 1"
+    )]
+    RosterWithoutStatic,
+    /// A number of voters that nobody would look at.
+    #[error(
+        "quorum_voters is {voters}, but quorum_policy 0 (dynamic) counts the connected members; give 0, or quorum_policy 1"
+    )]
+    VotersWithoutStatic {
+        /// The number given.
+        voters: u32,
+    },
+    /// A fixed host that may not lead.
+    #[error(
+        "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode"
+    )]
+    HostNotEligible,
+    /// A static quorum and a fixed host exclude each other.
+    #[error(
+        "quorum_policy is 1 (static), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",
+        *host_mode as u8
+    )]
+    StaticQuorumWithHost {
+        /// The mode given.
+        host_mode: HostMode,
+    },
+    /// A static quorum without a place for its state.
+    #[error(
+        "state_directory is NULL, but quorum_policy 1 (static) needs one; give an existing directory, where this member's votes survive a restart"
+    )]
+    StaticWithoutStateDirectory,
+    /// A place for a state that there is not.
+    #[error(
+        "state_directory is set, but quorum_policy 0 (dynamic) stores nothing; give NULL, or quorum_policy 1"
+    )]
+    StateDirectoryWithoutStatic,
+    /// A field that must be above zero is zero.
+    #[error("{field} is 0; it must be at least 1")]
+    Zero {
+        /// The field, by its name in the header.
+        field: &'static str,
+    },
+    /// The shortest election timeout must be longer than a heartbeat interval.
+    #[error(
+        "election_timeout_min_ms {election_timeout_min_ms} is not above heartbeat_interval_ms {heartbeat_interval_ms}; raise the first or lower the second"
+    )]
+    ElectionNotAboveHeartbeat {
+        /// Shortest election timeout, in milliseconds.
+        election_timeout_min_ms: u64,
+        /// Heartbeat interval, in milliseconds.
+        heartbeat_interval_ms: u64,
+    },
+    /// The shortest election timeout must not be longer than the longest.
+    #[error(
+        "election_timeout_min_ms {election_timeout_min_ms} is above election_timeout_max_ms {election_timeout_max_ms}; lower the first or raise the second"
+    )]
+    ElectionMinAboveMax {
+        /// Shortest election timeout, in milliseconds.
+        election_timeout_min_ms: u64,
+        /// Longest election timeout, in milliseconds.
+        election_timeout_max_ms: u64,
+    },
+    /// The first wait must not be longer than the longest.
+    #[error(
+        "reconnect_initial_ms {reconnect_initial_ms} is above reconnect_max_ms {reconnect_max_ms}; lower the first or raise the second"
+    )]
+    ReconnectInitialAboveMax {
+        /// First wait before a reconnection, in milliseconds.
+        reconnect_initial_ms: u64,
+        /// Longest wait before a reconnection, in milliseconds.
+        reconnect_max_ms: u64,
+    },
+}
+
+impl Coded for ConfigError {
+    fn code(&self) -> Code {
+        match self {
+            Self::UnknownStrategy { .. } | Self::EtcdNotBuilt => Code::NotSupported,
+            _ => Code::InvalidArgument,
+        }
+    }
+}
+
+fn shown_line(line: Option<&str>) -> String {
+    line.map_or_else(String::new, |line| {
+        format!(" (the line is {})", Quoted(line))
+    })
+}

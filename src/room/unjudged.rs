@@ -1,0 +1,106 @@
+//! Messages of a member that leads by its own account, and of which the external store has not told yet: they wait for that.
+
+use std::collections::BTreeMap;
+
+use tokio::time::Instant;
+
+use crate::core::id::PeerId;
+use crate::core::wire::Opaque;
+use crate::net::events::{LinkEvent, LinkId, RelayEvent};
+
+/// Members that are remembered because the wait for their leadership was in vain, at most.
+const MAX_IN_VAIN: usize = 256;
+
+/// What waits: one message for each lane, which is read no further.
+#[derive(Debug, Default)]
+pub(super) struct Unjudged {
+    waiting: Vec<Waiting>,
+    /// With which token a member waited in vain: what it sends with it waits no more, so that a node that does not reach the
+    /// store takes the leader's messages as fast as before, and drops them.
+    in_vain: BTreeMap<PeerId, Opaque>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    link: LinkId,
+    event: LinkEvent,
+    until: Instant,
+}
+
+impl Unjudged {
+    /// Whether what `peer` sends with this token waits, until `until` at most.
+    pub(super) fn waits(&mut self, peer: &PeerId, token: &Opaque, until: Instant) -> bool {
+        if self.in_vain.get(peer) == Some(token) {
+            return false;
+        }
+        if Instant::now() < until {
+            return true;
+        }
+        tracing::warn!(%peer, "a member leads by its own account, and etcd does not say so: what it sends as leader is dropped; it lies, or this node does not reach etcd");
+        if self.in_vain.len() >= MAX_IN_VAIN {
+            self.in_vain.clear();
+        }
+        self.in_vain.insert(peer.clone(), token.clone());
+        false
+    }
+
+    /// Lets an event wait.
+    pub(super) fn push(&mut self, link: LinkId, event: LinkEvent, until: Instant) {
+        self.waiting.push(Waiting { link, event, until });
+    }
+
+    /// Everything that waits, to be looked at again.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = (LinkId, LinkEvent, Instant)> + use<> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        waiting.map(|one| (one.link, one.event, one.until))
+    }
+
+    /// When something has waited long enough.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.waiting.iter().map(|one| one.until).min()
+    }
+}
+
+/// The token of what a member sends as leader.
+pub(super) fn token(event: &LinkEvent) -> Option<&Opaque> {
+    match event {
+        LinkEvent::Stamped(token, _) => Some(token),
+        LinkEvent::Relay(RelayEvent::InAnothersName(message)) => Some(&message.token),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn a_leadership_that_etcd_does_not_show_is_waited_for_once() {
+        let (peer, other) = (PeerId::new("a").expect("an id"), Opaque::of(&2));
+        let claimed = Opaque::of(&1);
+        let (past, later) = (Instant::now(), Instant::now() + Duration::from_secs(60));
+        let mut unjudged = Unjudged::default();
+        assert!(unjudged.waits(&peer, &claimed, later));
+        assert!(!unjudged.waits(&peer, &claimed, past));
+        assert!(!unjudged.waits(&peer, &claimed, later), "in vain before");
+        assert!(unjudged.waits(&peer, &other, later), "another leadership");
+    }
+
+    #[test]
+    fn what_waits_is_looked_at_again_until_its_time_is_up() {
+        let mut unjudged = Unjudged::default();
+        assert_eq!(unjudged.next_deadline(), None);
+        let until = Instant::now();
+        let event = LinkEvent::Stamped(Opaque::of(&1), oneshot::channel().0);
+        assert_eq!(token(&event), Some(&Opaque::of(&1)));
+        unjudged.push(LinkId(3), event, until);
+        assert_eq!(unjudged.next_deadline(), Some(until));
+        let taken: Vec<_> = unjudged.take().map(|(link, _, at)| (link, at)).collect();
+        assert_eq!(taken, [(LinkId(3), until)]);
+        assert_eq!(unjudged.next_deadline(), None);
+    }
+}
