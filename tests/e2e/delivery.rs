@@ -248,7 +248,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
     eventually("what was dropped is told", || {
         events.lock().expect("not poisoned").iter().any(|event| {
             matches!(event, Event::DataDropped { peer, direction: Direction::Received, count }
-                if *peer == id("a") && *count >= 1000)
+                if *peer == id("a") && *count >= 100)
         })
     });
     let got = got.lock().expect("not poisoned");
@@ -336,6 +336,10 @@ fn a_partial_broadcast_tells_how_many_took_it_and_names_the_full_ones_once() {
     let (gate, ..) = gated(&b);
     let (_, events) = listen(&a);
     let cast = |partial| {
+        eventually("room for c", || {
+            let queue = a.room.peer_meter(&id("c")).expect("linked");
+            queue.queue_messages == 0
+        });
         std::thread::sleep(Duration::from_millis(20));
         a.room.broadcast_with(&message(b"x"), ordered(0), partial)
     };
@@ -411,9 +415,10 @@ fn in_a_centralized_room_every_delivery_goes_through_the_leader_with_its_channel
     let direct = b.room.max_datagram_size(Some(&id("a"))).expect("linked");
     let central = b.room.max_datagram_size(None).expect("linked");
     assert!(central >= 850 && central < direct, "{central} and {direct}");
+    // The leader's links may not have found out yet what their paths carry.
     let long = b
         .room
-        .broadcast_with(&message(&vec![1; central]), loose(1, None), false);
+        .broadcast_with(&message(&[1; 850]), loose(1, None), false);
     assert_eq!(long, Ok(0));
     eventually("the longest", || len(&got[0]) == 9 && len(&got[2]) == 9);
 }
@@ -435,6 +440,10 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
     let (a, b, _) = pair("ttl");
     let (gate, got, events) = gated(&b);
     send(&a, "b", b"first", ordered(0));
+    eventually("it is being handled", || {
+        let queue = a.room.peer_meter(&id("b")).expect("linked");
+        (queue.queue_messages, b.room.dispatch().queued_messages()) == (0, (0, 0))
+    });
     let brief = How::Loose(Loose {
         ttl: Some(Duration::from_millis(50)),
         ..Loose::default()
