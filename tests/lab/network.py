@@ -15,7 +15,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/hosts/puppet"))
+# What moves hosts by strings, and the tests of one machine.
+sys.path[:0] = [str(ROOT / "tests/hosts/puppet"), str(ROOT / "tests/hosts")]
 
 from lab import inside  # noqa: E402
 

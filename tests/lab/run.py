@@ -33,9 +33,12 @@ def main():
         print(f"lab: cannot run here: it {reason}", file=sys.stderr)
         return network.CANNOT_RUN
 
+    os.environ.setdefault("MMN_LIBRARY", str(network.ROOT / "target/release/libmeta_mystia_network.so"))
+    # They read LAB_TIMES and LAB_MINUTES.
     import calibration
+    import scenarios
 
-    tests = [*calibration.TESTS]
+    tests = [*calibration.TESTS, *scenarios.TESTS]
     wanted = [test for test in tests if not arguments.names or any(name in test.__name__ for name in arguments.names)]
     if arguments.list:
         print("\n".join(test.__name__ for test in wanted))
