@@ -5,8 +5,9 @@
 """
 
 import argparse
+import contextlib
 import statistics
-import threading
+import time
 
 from bench import Bench
 from calibration import probe
@@ -26,11 +27,18 @@ def quantiles(stream):
     return f"p50 {stream['p50']:6.1f}  p99 {stream['p99']:7.1f}  p99.9 {stream['p999']:7.1f} ms"
 
 
+@contextlib.contextmanager
+def room_over(environment, **line):
+    """A room of two over that line, both ways: the network and the hosts. The line was never another."""
+    with Network("ann", "bob") as network:
+        network.both("ann", "bob", **line)
+        with Bench(network, "ann", "bob", environment=environment) as bench:
+            yield network, bench.host("ann"), bench.host("bob")
+
+
 def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02):
     """60 messages a second each way beside 2 Mbit/s of bulk, 25 ms and 2 % loss each way; the reports by stream."""
-    with Network("ann", "bob") as network, Bench(network, "ann", "bob", environment=environment) as bench:
-        ann, bob = bench.host("ann"), bench.host("bob")
-        network.both("ann", "bob", delay_ms=25, loss=loss)
+    with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
         bulk_bytes = 1200
         bulk_hz = 2_000_000 / 8 / bulk_bytes
         ann.send(BULK, "bob", hz=bulk_hz, size=bulk_bytes, count=int(bulk_hz * seconds))
@@ -43,8 +51,6 @@ def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02):
 
 def wait_for(host, counts):
     """The report, once all messages of these streams had time to arrive: what is reliable is not lost."""
-    import time
-
     time.sleep(3)
     report = host.report()
     for stream, count in counts.items():
@@ -54,11 +60,9 @@ def wait_for(host, counts):
 
 def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
     """How much a transfer carries at 25 ms and 2 % loss each way, without a limit: in bits a second."""
-    with Network("ann", "bob") as network, Bench(network, "ann", "bob", environment=environment) as bench:
-        ann, bob = bench.host("ann"), bench.host("bob")
-        network.both("ann", "bob", delay_ms=25, loss=loss)
+    with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
         ann.send(BULK, "bob", size=CHUNK_BYTES, count=1_000_000)
-        threading.Event().wait(seconds)
+        time.sleep(seconds)
         stream = bob.report()[BULK]
         return stream["bytes"] * 8 / stream["seconds"]
 
@@ -66,10 +70,7 @@ def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
 def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES):
     """50 MB over 50 Mbit/s at 15 ms: bits a second, and what plain UDP takes on the same line meanwhile (p50, p99 in ms), and the
     game's messages the other way."""
-    with Network("ann", "bob") as network, Bench(network, "ann", "bob", environment=environment) as bench:
-        ann, bob = bench.host("ann"), bench.host("bob")
-        probe(network, "ann", "bob", 100, 64, 3)
-        network.both("ann", "bob", delay_ms=15, rate_kbit=LINE_BITS_PER_SECOND // 1000, queue_bytes=queue)
+    with room_over(environment, delay_ms=15, rate_kbit=LINE_BITS_PER_SECOND // 1000, queue_bytes=queue) as (network, ann, bob):
         count = -(-TRANSFER_BYTES // CHUNK_BYTES)
         ann.send(BULK, "bob", size=CHUNK_BYTES, count=count)
         bob.send(BACK, "ann", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * 7)
