@@ -24,9 +24,9 @@ def main():
     if arguments.long:
         os.environ.setdefault("LAB_MINUTES", "30")
         os.environ.setdefault("LAB_TIMES", "20")
-    # Both end the hosts and the switch on the way out, as Ctrl-C does.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(143))
+    # At once, and not when the rooms of other threads have ended: hosts, switches and namespaces end with this process.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: os._exit(128 + number))
     try:
         network.check()
     except network.CannotRun as reason:
