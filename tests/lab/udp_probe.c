@@ -4,8 +4,8 @@
  *   udp_probe receive PORT                        until standard input ends
  *   udp_probe send ADDRESS PORT HZ BYTES COUNT    at even distances
  *
- * At the end the receiver prints one line for each datagram: its number, and how long it was under way in nanoseconds. All
- * namespaces have one CLOCK_MONOTONIC.
+ * At the end the receiver prints one line for each datagram: its number, how long it was under way and when it came, in
+ * nanoseconds. All namespaces have one CLOCK_MONOTONIC.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ struct probe {
 };
 
 struct arrival {
-    uint64_t number, delay_ns;
+    uint64_t number, delay_ns, at_ns;
 };
 
 static uint64_t now_ns(void)
@@ -54,10 +54,11 @@ static int receive_all(int udp, uint16_t port)
             struct probe probe;
             if (length < (ssize_t)sizeof probe || count == MAX_ARRIVED) continue;
             memcpy(&probe, data, sizeof probe);
-            arrived[count++] = (struct arrival){probe.number, now - probe.sent_ns};
+            arrived[count++] = (struct arrival){probe.number, now - probe.sent_ns, now};
         } else if (waits[1].revents) {
             for (size_t i = 0; i < count; i++)
-                printf("%llu %llu\n", (unsigned long long)arrived[i].number, (unsigned long long)arrived[i].delay_ns);
+                printf("%llu %llu %llu\n", (unsigned long long)arrived[i].number,
+                       (unsigned long long)arrived[i].delay_ns, (unsigned long long)arrived[i].at_ns);
             return 0;
         }
     }
