@@ -5,7 +5,7 @@ use std::path::PathBuf;
 const LIBRARY: &str = "libmeta_mystia_network.so";
 
 /// The newest shared library beside this test or above it, where cargo puts it.
-pub fn library() -> PathBuf {
+pub(crate) fn library() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     let directories: Vec<_> = test.ancestors().skip(1).take(2).collect();
     directories
