@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
 
-.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long mutants figures header clean
+.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -58,6 +58,14 @@ sim: ## 20,000 rooms of each election under faults in virtual time, a hundred no
 
 sim-long: ## the same from a random seed on, for half an hour (MMN_SIM_SECONDS=1800)
 	MMN_SIM_SECONDS=$${MMN_SIM_SECONDS:-1800} cargo test --release -p room_simulator simulations -- --nocapture
+
+lab: build ## rooms over lines with delay, loss and limits, between network namespaces; needs root (docs/lab.md; LAB="names of tests")
+	cargo build --release -p network_lab
+	@tests/lab/run.py $(LAB)
+
+lab-long: build ## the same, every disturbance 20 times, half an hour of loss (LAB_TIMES=20, LAB_MINUTES=30)
+	cargo build --release -p network_lab
+	@tests/lab/run.py --long $(LAB)
 
 mutants: ## puts bugs into the election core, one at a time, and shows what notices them (docs/mutants.md; MUTANTS="--shard 0/4")
 	@scripts/mutants.py $(MUTANTS)

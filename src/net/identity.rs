@@ -26,6 +26,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use super::congestion::DelayBoundConfig;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
@@ -235,7 +236,9 @@ pub(crate) fn transport_config() -> TransportConfig {
         .receive_window(VarInt::from_u32(STRANGER_RECEIVE_WINDOW_BYTES))
         .send_window(SEND_WINDOW_BYTES)
         .datagram_receive_buffer_size(Some(DATAGRAM_RECEIVE_BUFFER_BYTES))
-        .datagram_send_buffer_size(DATAGRAM_SEND_BUFFER_BYTES);
+        .datagram_send_buffer_size(DATAGRAM_SEND_BUFFER_BYTES)
+        // Cubic makes a game wait on a lossy line, and fills the queue of a good one (docs/lab.md).
+        .congestion_controller_factory(Arc::new(DelayBoundConfig));
     transport
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod close;
 pub(crate) mod compression;
+mod congestion;
 mod control;
 pub(crate) mod datagrams;
 pub(crate) mod dial;

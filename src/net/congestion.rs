@@ -1,0 +1,260 @@
+//! How much may be under way on a connection: bounded by the delay that it causes.
+//!
+//! Games send little, all the time, and now and then much: a map, a save. What waits in the line's queue then delays the game. And
+//! a window that falls with every loss (Cubic, NewReno) is too small for either on a lossy line. So this controller follows the
+//! queueing delay, which is the round trip above the shortest one, as LEDBAT (RFC 6817) and Swift (SIGCOMM 2020) do: the window
+//! grows below a target and shrinks above it. Losses count only together with a queue, or when they are many. `docs/lab.md`
+//! compares this controller with others.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use quinn::congestion::{Controller, ControllerFactory};
+use quinn_proto::RttEstimator;
+
+/// The window is never smaller. So the connection goes on on lines that lose much, and beside others that keep the queue full.
+const LEAST_PACKETS: u64 = 32;
+/// The window is never larger; `SEND_WINDOW_BYTES` keeps no more of a connection unacknowledged.
+const MOST_BYTES: u64 = 8 << 20;
+/// The queueing delay that the window is adjusted to.
+const TARGET: Duration = Duration::from_millis(5);
+/// From here on there is a queue; below, clocks and schedulers are not precise enough to tell.
+const QUEUE: Duration = Duration::from_micros(1250);
+/// So many acknowledgements in a row that show a queue end the start: one alone may have waited elsewhere.
+const START_ENDS_AFTER: u32 = 8;
+/// Packets by which the window grows in a round trip without too long a queue, or the part of the window, if that is more.
+const GROWTH_PACKETS: u64 = 2;
+const GROWTH_DIVISOR: u64 = 32;
+/// In one round trip the window shrinks to no less than this part of it.
+const SHRINK: f64 = 0.7;
+/// More loss than this is congestion even without a queue: something on the way enforces a rate.
+const MUCH_LOSS: f64 = 0.08;
+/// The weight of one round in the average loss.
+const LOSS_WEIGHT: f64 = 0.125;
+/// A shortest round trip that has not been seen again for so long is measured anew once the window is at its least: then the
+/// route has become longer, or others keep the queue full.
+const BASE_LIFETIME: Duration = Duration::from_secs(10);
+
+/// Makes a controller for each path.
+#[derive(Debug, Default)]
+pub(crate) struct DelayBoundConfig;
+
+impl ControllerFactory for DelayBoundConfig {
+    fn build(self: Arc<Self>, now: Instant, current_mtu: u16) -> Box<dyn Controller> {
+        Box::new(DelayBound::new(now, current_mtu))
+    }
+}
+
+/// The window of one path.
+#[derive(Debug, Clone)]
+struct DelayBound {
+    mtu: u64,
+    window: u64,
+    /// The window doubles every round trip, until there is a queue.
+    starting: bool,
+    /// The shortest round trip of the acknowledgement that is being handled, which may be one of several packets.
+    acked_after: Option<Duration>,
+    /// How many of the last acknowledgements in a row have shown a queue.
+    queued_in_a_row: u32,
+    /// The shortest round trip, and when it was last seen.
+    base: Option<(Duration, Instant)>,
+    /// The average part of the bytes that is lost.
+    loss: f64,
+    round: Round,
+}
+
+/// What acknowledgements have shown since the round began. It ends with the first one of a packet that was sent in it.
+#[derive(Debug, Clone)]
+struct Round {
+    began: Instant,
+    shortest: Option<Duration>,
+    acked: u64,
+    lost: u64,
+    /// A router has marked packets instead of dropping them (ECN).
+    marked: bool,
+    /// Something waited for the window. Otherwise the round says nothing about how large it should be.
+    window_limited: bool,
+}
+
+impl Round {
+    fn new(began: Instant) -> Self {
+        Self {
+            began,
+            shortest: None,
+            acked: 0,
+            lost: 0,
+            marked: false,
+            window_limited: false,
+        }
+    }
+}
+
+impl DelayBound {
+    fn new(now: Instant, mtu: u16) -> Self {
+        let mtu = u64::from(mtu);
+        Self {
+            mtu,
+            window: LEAST_PACKETS * mtu,
+            starting: true,
+            acked_after: None,
+            queued_in_a_row: 0,
+            base: None,
+            loss: 0.0,
+            round: Round::new(now),
+        }
+    }
+
+    fn acknowledged(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool) {
+        let took = now.saturating_duration_since(sent);
+        match self.base {
+            Some((base, _)) if took > base + QUEUE / 4 => {}
+            Some((base, _)) => self.base = Some((base.min(took), now)),
+            None => self.base = Some((took, now)),
+        }
+        let shortest = self
+            .round
+            .shortest
+            .map_or(took, |shortest| shortest.min(took));
+        self.round.shortest = Some(shortest);
+        self.acked_after = Some(self.acked_after.map_or(took, |shortest| shortest.min(took)));
+        self.round.acked += bytes;
+        if !app_limited {
+            self.round.window_limited = true;
+            if self.starting {
+                self.window = self.bounded(self.window + bytes);
+            }
+        }
+        if sent >= self.round.began {
+            self.end_round(now, shortest);
+        }
+    }
+
+    /// Ends the start with the first queue, and not a round trip later, when the window has doubled again.
+    fn end_acknowledgement(&mut self) {
+        let (Some(took), Some((base, _))) = (self.acked_after.take(), self.base) else {
+            return;
+        };
+        if took <= base + QUEUE {
+            self.queued_in_a_row = 0;
+            return;
+        }
+        self.queued_in_a_row += 1;
+        if self.starting && self.round.window_limited && self.queued_in_a_row >= START_ENDS_AFTER {
+            self.starting = false;
+            // What the line takes in the shortest round trip.
+            let part = base.as_secs_f64() / took.as_secs_f64();
+            self.window = self.bounded((self.window as f64 * part) as u64);
+        }
+    }
+
+    fn end_round(&mut self, now: Instant, shortest: Duration) {
+        let round = std::mem::replace(&mut self.round, Round::new(now));
+        let loss = round.lost as f64 / (round.acked + round.lost).max(1) as f64;
+        self.loss += LOSS_WEIGHT * (loss - self.loss);
+        let (base, seen) = self.base.unwrap_or((shortest, now));
+        if round.window_limited {
+            self.window = self.next_window(shortest.saturating_sub(base), &round);
+        }
+        if now.saturating_duration_since(seen) > BASE_LIFETIME {
+            if !round.window_limited {
+                // What was known of the line is as old.
+                self.window = self.least();
+                self.starting = true;
+            }
+            if self.window == self.least() {
+                self.base = Some((shortest, now));
+            }
+        }
+    }
+
+    fn next_window(&mut self, queued: Duration, round: &Round) -> u64 {
+        let queue = queued > QUEUE;
+        let congested = round.marked || (round.lost > 0 && queue) || self.loss > MUCH_LOSS;
+        if congested || queued > TARGET {
+            self.starting = false;
+            let excess = TARGET.as_secs_f64() / queued.as_secs_f64();
+            let part = if congested {
+                SHRINK
+            } else {
+                excess.max(SHRINK)
+            };
+            return self.bounded((self.window as f64 * part) as u64);
+        }
+        if self.starting {
+            return self.window;
+        }
+        let growth = (GROWTH_PACKETS * self.mtu).max(self.window / GROWTH_DIVISOR);
+        self.bounded(self.window + growth)
+    }
+
+    fn bounded(&self, window: u64) -> u64 {
+        window.clamp(self.least(), MOST_BYTES)
+    }
+
+    fn least(&self) -> u64 {
+        LEAST_PACKETS * self.mtu
+    }
+}
+
+impl Controller for DelayBound {
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        app_limited: bool,
+        _rtt: &RttEstimator,
+    ) {
+        self.acknowledged(now, sent, bytes, app_limited);
+    }
+
+    fn on_end_acks(
+        &mut self,
+        _now: Instant,
+        _in_flight: u64,
+        _app_limited: bool,
+        _largest_packet_num_acked: Option<u64>,
+    ) {
+        self.end_acknowledgement();
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        _now: Instant,
+        _sent: Instant,
+        is_persistent_congestion: bool,
+        lost_bytes: u64,
+    ) {
+        self.round.lost += lost_bytes;
+        self.round.marked |= lost_bytes == 0;
+        if is_persistent_congestion {
+            self.window = self.least();
+            self.starting = true;
+        }
+    }
+
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.mtu = u64::from(new_mtu);
+        self.window = self.bounded(self.window);
+    }
+
+    fn window(&self) -> u64 {
+        self.window
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.least()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+"""Hosts that send streams of messages through the library and measure them (`bench_host.c`)."""
+
+import itertools
+import json
+import os
+import queue
+import threading
+import time
+
+from network import ROOT
+from programs import compile_c
+
+LIBRARY = os.environ.get("MMN_LIBRARY") or str(ROOT / "target/release/libmeta_mystia_network.so")
+
+_sessions = itertools.count(1)
+
+
+class Bench:
+    """`with Bench(network, "ann", "bob") as bench:`; the first host is the one that the others dial."""
+
+    def __init__(self, network, *names, environment=None):
+        self.network = network
+        self.names = names
+        self.environment = {**os.environ, "MMN_LIBRARY": LIBRARY, **(environment or {})}
+        self.hosts = {}
+
+    def __enter__(self):
+        session = f"bench-{os.getpid()}-{next(_sessions)}"
+        try:
+            for name in self.names:
+                self.hosts[name] = BenchHost(self.network.host(name), session, self.environment)
+            first, *others = self.hosts.values()
+            for other in others:
+                other.tell(f"connect {first.wait('ready')['address']}")
+            # Whoever came last was introduced to all.
+            for host in self.hosts.values():
+                host.wait("view", lambda view: view["peers"] == len(others))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for host in self.hosts.values():
+            host.end()
+
+    def host(self, name):
+        return self.hosts[name]
+
+
+class BenchHost:
+    """One process."""
+
+    def __init__(self, host, session, environment):
+        self.host = host
+        self.lines = queue.SimpleQueue()
+        self.process = host.start([compile_c("bench_host", "tests/lab/bench_host.c"), host.name, session], env=environment)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def send(self, stream, peer, *, hz=0, size, count, options=()):
+        """Starts a stream. `options` are delivery, channel, priority and ttl_ms, for a library with SendToPeerEx."""
+        self.tell(" ".join(str(word) for word in ("send", stream, peer, hz, size, count, *options)))
+
+    def sent(self, stream, seconds=120):
+        """Waits until the library has accepted all of a stream."""
+        return self.wait("sent", lambda sent: sent["stream"] == stream, seconds)
+
+    def report(self):
+        """What has come since the last report, by stream."""
+        self.tell("report")
+        return {one["stream"]: one for one in self.wait("report")["streams"]}
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def wait(self, event, condition=lambda _: True, seconds=60):
+        """The first line of that kind for which the condition holds; it and all lines before it are not looked at again."""
+        deadline = time.monotonic() + seconds
+        while True:
+            line = self.lines.get(timeout=max(0.01, deadline - time.monotonic()))
+            assert line is not None, f"{self.host.name} has ended"
+            if line["event"] == event and condition(line):
+                return line
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)

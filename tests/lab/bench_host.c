@@ -1,0 +1,268 @@
+/*
+ * A host of the lab that sends streams of messages and measures those that come, over the C ABI.
+ *
+ *   MMN_LIBRARY=... bench_host ID SESSION
+ *
+ * Takes lines on standard input; when it ends, so does this program, without a farewell.
+ *   connect ADDRESS
+ *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS]
+ *       HZ 0: as fast as the library takes them. With DELIVERY by SendToPeerEx, else by SendToPeer.
+ *   report                what has come since the last report
+ *   leave                 shuts down and ends
+ * Prints JSON, one value a line:
+ *   {"event": "ready"}, {"event": "view", "at": SECONDS, "peers": NUMBER, "leader": ID}
+ *   {"event": "sent", "stream": S, "count": N, "refused": R, "seconds": T}      a stream was accepted
+ *   {"event": "report", "streams": [{"stream": S, "count": N, "highest": N, "disorder": N, "bytes": N, "seconds": T,
+ *                                    "p50": MS, "p99": MS, "p999": MS, "most": MS}]}
+ *
+ * A message carries when it was due, so that one that had to wait for its turn here counts with that wait. All namespaces have
+ * one CLOCK_MONOTONIC. The content does not compress.
+ */
+#define _GNU_SOURCE
+#include "../hosts/classic.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FIRST_TYPE = 0x0300, MAX_STREAMS = 8, MAX_MEASURED = 1 << 20, MAX_BYTES = 256 << 10, SEND_QUEUE_FULL = -7, PEER_NOT_FOUND = -5 };
+
+struct send_options {
+    uint32_t struct_size;
+    uint8_t delivery, channel, priority, flags;
+    uint32_t ttl_ms, reserved;
+    uint64_t key;
+};
+
+struct stamp {
+    uint64_t due_ns, number;
+};
+
+struct inflow {
+    uint32_t *took_us;
+    uint64_t count, highest, disorder, bytes, first_ns, last_ns;
+};
+
+struct outflow {
+    int stream;
+    char peer[65];
+    double hz;
+    size_t bytes;
+    uint64_t count;
+    int extended;
+    struct send_options options;
+};
+
+static pthread_mutex_t output = PTHREAD_MUTEX_INITIALIZER, inflows_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct inflow inflows[MAX_STREAMS];
+static uint8_t noise[MAX_BYTES];
+static int32_t (*send_ex)(const char *, const uint8_t *, int32_t, uint16_t, uint8_t, const struct send_options *);
+static const char *own_id;
+
+static uint64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void sleep_until(uint64_t when_ns)
+{
+    struct timespec until = {(time_t)(when_ns / 1000000000u), (long)(when_ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+static void must(int32_t code, const char *what)
+{
+    if (code == 0) return;
+    fprintf(stderr, "%s: %s answered %d: %s\n", own_id, what, (int)code, net.GetLastErrorMessage());
+    fflush(NULL);
+    _exit(1);
+}
+
+static void print_view(void)
+{
+    const char *leader = net.GetCurrentLeader();
+    pthread_mutex_lock(&output);
+    printf("{\"event\": \"view\", \"at\": %.6f, \"peers\": %d, \"leader\": \"%s\"}\n", (double)now_ns() / 1e9,
+           (int)net.GetPeerCount(), leader ? leader : "");
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+}
+
+static void on_leader(const char *leader)
+{
+    (void)leader;
+    print_view();
+}
+
+static void on_status(const char *peer, int32_t status)
+{
+    (void)peer, (void)status;
+    print_view();
+}
+
+static void on_receive(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
+{
+    (void)peer, (void)flags;
+    uint64_t now = now_ns();
+    struct stamp stamp;
+    int stream = type - FIRST_TYPE;
+    if (stream < 0 || stream >= MAX_STREAMS || length < (int32_t)sizeof stamp) return;
+    memcpy(&stamp, data, sizeof stamp);
+    pthread_mutex_lock(&inflows_lock);
+    struct inflow *in = &inflows[stream];
+    if (!in->took_us) in->took_us = calloc(MAX_MEASURED, sizeof *in->took_us);
+    if (in->count > 0 && stamp.number <= in->highest) in->disorder++;
+    else in->highest = stamp.number;
+    if (in->count == 0) in->first_ns = now;
+    in->last_ns = now;
+    in->bytes += (uint64_t)length;
+    if (in->count < MAX_MEASURED) in->took_us[in->count] = (uint32_t)((now - stamp.due_ns) / 1000);
+    in->count++;
+    pthread_mutex_unlock(&inflows_lock);
+}
+
+static int by_size(const void *one, const void *other)
+{
+    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+    return (a > b) - (a < b);
+}
+
+/* The smallest value that so large a part of them do not exceed, in milliseconds. */
+static double quantile(const struct inflow *in, double part)
+{
+    uint64_t measured = in->count < MAX_MEASURED ? in->count : MAX_MEASURED;
+    uint64_t rank = (uint64_t)(part * (double)measured);
+    return in->took_us[rank < measured ? rank : measured - 1] / 1e3;
+}
+
+static void report(void)
+{
+    static struct inflow taken[MAX_STREAMS];
+    pthread_mutex_lock(&inflows_lock);
+    memcpy(taken, inflows, sizeof taken);
+    memset(inflows, 0, sizeof inflows);
+    pthread_mutex_unlock(&inflows_lock);
+    const char *comma = "";
+    pthread_mutex_lock(&output);
+    printf("{\"event\": \"report\", \"streams\": [");
+    for (int stream = 0; stream < MAX_STREAMS; stream++) {
+        struct inflow *in = &taken[stream];
+        if (in->count == 0) continue;
+        qsort(in->took_us, in->count < MAX_MEASURED ? in->count : MAX_MEASURED, sizeof *in->took_us, by_size);
+        printf("%s{\"stream\": %d, \"count\": %llu, \"highest\": %llu, \"disorder\": %llu, \"bytes\": %llu, \"seconds\": %.6f, "
+               "\"p50\": %.3f, \"p99\": %.3f, \"p999\": %.3f, \"most\": %.3f}",
+               comma, stream, (unsigned long long)in->count, (unsigned long long)in->highest,
+               (unsigned long long)in->disorder, (unsigned long long)in->bytes, (double)(in->last_ns - in->first_ns) / 1e9,
+               quantile(in, 0.5), quantile(in, 0.99), quantile(in, 0.999), quantile(in, 1));
+        comma = ", ";
+        free(in->took_us);
+    }
+    puts("]}");
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+}
+
+static int32_t send_one(const struct outflow *out, const uint8_t *data)
+{
+    uint16_t type = (uint16_t)(FIRST_TYPE + out->stream);
+    if (out->extended) return send_ex(out->peer, data, (int32_t)out->bytes, type, 0, &out->options);
+    return net.SendToPeer(out->peer, data, (int32_t)out->bytes, type, 0);
+}
+
+static void *send_all(void *argument)
+{
+    struct outflow *out = argument;
+    uint8_t *data = malloc(out->bytes);
+    memcpy(data, noise, out->bytes);
+    uint64_t began = now_ns(), refused = 0;
+    for (uint64_t number = 0; number < out->count; number++) {
+        uint64_t due = out->hz > 0 ? began + (uint64_t)((double)number * 1e9 / out->hz) : now_ns();
+        if (out->hz > 0) sleep_until(due);
+        struct stamp stamp = {due, number};
+        memcpy(data, &stamp, sizeof stamp);
+        for (;;) {
+            int32_t code = send_one(out, data);
+            if (code == 0) break;
+            /* Away for a while, or full. */
+            if (code != SEND_QUEUE_FULL && code != PEER_NOT_FOUND) must(code, "a send");
+            refused++;
+            sleep_until(now_ns() + 500000);
+        }
+    }
+    pthread_mutex_lock(&output);
+    printf("{\"event\": \"sent\", \"stream\": %d, \"count\": %llu, \"refused\": %llu, \"seconds\": %.6f}\n", out->stream,
+           (unsigned long long)out->count, (unsigned long long)refused, (double)(now_ns() - began) / 1e9);
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+    free(data);
+    free(out);
+    return NULL;
+}
+
+static void start_stream(const char *text)
+{
+    struct outflow *out = calloc(1, sizeof *out);
+    unsigned delivery = 0, channel = 0, priority = 0, ttl_ms = 0;
+    unsigned long long count = 0;
+    int words = sscanf(text, "%d %64s %lf %zu %llu %u %u %u %u", &out->stream, out->peer, &out->hz, &out->bytes, &count,
+                       &delivery, &channel, &priority, &ttl_ms);
+    out->count = count;
+    out->extended = words == 9;
+    out->options = (struct send_options){
+        .struct_size = sizeof(struct send_options),
+        .delivery = (uint8_t)delivery,
+        .channel = (uint8_t)channel,
+        .priority = (uint8_t)priority,
+        .ttl_ms = ttl_ms,
+    };
+    pthread_t sender;
+    if ((words != 5 && words != 9) || out->stream < 0 || out->stream >= MAX_STREAMS || out->bytes < sizeof(struct stamp) ||
+        out->bytes > MAX_BYTES || (out->extended && !send_ex) || pthread_create(&sender, NULL, send_all, out) != 0) {
+        fprintf(stderr, "%s: cannot send: %s%s\n", own_id, text, send_ex ? "" : " (the library has no SendToPeerEx)");
+        _exit(2);
+    }
+    pthread_detach(sender);
+}
+
+int main(int argc, char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_TIMERSLACK, 1);
+    if (argc != 3) return fputs("usage: bench_host ID SESSION\n", stderr), 2;
+    own_id = argv[1];
+    void *library = load_classic();
+    *(void **)&send_ex = dlsym(library, "SendToPeerEx");
+    uint64_t state = 88172645463325252u; /* xorshift */
+    for (size_t i = 0; i < sizeof noise; i++) {
+        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+        noise[i] = (uint8_t)state;
+    }
+    /* As a game has it: the defaults, without discovery. */
+    struct network_config config = QUIET_CONFIG;
+    config.send_queue_capacity = 128;
+    config.incoming_queue_capacity = 256;
+    must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
+    must(net.RegisterReceiveCallback(on_receive), "RegisterReceiveCallback");
+    must(net.RegisterLeaderChangedCallback(on_leader), "RegisterLeaderChangedCallback");
+    must(net.RegisterPeerStatusCallback(on_status), "RegisterPeerStatusCallback");
+    pthread_mutex_lock(&output);
+    printf("{\"event\": \"ready\", \"address\": \"%s\"}\n", net.GetLocalAddr());
+    fflush(stdout);
+    pthread_mutex_unlock(&output);
+    char line[256];
+    while (fgets(line, sizeof line, stdin)) {
+        line[strcspn(line, "\n")] = 0;
+        if (strncmp(line, "connect ", 8) == 0) must(net.ConnectToPeer(line + 8), "ConnectToPeer");
+        else if (strncmp(line, "send ", 5) == 0) start_stream(line + 5);
+        else if (strcmp(line, "report") == 0) report();
+        else if (strcmp(line, "leave") == 0) return must(net.ShutdownNetwork(), "ShutdownNetwork"), 0;
+        else return fprintf(stderr, "%s: unknown command: %s\n", own_id, line), 2;
+    }
+    _exit(0);
+}

@@ -1,0 +1,108 @@
+"""Small messages beside bulk: what a game feels of a transfer.
+
+`beside.py [--seconds N] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for one library
+(MMN_LIBRARY).
+"""
+
+import argparse
+import contextlib
+import statistics
+import time
+
+from bench import Bench
+from calibration import probe
+from network import Network
+
+PLAY_HZ, PLAY_BYTES = 60, 64
+PLAY, BULK, BACK = 0, 1, 2
+"""Streams: messages of the game, bulk the same way, messages of the game the other way."""
+TRANSFER_BYTES = 50_000_000
+CHUNK_BYTES = 16_384
+LINE_BITS_PER_SECOND = 50_000_000
+LINE_QUEUE_BYTES = 187_500
+"""What the line of 50 Mbit/s holds in a round trip of 30 ms, as a router's queue often does."""
+
+
+def quantiles(stream):
+    return f"p50 {stream['p50']:6.1f}  p99 {stream['p99']:7.1f}  p99.9 {stream['p999']:7.1f} ms"
+
+
+@contextlib.contextmanager
+def room_over(environment, **line):
+    """A room of two over that line, both ways: the network and the hosts. The line was never another."""
+    with Network("ann", "bob") as network:
+        network.both("ann", "bob", **line)
+        with Bench(network, "ann", "bob", environment=environment) as bench:
+            yield network, bench.host("ann"), bench.host("bob")
+
+
+def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02):
+    """60 messages a second each way beside 2 Mbit/s of bulk, 25 ms and 2 % loss each way; the reports by stream."""
+    with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
+        bulk_bytes = 1200
+        bulk_hz = 2_000_000 / 8 / bulk_bytes
+        ann.send(BULK, "bob", hz=bulk_hz, size=bulk_bytes, count=int(bulk_hz * seconds))
+        ann.send(PLAY, "bob", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * seconds)
+        bob.send(BACK, "ann", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * seconds)
+        for host, stream in [(bob, BACK), (ann, PLAY)]:
+            host.sent(stream, seconds + 60)
+        return {**wait_for(bob, {PLAY: PLAY_HZ * seconds}), **wait_for(ann, {BACK: PLAY_HZ * seconds})}
+
+
+def wait_for(host, counts):
+    """The report, once all messages of these streams had time to arrive: what is reliable is not lost."""
+    time.sleep(3)
+    report = host.report()
+    for stream, count in counts.items():
+        assert report[stream]["count"] == count and report[stream]["disorder"] == 0, report[stream]
+    return report
+
+
+def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
+    """How much a transfer carries at 25 ms and 2 % loss each way, without a limit: in bits a second."""
+    with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
+        ann.send(BULK, "bob", size=CHUNK_BYTES, count=1_000_000)
+        time.sleep(seconds)
+        stream = bob.report()[BULK]
+        return stream["bytes"] * 8 / stream["seconds"]
+
+
+def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES):
+    """50 MB over 50 Mbit/s at 15 ms: bits a second, and what plain UDP takes on the same line meanwhile (p50, p99 in ms), and the
+    game's messages the other way."""
+    with room_over(environment, delay_ms=15, rate_kbit=LINE_BITS_PER_SECOND // 1000, queue_bytes=queue) as (network, ann, bob):
+        count = -(-TRANSFER_BYTES // CHUNK_BYTES)
+        ann.send(BULK, "bob", size=CHUNK_BYTES, count=count)
+        bob.send(BACK, "ann", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * 7)
+        delays, _ = probe(network, "ann", "bob", 200, PLAY_BYTES, 200 * 7)
+        ann.sent(BULK, 120)
+        stream = wait_for(bob, {BULK: count})[BULK]
+        cuts = statistics.quantiles(delays.values(), n=100)
+        dropped = network.count("ann", "bob")["dropped"]
+        bits_per_second = stream["bytes"] * 8 / stream["seconds"]
+        return bits_per_second, (cuts[49], cuts[98]), wait_for(ann, {BACK: PLAY_HZ * 7})[BACK], dropped
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--loss", type=float, default=0.02)
+    parser.add_argument("--queue", type=int, default=LINE_QUEUE_BYTES)
+    parser.add_argument("--environment", action="append", default=[])
+    arguments = parser.parse_args()
+    environment = dict(one.split("=", 1) for one in arguments.environment)
+    streams = play_beside_bulk_on_a_lossy_line(arguments.seconds, environment, arguments.loss)
+    print(f"25 ms, {arguments.loss:.0%} loss each way; 60/s of 64 B each way beside 2 Mbit/s, {arguments.seconds} s")
+    print(f"  beside bulk   {quantiles(streams[PLAY])}")
+    print(f"  other way     {quantiles(streams[BACK])}")
+    print(f"  bulk          {streams[BULK]['bytes'] * 8 / streams[BULK]['seconds'] / 1e6:.2f} Mbit/s")
+    print(f"  transfer alone {transfer_on_a_lossy_line(environment=environment, loss=arguments.loss) / 1e6:.1f} Mbit/s", flush=True)
+    rate, (p50, p99), back, dropped = transfer_on_a_clean_line(environment, arguments.queue)
+    print(f"50 Mbit/s, 15 ms, queue {arguments.queue} bytes; a transfer of 50 MB")
+    print(f"  transfer      {rate / 1e6:.1f} Mbit/s, {rate / LINE_BITS_PER_SECOND:.0%} of the line; {dropped} frames dropped")
+    print(f"  plain UDP     p50 {p50:.1f}  p99 {p99:.1f} ms")
+    print(f"  other way     {quantiles(back)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""Rooms of real processes on bad lines, and what happens to machines: pauses, pulled cables, other addresses, restarts.
+
+Each disturbance happens LAB_TIMES times (1), and the room under loss lasts LAB_MINUTES (1).
+"""
+
+import itertools
+import os
+import time
+
+from network import Network
+
+from life import BACK, DOWN, RETRYING, UP, links
+from promises import DUPLICATE, PEER_NOT_FOUND, STREAM, TEXT
+from room import Room, side_by_side
+
+TIMES = int(os.environ.get("LAB_TIMES", "1"))
+MINUTES = float(os.environ.get("LAB_MINUTES", "1"))
+CONFIG = {"mdns_port": 0}
+"""The defaults, without discovery: who dials whom is for the test to say."""
+BACK_SECONDS = 20.0
+"""From the end of a disturbance: a reconnection tries every 2 s at the longest, and each try may take the handshake's 5 s."""
+LINE = {"delay_ms": 25, "loss": 0.01}
+"""What the lines are like where a test is about something else."""
+
+
+def form(room, network, *names):
+    return room.form(*names, config=CONFIG, hosts={name: network.host(name) for name in names})
+
+
+class Streams:
+    """Numbered messages between all of these, until `end`. While a peer is away a send may be refused; what is accepted must come."""
+
+    kinds = itertools.count(STREAM)
+
+    def __init__(self, *members, per_second=50):
+        pairs = [(one, other) for one in members for other in members if one is not other]
+        self.streams = [(sender, receiver, next(self.kinds)) for sender, receiver in pairs]
+        for sender, receiver, kind in self.streams:
+            retry = [-7, PEER_NOT_FOUND]
+            sender.do("stream", kind=kind, to=receiver.peer, size=100, per_second=per_second, retry=retry)
+
+    def end(self):
+        """All that was accepted must have come, once and in order."""
+        for sender, _, kind in self.streams:
+            sender.do("halt", kind=kind)
+        for sender, receiver, kind in self.streams:
+            receiver.took_all(sender, sender.streamed(kind))
+
+
+# -- loss
+
+
+def eight_stay_together_under_loss_and_jitter():
+    """5 % loss and up to 100 ms more delay in each direction: nobody is declared gone, and the leader stays."""
+    names = [f"peer{number}" for number in range(1, 9)]
+    with Network(*names) as network, Room() as room:
+        network.set("*", "*", delay_ms=10, jitter_ms=100, loss=0.05)
+        members = form(room, network, *names)
+        room.agreed(*members)
+        # The last one to join may still change the leader's mind about the sides of a merge.
+        time.sleep(5)
+        leader = room.agreed(*members)
+        seen = {member.peer: len(told(member)) for member in members}
+        new = lambda member: told(member)[seen[member.peer] :]
+        streams = Streams(*members[:3])
+        room.never("a loss, or another leader", lambda: any(new(member) for member in members), MINUTES * 60)
+        streams.end()
+        print(f"  {MINUTES:g} minutes under {leader.peer}, {network.late()} frames late")
+
+
+def told(member):
+    """What it was told of links and leaders."""
+    return member.told("PeerStatus") + member.told("LeaderChanged")
+
+
+# -- pauses
+
+
+def one_pause(room, members, seconds, of_leader, number):
+    leader = room.agreed(*members)
+    sleeper = leader if of_leader else next(member for member in members if member is not leader)
+    awake = [member for member in members if member is not sleeper]
+    seen = {member.peer: len(links(member, sleeper.peer)) for member in awake}
+    new = lambda member: links(member, sleeper.peer)[seen[member.peer] :]
+    began = time.monotonic()
+    sleeper.pause()
+    try:
+        for member in awake:
+            room.wait(f"{member.peer} sees the loss", lambda: new(member) == [DOWN, RETRYING])
+        room.agreed(*awake)
+        time.sleep(max(0.0, began + seconds - time.monotonic()))
+    finally:
+        sleeper.resume()
+    resumed = time.monotonic()
+    for member in awake:
+        room.wait(f"{member.peer} sees the return", lambda: new(member) == [DOWN, RETRYING, UP, BACK], BACK_SECONDS)
+    room.meshed(*members, seconds=BACK_SECONDS)
+    room.agreed(*members, seconds=BACK_SECONDS)
+    print(f"  {number}: {'leader' if of_leader else 'follower'} back {time.monotonic() - resumed:.1f} s after {seconds} s")
+    text = f"good morning {number}"
+    sleeper.ok("BroadcastMessage", text, TEXT, 0)
+    for member in awake:
+        room.wait("a message", lambda: (sleeper.peer, text) in member.received())
+        assert new(member) == [DOWN, RETRYING, UP, BACK]
+
+
+def pauses_of(seconds):
+    def with_rooms(of_leader):
+        with Network("ann", "bob", "cid") as network, Room() as room:
+            network.set("*", "*", **LINE)
+            members = form(room, network, "ann", "bob", "cid")
+            for number in range(1, TIMES + 1):
+                one_pause(room, members, seconds, of_leader, number)
+
+    side_by_side(lambda: with_rooms(False), lambda: with_rooms(True))
+
+
+def a_pause_of_4_s_is_survived():
+    pauses_of(4)
+
+
+def a_pause_of_30_s_is_survived():
+    pauses_of(30)
+
+
+# -- cables
+
+
+def a_cable_pulled_for_30_s_is_survived():
+    """The leader's and another's, with messages under way: one loss, one return, and everything accepted arrives."""
+
+    def pulled(of_leader):
+        with Network("ann", "bob", "cid") as network, Room() as room:
+            network.set("*", "*", **LINE)
+            members = form(room, network, "ann", "bob", "cid")
+            for number in range(1, TIMES + 1):
+                one_pull(room, members, of_leader, number)
+
+    side_by_side(lambda: pulled(False), lambda: pulled(True))
+
+
+def one_pull(room, members, of_leader, number):
+    leader = room.agreed(*members)
+    pulled = leader if of_leader else next(member for member in members if member is not leader)
+    others = [member for member in members if member is not pulled]
+    pairs = [pair for other in others for pair in ((pulled, other), (other, pulled))]
+    seen = {(one.peer, other.peer): len(links(one, other.peer)) for one, other in pairs}
+    new = lambda one, other: links(one, other.peer)[seen[one.peer, other.peer] :]
+    streams = Streams(*members)
+    began = time.monotonic()
+    pulled.host.pull()
+    try:
+        for one, other in pairs:
+            room.wait(f"{one.peer} loses {other.peer}", lambda: new(one, other) == [DOWN, RETRYING])
+        time.sleep(max(0.0, began + 30 - time.monotonic()))
+    finally:
+        pulled.host.plug()
+    plugged = time.monotonic()
+    for one, other in pairs:
+        room.wait(f"{one.peer} has {other.peer} again", lambda: new(one, other) == [DOWN, RETRYING, UP, BACK], BACK_SECONDS)
+    room.agreed(*members, seconds=BACK_SECONDS)
+    print(f"  {number}: {'leader' if of_leader else 'follower'} back {time.monotonic() - plugged:.1f} s after the cable")
+    streams.end()
+
+
+# -- addresses
+
+
+def an_address_changes(of_dialling):
+    with Network("ann", "bob") as network, Room() as room:
+        network.set("*", "*", **LINE)
+        # The second dials the first.
+        ann, bob = form(room, network, "ann", "bob")
+        room.agreed(ann, bob)
+        moving = bob if of_dialling else ann
+        which = "dialling" if of_dialling else "accepting"
+        for number in range(1, TIMES + 1):
+            seen = {one.peer: len(links(one, other.peer)) for one, other in [(ann, bob), (bob, ann)]}
+            new = lambda one, other: links(one, other.peer)[seen[one.peer] :]
+            streams = Streams(ann, bob)
+            began = time.monotonic()
+            moving.host.move(f"10.78.0.{100 + number}")
+            # A message that is sent from now on arrives, over the link or the next one.
+            for one, other in [(ann, bob), (bob, ann)]:
+                text = f"from {one.peer} {number}"
+                room.wait("it is accepted", lambda: one.call("SendToPeer", other.peer, text, TEXT, 0) == 0)
+                room.wait("it arrives", lambda: (one.peer, text) in other.received(), BACK_SECONDS)
+            print(f"  {number}: the {which} side: both ways after {time.monotonic() - began:.1f} s")
+            streams.end()
+            room.meshed(ann, bob, seconds=BACK_SECONDS)
+            room.agreed(ann, bob, seconds=BACK_SECONDS)
+            for one, other in [(ann, bob), (bob, ann)]:
+                assert new(one, other) in ([], [DOWN, RETRYING, UP, BACK]), new(one, other)
+            print(f"     {'the link stayed' if not new(ann, bob) + new(bob, ann) else 'by a new link'}")
+
+
+def the_dialling_side_changes_its_address():
+    an_address_changes(of_dialling=True)
+
+
+def the_accepting_side_changes_its_address():
+    an_address_changes(of_dialling=False)
+
+
+# -- restarts
+
+
+def a_process_restarts_under_its_id():
+    """Killed, and at once there again: it is admitted, and all agree on one leader. Once each a follower and the leader."""
+    for of_leader in (False, True):
+        with Network("ann", "bob", "cid") as network, Room() as room:
+            network.set("*", "*", **LINE)
+            members = form(room, network, "ann", "bob", "cid")
+            for number in range(1, TIMES + 1):
+                leader = room.agreed(*members)
+                old = leader if of_leader else next(member for member in members if member is not leader)
+                others = [member for member in members if member is not old]
+                began = time.monotonic()
+                old.kill()
+                again = room.puppet(old.peer, config=CONFIG, host=network.host(old.peer))
+                for tries in range(1, 6):
+                    result = again.dial_address(others[0].address())
+                    if result != (0, DUPLICATE):
+                        break
+                assert result[0] == 1, f"{old.peer} was not let in again: {result} after {tries} dials"
+                members = [again, *others]
+                room.wait(
+                    "all are linked",
+                    lambda: all(again.peer in other.linked and other.peer in again.linked for other in others),
+                    BACK_SECONDS,
+                )
+                room.agreed(*members, seconds=BACK_SECONDS)
+                which = "leader" if of_leader else "follower"
+                print(f"  {number}: {which} in again after {time.monotonic() - began:.1f} s, {tries} dials")
+                again.ok("BroadcastMessage", f"here again {number}", TEXT, 0)
+                for other in others:
+                    room.wait("a message", lambda: (again.peer, f"here again {number}") in other.received())
+
+
+TESTS = [
+    eight_stay_together_under_loss_and_jitter,
+    a_pause_of_4_s_is_survived,
+    a_pause_of_30_s_is_survived,
+    a_cable_pulled_for_30_s_is_survived,
+    the_dialling_side_changes_its_address,
+    the_accepting_side_changes_its_address,
+    a_process_restarts_under_its_id,
+]
