@@ -65,6 +65,28 @@ fn a_state_is_written_once() {
     assert_eq!(write(&mut disk), None);
     disk.take(&mut kept, []);
     assert_eq!(write(&mut disk), None);
+    kept.acceptor.decide(5);
+    disk.take(&mut kept, []);
+    assert_eq!(write(&mut disk), Some(2));
+}
+
+/// What goes out before the disk has the write that is under way, and what after.
+fn before_and_after(disk: &mut Disk) -> [Vec<OutputOf<Seeded>>; 2] {
+    let number = write(disk).expect("the state has changed");
+    let before = std::iter::from_fn(|| disk.poll()).collect();
+    disk.written(number);
+    [before, std::iter::from_fn(|| disk.poll()).collect()]
+}
+
+/// With the write counter that is on disk.
+fn after_writes(output: OutputOf<Seeded>, writes: u64) -> OutputOf<Seeded> {
+    match output {
+        ElectionOutput::Send { to, mut message } => {
+            message.writes = writes;
+            ElectionOutput::Send { to, message }
+        }
+        other => other,
+    }
 }
 
 #[test]
@@ -72,16 +94,62 @@ fn a_message_waits_for_the_disk_when_its_version_is_not_there_yet() {
     let (mut disk, mut kept) = led();
     kept.acceptor.decide(4);
     disk.take(&mut kept, [query(4), query(3)]);
-    assert_eq!(write(&mut disk), Some(1));
-    let version = |output: Option<OutputOf<Seeded>>| match output {
-        Some(ElectionOutput::Send { message, .. }) => Some(message.basis.version),
-        None => None,
-        Some(other) => panic!("{other:?}"),
+    let [before, after] = before_and_after(&mut disk);
+    assert_eq!(before, [query(3)]);
+    assert_eq!(after, [after_writes(query(4), 1)]);
+}
+
+#[test]
+fn only_a_heartbeat_and_a_new_acknowledgement_wait_for_other_changes() {
+    let acknowledgement = || {
+        let digest = postcard::from_bytes(&[0; 16]).expect("any sixteen bytes");
+        let acked_us = None;
+        send(3, SeededMessage::LeaderKeepAlive { digest, acked_us })
     };
-    assert_eq!(version(disk.poll()), Some(3));
-    assert_eq!(version(disk.poll()), None);
-    disk.written(1);
-    assert_eq!(version(disk.poll()), Some(4));
+    let (mut disk, mut kept) = led();
+    kept.acknowledged = Some(Observation {
+        leader: Some(id("a")),
+        version: 3,
+    });
+    let outputs = [query(3), acknowledgement(), ElectionOutput::HeartbeatNow];
+    disk.take(&mut kept, outputs);
+    let [before, after] = before_and_after(&mut disk);
+    assert_eq!(before, [query(3)]);
+    let acknowledged = after_writes(acknowledgement(), 1);
+    assert_eq!(after, [acknowledged, ElectionOutput::HeartbeatNow]);
+
+    kept.acceptor.decide(4);
+    disk.take(&mut kept, [acknowledgement()]);
+    let [before, after] = before_and_after(&mut disk);
+    assert_eq!(before, [after_writes(acknowledgement(), 1)]);
+    assert_eq!(after, []);
+}
+
+#[test]
+fn messages_that_wait_are_bounded() {
+    let (mut disk, mut kept) = led();
+    kept.acceptor.decide(4);
+    disk.take(&mut kept, (0..MAX_HELD + 1).map(|_| query(4)));
+    let [_, after] = before_and_after(&mut disk);
+    assert_eq!(after.len(), MAX_HELD);
+}
+
+#[test]
+fn what_waits_for_a_lost_link_is_forgotten_and_nothing_else_is() {
+    let to_c = |version| match query(version) {
+        ElectionOutput::Send { message, .. } => ElectionOutput::Send {
+            to: id("c"),
+            message,
+        },
+        other => other,
+    };
+    let (mut disk, mut kept) = led();
+    kept.acceptor.decide(4);
+    disk.take(&mut kept, [query(4), to_c(4), query(3), to_c(3)]);
+    disk.forget(&id("b"));
+    let [before, after] = before_and_after(&mut disk);
+    assert_eq!(before, [to_c(3)]);
+    assert_eq!(after, [after_writes(to_c(4), 1)]);
 }
 
 #[test]
@@ -90,12 +158,7 @@ fn votes_that_wait_are_taken_back_and_nothing_else_is() {
     kept.acceptor.decide(4);
     disk.take(&mut kept, [elected(4), query(4), query(3)]);
     disk.forget_votes();
-    assert_eq!(write(&mut disk), Some(1));
-    disk.written(1);
-    let elects = |output: OutputOf<Seeded>| match output {
-        ElectionOutput::Send { message, .. } => message.elects(),
-        other => panic!("{other:?}"),
-    };
-    let sent: Vec<_> = std::iter::from_fn(|| disk.poll()).map(elects).collect();
-    assert_eq!(sent, [false, false]);
+    let [before, after] = before_and_after(&mut disk);
+    assert_eq!(before, [query(3)]);
+    assert_eq!(after, [after_writes(query(4), 1)]);
 }
