@@ -231,6 +231,13 @@ impl Member {
         self.says(|said| said.at >= since && said.leader() == Some(leader))
     }
 
+    /// The leader that it has shown last, since that time.
+    pub(crate) fn last_leader(&self, since: u64) -> Option<String> {
+        let said = self.said();
+        let shown = said.iter().filter(|said| said.at >= since);
+        shown.filter_map(Said::leader).last().map(str::to_owned)
+    }
+
     /// When it acted as leader.
     pub(crate) fn samples(&self) -> Vec<Sample> {
         samples(&self.settings.samples)
