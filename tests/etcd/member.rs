@@ -235,7 +235,10 @@ impl Member {
     pub(crate) fn last_leader(&self, since: u64) -> Option<String> {
         let said = self.said();
         let shown = said.iter().filter(|said| said.at >= since);
-        shown.filter_map(Said::leader).last().map(str::to_owned)
+        shown
+            .filter_map(Said::leader)
+            .next_back()
+            .map(str::to_owned)
     }
 
     /// When it acted as leader.
