@@ -34,6 +34,7 @@ use meta_mystia_network::ffi::send::SendFromLeader;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 
 use crate::intervals::{SAMPLE_BYTES, Sample};
+use crate::pausing;
 
 /// How a process is told who it is: one value a line.
 const VARIABLE: &str = "MMN_ETCD_MEMBER";
@@ -194,11 +195,14 @@ impl Member {
         assert!(self.process.wait().expect("it ends").success());
     }
 
-    /// Stops it with SIGSTOP, or lets it go on.
-    pub(crate) fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        let status = Command::new("kill").args([name, &pid]).status();
-        assert!(status.expect("kill runs").success());
+    /// Stops it with SIGSTOP.
+    pub(crate) fn pause(&self) {
+        pausing::pause(&self.process);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) {
+        pausing::resume(&self.process);
     }
 
     /// Everything that it has said.

@@ -198,11 +198,11 @@ fn pauses(times: usize) {
             .iter()
             .find(|other| other.settings.id != leader.settings.id);
         let other = other.expect("there are two");
-        leader.signal("-STOP");
+        leader.pause();
         let next = other.shows(&other.settings.id, began);
         std::thread::sleep(Duration::from_millis(200));
         let resumed = now();
-        leader.signal("-CONT");
+        leader.resume();
         let first = leader.says(|said| said.at >= resumed);
         assert_eq!(first.leader(), Some(""), "the first that it says");
         leader.shows(&other.settings.id, resumed);
@@ -252,9 +252,9 @@ fn rounds(times: usize, seed: u64) {
         let long = Duration::from_millis(rng.random_range(100..u64::from(TTL) * 1_500));
         match rng.random_range(0..4) {
             0 => {
-                members[slot].signal("-STOP");
+                members[slot].pause();
                 std::thread::sleep(long);
-                members[slot].signal("-CONT");
+                members[slot].resume();
             }
             1 => {
                 relays[slot].close(true);
@@ -270,10 +270,10 @@ fn rounds(times: usize, seed: u64) {
             }
             _ => {
                 // Stopped, and cut off when it resumes.
-                members[slot].signal("-STOP");
+                members[slot].pause();
                 relays[slot].close(true);
                 std::thread::sleep(long);
-                members[slot].signal("-CONT");
+                members[slot].resume();
                 std::thread::sleep(Duration::from_millis(100));
                 relays[slot].close(false);
             }
