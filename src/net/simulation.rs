@@ -16,6 +16,7 @@ use crate::simulated::{ALL_LOST, SimulatedNetwork};
 
 /// Packets that wait at once; as in a router whose queue is full, further ones are lost.
 const MAX_WAITING_PACKETS: usize = 8192;
+
 /// The one that is simulated at present, if any: host threads set it, the socket asks for every packet.
 #[derive(Debug, Default)]
 pub(crate) struct Simulation {

@@ -125,7 +125,41 @@ impl AsyncUdpSocket for Udp {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        self.line.poll_recv(cx, bufs, meta)
+        let line = &self.line;
+        let received = match &line.options {
+            Some(options) => loop {
+                ready!(line.socket.poll_recv_ready(cx))?;
+                let receive = || options.recv((&line.socket).into(), bufs, meta);
+                match line.socket.try_io(Interest::READABLE, receive) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    result => break result,
+                }
+            },
+            None => {
+                let mut packet = ReadBuf::new(&mut bufs[0]);
+                let from = ready!(line.socket.poll_recv_from(cx, &mut packet));
+                from.map(|addr| {
+                    let len = packet.filled().len();
+                    meta[0] = RecvMeta {
+                        addr,
+                        len,
+                        stride: len,
+                        ecn: None,
+                        dst_ip: None,
+                    };
+                    1
+                })
+            }
+        };
+        match received {
+            Ok(count) => Poll::Ready(Ok(count)),
+            // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
+            Err(error) => {
+                tracing::debug!(%error, "the socket reports an error");
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -178,48 +212,6 @@ impl Line {
         };
         let send = || options.send((&self.socket).into(), transmit);
         self.socket.try_io(Interest::WRITABLE, send)
-    }
-
-    fn poll_recv(
-        &self,
-        cx: &mut Context<'_>,
-        bufs: &mut [IoSliceMut<'_>],
-        meta: &mut [RecvMeta],
-    ) -> Poll<io::Result<usize>> {
-        let received = match &self.options {
-            Some(options) => loop {
-                ready!(self.socket.poll_recv_ready(cx))?;
-                let receive = || options.recv((&self.socket).into(), bufs, meta);
-                match self.socket.try_io(Interest::READABLE, receive) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    result => break result,
-                }
-            },
-            None => {
-                let mut packet = ReadBuf::new(&mut bufs[0]);
-                let from = ready!(self.socket.poll_recv_from(cx, &mut packet));
-                from.map(|addr| {
-                    let len = packet.filled().len();
-                    meta[0] = RecvMeta {
-                        addr,
-                        len,
-                        stride: len,
-                        ecn: None,
-                        dst_ip: None,
-                    };
-                    1
-                })
-            }
-        };
-        match received {
-            Ok(count) => Poll::Ready(Ok(count)),
-            // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
-            Err(error) => {
-                tracing::debug!(%error, "the socket reports an error");
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-        }
     }
 
     /// Sends every packet that is due, and returns when the next one is.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::harness::{Cluster, Directory};
 use crate::library::library;
+use crate::pausing;
 
 const WITHIN: Duration = Duration::from_secs(30);
 
@@ -61,10 +62,12 @@ impl Server {
         }
     }
 
-    fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        let status = Command::new("kill").args([name, &pid]).status();
-        assert!(status.expect("kill runs").success());
+    fn pause(&self) {
+        pausing::pause(&self.process);
+    }
+
+    fn resume(&self) {
+        pausing::resume(&self.process);
     }
 }
 
@@ -84,14 +87,14 @@ fn two_servers_of_the_example_write_one_world_one_after_the_other() {
     two.says("leader is one");
 
     // Stopped for longer than its lease.
-    one.signal("-STOP");
+    one.pause();
     let line = two.says("counted to ");
     assert!(
         number(&line, "to") > 3,
         "it goes on where the other stopped: {line}"
     );
     let token = number(&line, "token");
-    one.signal("-CONT");
+    one.resume();
     one.says("leader is two");
     while let Ok(line) = one.lines.recv_timeout(Duration::from_millis(500)) {
         assert!(!line.contains("counted"), "{line}");

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::pausing;
+
 /// How long servers may take to start and to elect their own leader.
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks.
@@ -150,11 +152,8 @@ impl Server {
         }
     }
 
-    fn signal(&self, name: &str) {
-        let process = self.process.as_ref().expect("a server that runs");
-        let mut command = Command::new("kill");
-        command.args([name, &process.id().to_string()]);
-        output(command);
+    fn running(&self) -> &Child {
+        self.process.as_ref().expect("a server that runs")
     }
 }
 
@@ -252,12 +251,12 @@ impl Cluster {
 
     /// Stops a server with SIGSTOP: its connections stay, nothing is answered.
     pub(crate) fn pause(&self, server: usize) {
-        self.servers[server].signal("-STOP");
+        pausing::pause(self.servers[server].running());
     }
 
     /// Lets a paused server go on.
     pub(crate) fn resume(&self, server: usize) {
-        self.servers[server].signal("-CONT");
+        pausing::resume(self.servers[server].running());
     }
 
     /// Starts a killed server on its data. Does not wait until it serves.

@@ -10,6 +10,7 @@ mod intervals;
 #[path = "../abi/library.rs"]
 mod library;
 mod member;
+mod pausing;
 mod processes;
 mod relay;
 mod requests;

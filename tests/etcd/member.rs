@@ -34,6 +34,7 @@ use meta_mystia_network::ffi::send::SendFromLeader;
 use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_STRATEGY_ETCD};
 
 use crate::intervals::{SAMPLE_BYTES, Sample};
+use crate::pausing;
 
 /// How a process is told who it is: one value a line.
 const VARIABLE: &str = "MMN_ETCD_MEMBER";
@@ -194,11 +195,14 @@ impl Member {
         assert!(self.process.wait().expect("it ends").success());
     }
 
-    /// Stops it with SIGSTOP, or lets it go on.
-    pub(crate) fn signal(&self, name: &str) {
-        let pid = self.process.id().to_string();
-        let status = Command::new("kill").args([name, &pid]).status();
-        assert!(status.expect("kill runs").success());
+    /// Stops it with SIGSTOP.
+    pub(crate) fn pause(&self) {
+        pausing::pause(&self.process);
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) {
+        pausing::resume(&self.process);
     }
 
     /// Everything that it has said.
@@ -229,6 +233,16 @@ impl Member {
     /// Waits until it shows that leader, at this time or later.
     pub(crate) fn shows(&self, leader: &str, since: u64) -> Said {
         self.says(|said| said.at >= since && said.leader() == Some(leader))
+    }
+
+    /// The leader that it has shown last, since that time.
+    pub(crate) fn last_leader(&self, since: u64) -> Option<String> {
+        let said = self.said();
+        let shown = said.iter().filter(|said| said.at >= since);
+        shown
+            .filter_map(Said::leader)
+            .next_back()
+            .map(str::to_owned)
     }
 
     /// When it acted as leader.

@@ -167,10 +167,13 @@ fn e20_without_servers_nobody_leads_and_with_them_one_does_again() {
     );
     let up = now();
     cluster.restart(0);
-    let first =
-        members[0].says(|said| said.at > up && said.leader().is_some_and(|id| !id.is_empty()));
-    let leader = first.leader().expect("one").to_owned();
-    members[1].shows(&leader, up);
+    // One may show the other for a moment, whose key is the first in the store, and who is giving it up: it was lost when
+    // the servers were.
+    let mut leader = String::new();
+    until("one leader that both show", || {
+        leader = members[0].last_leader(up).unwrap_or_default();
+        !leader.is_empty() && members[1].last_leader(up).as_ref() == Some(&leader)
+    });
     let leader = members
         .iter()
         .find(|member| member.settings.id == leader)
@@ -195,11 +198,11 @@ fn pauses(times: usize) {
             .iter()
             .find(|other| other.settings.id != leader.settings.id);
         let other = other.expect("there are two");
-        leader.signal("-STOP");
+        leader.pause();
         let next = other.shows(&other.settings.id, began);
         std::thread::sleep(Duration::from_millis(200));
         let resumed = now();
-        leader.signal("-CONT");
+        leader.resume();
         let first = leader.says(|said| said.at >= resumed);
         assert_eq!(first.leader(), Some(""), "the first that it says");
         leader.shows(&other.settings.id, resumed);
@@ -249,9 +252,9 @@ fn rounds(times: usize, seed: u64) {
         let long = Duration::from_millis(rng.random_range(100..u64::from(TTL) * 1_500));
         match rng.random_range(0..4) {
             0 => {
-                members[slot].signal("-STOP");
+                members[slot].pause();
                 std::thread::sleep(long);
-                members[slot].signal("-CONT");
+                members[slot].resume();
             }
             1 => {
                 relays[slot].close(true);
@@ -267,10 +270,10 @@ fn rounds(times: usize, seed: u64) {
             }
             _ => {
                 // Stopped, and cut off when it resumes.
-                members[slot].signal("-STOP");
+                members[slot].pause();
                 relays[slot].close(true);
                 std::thread::sleep(long);
-                members[slot].signal("-CONT");
+                members[slot].resume();
                 std::thread::sleep(Duration::from_millis(100));
                 relays[slot].close(false);
             }

@@ -32,7 +32,7 @@ class Bench:
             first, *others = self.hosts.values()
             for other in others:
                 other.tell(f"connect {first.wait('ready')['address']}")
-            # Whoever came last was introduced to all.
+            # The one that came last was introduced to all.
             for host in self.hosts.values():
                 host.wait("view", lambda view: view["peers"] == len(others))
         except BaseException:

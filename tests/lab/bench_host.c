@@ -3,7 +3,7 @@
  *
  *   MMN_LIBRARY=... bench_host ID SESSION
  *
- * Takes lines on standard input; when it ends, so does this program, without a farewell.
+ * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
  *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS]
  *       HZ 0: as fast as the library takes them. With DELIVERY by SendToPeerEx, else by SendToPeer.

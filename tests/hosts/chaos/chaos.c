@@ -502,7 +502,6 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(SetCentralizedAutoForward, 2, code(net.SetCentralizedAutoForward((uint8_t)below(3))))                    \
     X(IsCentralizedAutoForward, 2, flag(net.IsCentralizedAutoForward()))                                       \
     X(SetCompressionThreshold, 2, code(net.SetCompressionThreshold(one_in(2) ? below(1000) : (uint32_t)chance()))) \
-    X(SetNetworkSimulation, 1, code(net.SetNetworkSimulation(below(60), below(60), one_in(2) ? 0 : below(60))))    \
     X(BroadcastMessage, 12, broadcast())                                                                       \
     X(SendToPeer, 12, to_peer())                                                                               \
     X(SendToLeader, 8, to_leader())                                                                            \
@@ -558,6 +557,7 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetLeadershipDeclarationInterval, 1, more.GetLeadershipDeclarationInterval() > 0)                        \
     X(RegisterLeadershipCallback, 2, code(more.RegisterLeadershipCallback(one_in(4) ? NULL : on_leadership)))  \
     X(SetLeaderEligible, 1, code(more.SetLeaderEligible((uint8_t)!one_in(4))))                                 \
+    X(SetNetworkSimulation, 1, code(more.SetNetworkSimulation(below(60), below(60), one_in(2) ? 0 : below(60)))) \
     X(PollEvents, 16, poll_events())                                                                            \
     X(RegisterEventHandler, 2, handle_events())                                                                \
     X(SetLogLevel, 1, code(more.SetLogLevel((int32_t)below(9) - 2)))                                           \

@@ -165,3 +165,6 @@ impl Disk {
         self.free.retain(other);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,6 +49,20 @@ fn rule_1_no_two_proposals_of_a_version_share_a_ballot() {
 }
 
 #[test]
+fn a_voter_shows_its_promise_and_its_largest_counter() {
+    let mut acceptor = Acceptor::default();
+    assert_eq!((acceptor.promised(), acceptor.largest_counter()), (None, 0));
+    acceptor.decide(3);
+    assert_eq!((acceptor.promised(), acceptor.largest_counter()), (None, 3));
+    acceptor.prepare(4, &ballot(7, "b"));
+    assert_eq!(acceptor.promised(), Some(&ballot(7, "b")));
+    assert_eq!(acceptor.largest_counter(), 7);
+    acceptor.accept(4, &ballot(9, "a"), &id("a"));
+    assert_eq!(acceptor.promised(), Some(&ballot(9, "a")));
+    assert_eq!(acceptor.largest_counter(), 9);
+}
+
+#[test]
 fn rule_2_votes_on_a_ballot_that_is_over_change_nothing() {
     let mut proposer = proposer();
     let promise = Vote::Promised(Some(accepted(7, "b", "b")));

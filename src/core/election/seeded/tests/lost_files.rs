@@ -104,6 +104,26 @@ fn a_voter_whose_file_is_lost_notices_with_the_first_heartbeat_and_votes_again_w
     assert_eq!(world.agreed(), Ok((id("a"), 1)));
 }
 
+/// Another leader may count what its earlier incarnation acknowledged.
+#[test]
+fn a_voter_whose_file_is_lost_acknowledges_nobody_for_a_ttl() {
+    let mut world = world();
+    world.crash("b");
+    world.station_mut("b").disk = None;
+    world.start("b");
+    while !world.is_stale("b") {
+        world.run(ms(1));
+    }
+    let until = world.now + world.member("b").intervals().ttl();
+    while world.now + ms(50) < until {
+        assert_eq!(world.member("b").kept().acknowledged, None);
+        world.run(ms(50));
+    }
+    world.run(secs(2));
+    let acknowledged = world.member("b").kept().acknowledged.clone();
+    assert_eq!(acknowledged.and_then(|seen| seen.leader), Some(id("a")));
+}
+
 #[test]
 fn a_restart_with_the_newest_file_is_nothing_to_notice() {
     let mut world = world();

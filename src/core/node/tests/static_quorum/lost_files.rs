@@ -187,6 +187,39 @@ fn a_voter_that_is_wrongly_told_to_have_forgotten_its_votes_goes_on() {
     assert_eq!(net.disks[&id(&first)], before);
 }
 
+/// The one that is to lead may not lead any more; what another one forgot is no matter.
+#[test]
+fn a_handover_ends_when_its_target_shows_that_it_forgot_votes_and_with_nobody_else() {
+    let names = ["a", "b", "c", "d", "e"];
+    for target_forgets in [false, true] {
+        let mut net = static_room(&names);
+        let first = leader(&net);
+        let [target, other] = [0, 1].map(|index| others(&names, &first)[index]);
+        // Until it hears of it, the leader tells it again and again.
+        net.mute(target, true);
+        net.order(&first, Command::TransferLeadership(id(target)));
+        net.run(ms(100));
+        let follows = Pulse::Follows {
+            record: net.node(&first).record().clone(),
+            live: true,
+        };
+        let forgot = Beat {
+            memory: Some(Memory {
+                since: 0,
+                remembered: 0,
+                sure: true,
+            }),
+            ..follows.into()
+        };
+        let forgetful = if target_forgets { target } else { other };
+        net.forge(forgetful, &first, forgot);
+        net.mute(target, false);
+        net.run(ms(3000));
+        assert_eq!(net.leads(target), !target_forgets);
+        assert_eq!(net.leads(&first), target_forgets);
+    }
+}
+
 /// Who begins without the votes in its file could vote twice.
 #[test]
 fn a_node_refuses_a_state_that_is_not_its_strategys() {
