@@ -467,3 +467,49 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
         events.lock().expect("not poisoned").contains(&dropped)
     });
 }
+
+/// The windows of QUIC are smaller than such a queue: what is beyond them has to wait elsewhere.
+#[test]
+fn a_large_queue_that_the_other_host_does_not_empty_never_stops_the_control_stream() {
+    let longer = Config {
+        max_message_size: 4 << 20,
+        compression_threshold: 4 << 20,
+        ..quick()
+    };
+    let large = Config {
+        queue_bytes: 256 << 20,
+        ..longer.clone()
+    };
+    let a = Member::open_deaf("a", "large queue", large);
+    let b = Member::open_deaf("b", "large queue", longer);
+    b.connect_to(&a);
+    settled(&[&a, &b]);
+    let (gate, got, _events) = gated(&b);
+    let bulk = vec![7; 1 << 20];
+    for n in 0..96 {
+        let how = match n % 3 {
+            0 => unordered(n),
+            _ => ordered(n),
+        };
+        let sent = a.room.send_with(&id("b"), message(&bulk), how);
+        assert_eq!(sent, Ok(()), "{n}");
+    }
+    let long = vec![8; 4 << 20];
+    let sent = a.room.send_with(&id("b"), message(&long), ordered(100));
+    assert_eq!(sent, Ok(()));
+    // Each needs several answers over the control stream.
+    for _ in 0..5 {
+        let leader = settled(&[&a, &b]);
+        let (old, new) = match leader == "a" {
+            true => (&a, "b"),
+            false => (&b, "a"),
+        };
+        assert_eq!(old.room.transfer_leadership(&id(new)), Ok(()));
+        eventually("the other leads", || settled(&[&a, &b]) == new);
+    }
+    let meter = a.room.peer_meter(&id("b")).expect("linked");
+    assert_eq!(meter.reconnects, 0);
+    assert!(meter.queue_bytes > 80 << 20, "the host has taken nothing");
+    drop(gate);
+    eventually("all is delivered", || len(&got) == 97);
+}

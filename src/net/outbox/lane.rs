@@ -6,11 +6,14 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::{Entry, SenderRole};
-use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN};
+use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN, UNORDERED_LANE};
+use crate::net::identity::{RECEIVE_WINDOW_BYTES, SEND_WINDOW_BYTES, STREAM_RECEIVE_WINDOW_BYTES};
 
 /// Messages with their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Lane {
+    /// Messages that may be on the way.
+    most_on_the_way: usize,
     /// An unordered message that the peer has taken leaves a gap until those before it are taken. The first is none.
     entries: VecDeque<Option<Entry>>,
     /// The number of the first entry.
@@ -19,6 +22,8 @@ pub(super) struct Lane {
     taken: usize,
     /// How many of those the peer has not taken.
     on_the_way: usize,
+    /// What they cost.
+    bytes_on_the_way: usize,
     /// The number after the last message that any link of this session has taken.
     pub(super) sent_until: u64,
     /// The number after the last broadcast that went here to be relayed.
@@ -27,7 +32,27 @@ pub(super) struct Lane {
     writer: Option<Arc<Notify>>,
     /// Whether the writer found nothing and waits to be notified.
     writer_waits: bool,
+    /// Whether it waits although there is a message, until less is on the way to the peer.
+    held: bool,
 }
+
+/// What a message counts beside its payload while it is on its way.
+const MESSAGE_COST_BYTES: usize = 64;
+/// As much of a long message is in QUIC at once, at either end.
+const MAX_MESSAGE_COST_BYTES: usize = STREAM_RECEIVE_WINDOW_BYTES as usize + MESSAGE_COST_BYTES;
+/// Messages go while less than this is on the way on all lanes to the peer. What is beyond waits here: in QUIC it would
+/// be in the way of the control stream and of other lanes.
+const MAX_BYTES_ON_THE_WAY: usize = 4 << 20;
+/// Where this much of a lane is on the way and no more, bulk on other lanes does not stop it,
+const SMALL_LANE_BYTES: usize = 64 << 10;
+/// until this much is on the way on all.
+const MAX_BYTES_WITH_SMALL_LANES: usize = 7 << 20;
+// Bulk leaves room to small lanes, and all of them to the control stream.
+const _: () = {
+    assert!(MAX_BYTES_ON_THE_WAY + MAX_MESSAGE_COST_BYTES < MAX_BYTES_WITH_SMALL_LANES);
+    assert!(MAX_BYTES_WITH_SMALL_LANES + SMALL_LANE_BYTES < SEND_WINDOW_BYTES as usize);
+    assert!(SEND_WINDOW_BYTES <= RECEIVE_WINDOW_BYTES as u64);
+};
 
 /// What left a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,7 +68,31 @@ impl Gone {
     }
 }
 
+/// What a message counts while it is on its way.
+fn cost(entry: &Entry) -> usize {
+    MAX_MESSAGE_COST_BYTES.min(entry.message.len() + MESSAGE_COST_BYTES)
+}
+
 impl Lane {
+    pub(super) fn new(lane: u16) -> Self {
+        Self {
+            most_on_the_way: match lane {
+                UNORDERED_LANE => MAX_UNORDERED_ON_THE_WAY,
+                _ => usize::MAX,
+            },
+            entries: VecDeque::new(),
+            first_seq: 0,
+            taken: 0,
+            on_the_way: 0,
+            bytes_on_the_way: 0,
+            sent_until: 0,
+            central_until: 0,
+            writer: None,
+            writer_waits: false,
+            held: false,
+        }
+    }
+
     pub(super) fn oldest(&self) -> Option<&Entry> {
         self.entries.front()?.as_ref()
     }
@@ -68,6 +117,7 @@ impl Lane {
         let writer = Arc::new(Notify::new());
         self.writer = Some(Arc::clone(&writer));
         self.writer_waits = false;
+        self.held = false;
         writer
     }
 
@@ -75,17 +125,40 @@ impl Lane {
     pub(super) fn restart(&mut self) {
         self.taken = 0;
         self.on_the_way = 0;
+        self.bytes_on_the_way = 0;
         self.writer = None;
         self.writer_waits = false;
+        self.held = false;
+    }
+
+    /// Bytes that the present link has taken and the peer has not.
+    pub(super) fn bytes_on_the_way(&self) -> usize {
+        self.bytes_on_the_way
+    }
+
+    /// Whether the next message may go when other lanes have this many bytes on the way.
+    fn may_go(&self, on_other_lanes: usize) -> bool {
+        let Some(next) = self.entries.get(self.taken) else {
+            return false;
+        };
+        let cost = next.as_ref().map_or(0, cost);
+        let max = match self.bytes_on_the_way + cost <= SMALL_LANE_BYTES {
+            true => MAX_BYTES_WITH_SMALL_LANES,
+            false => MAX_BYTES_ON_THE_WAY,
+        };
+        on_other_lanes + self.bytes_on_the_way < max && self.on_the_way < self.most_on_the_way
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
         self.entries.push_back(Some(entry));
-        self.wake();
+        if !self.held {
+            self.wake();
+        }
         self.check();
     }
 
     fn wake(&mut self) {
+        self.held = false;
         if std::mem::take(&mut self.writer_waits)
             && let Some(writer) = &self.writer
         {
@@ -93,9 +166,12 @@ impl Lane {
         }
     }
 
-    /// The next message for the link, with its number.
-    pub(super) fn next(&mut self) -> Option<(u64, Entry)> {
+    /// The next message for the link, with its number; none where it may not go yet.
+    pub(super) fn next(&mut self, on_other_lanes: usize) -> Option<(u64, Entry)> {
         loop {
+            if !self.may_go(on_other_lanes) {
+                return None;
+            }
             let entry = self.entries.get(self.taken)?.clone();
             let seq = self.first_seq + self.taken as u64;
             self.taken += 1;
@@ -103,6 +179,7 @@ impl Lane {
                 continue; // taken from an earlier link
             };
             self.on_the_way += 1;
+            self.bytes_on_the_way += cost(&entry);
             self.sent_until = self.sent_until.max(seq + 1);
             if let SenderRole::Central { number, .. } = entry.role {
                 self.central_until = self.central_until.max(number + 1);
@@ -112,17 +189,17 @@ impl Lane {
         }
     }
 
-    /// The same, unless as many are on their way as may be.
-    pub(super) fn next_unordered(&mut self) -> Option<(u64, Entry)> {
-        if self.on_the_way >= MAX_UNORDERED_ON_THE_WAY {
-            return None;
-        }
-        self.next()
-    }
-
-    /// The writer found nothing.
+    /// The writer found nothing, or nothing that may go.
     pub(super) fn wait(&mut self) {
         self.writer_waits = true;
+        self.held = self.taken < self.entries.len();
+    }
+
+    /// Less may be on the way than before.
+    pub(super) fn wake_if_held(&mut self, on_other_lanes: usize) {
+        if self.held && self.may_go(on_other_lanes) {
+            self.wake();
+        }
     }
 
     /// The peer has taken every message before number `next`. `None` if that is impossible.
@@ -137,18 +214,18 @@ impl Lane {
         // An ack may outlive the link on which the messages went; a new link need not have taken them again.
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         let count = count.min(self.entries.len());
-        let mut off_the_way = 0;
         for (index, entry) in self.entries.drain(..count).enumerate() {
             if let Some(entry) = entry {
                 gone.count(&entry);
-                off_the_way += usize::from(index < self.taken);
+                if index < self.taken {
+                    self.on_the_way -= 1;
+                    self.bytes_on_the_way -= cost(&entry);
+                }
             }
         }
-        self.on_the_way -= off_the_way;
         self.first_seq = next;
         self.taken = self.taken.saturating_sub(count);
         self.drop_leading_gaps();
-        self.wake_if_any();
         self.check();
         Some(gone)
     }
@@ -165,10 +242,12 @@ impl Lane {
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         if let Some(entry) = self.entries.get_mut(index).and_then(Option::take) {
             gone.count(&entry);
-            self.on_the_way -= usize::from(index < self.taken);
+            if index < self.taken {
+                self.on_the_way -= 1;
+                self.bytes_on_the_way -= cost(&entry);
+            }
         }
         self.drop_leading_gaps();
-        self.wake_if_any();
         self.check();
         Some(gone)
     }
@@ -179,13 +258,12 @@ impl Lane {
             self.first_seq += 1;
             self.taken = self.taken.saturating_sub(1);
         }
+        self.forget_held();
     }
 
-    /// Fewer are on their way, so that a writer of unordered messages may go on.
-    fn wake_if_any(&mut self) {
-        if self.taken < self.entries.len() {
-            self.wake();
-        }
+    /// What was held back may be gone.
+    fn forget_held(&mut self) {
+        self.held &= self.taken < self.entries.len();
     }
 
     /// Takes back the broadcasts for a leader that no link has carried: their numbers on the lane are not
@@ -205,6 +283,7 @@ impl Lane {
                 _ => true,
             }
         });
+        self.forget_held();
         self.check();
         gone
     }
@@ -217,13 +296,16 @@ impl Lane {
         debug_assert!(self.sent_until <= queued_until, "sent, but not queued");
         debug_assert!(self.on_the_way <= self.taken, "on the way, but not taken");
         debug_assert!(
+            self.on_the_way * MESSAGE_COST_BYTES <= self.bytes_on_the_way
+                && (self.on_the_way > 0 || self.bytes_on_the_way == 0),
+            "bytes on the way of other messages"
+        );
+        debug_assert!(
             !matches!(self.entries.front(), Some(None)),
             "a gap before the first message"
         );
         debug_assert!(
-            !self.writer_waits
-                || self.taken == self.entries.len()
-                || self.on_the_way >= MAX_UNORDERED_ON_THE_WAY,
+            !self.writer_waits || self.taken == self.entries.len() || self.held,
             "the writer waits for what is there"
         );
     }

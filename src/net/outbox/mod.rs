@@ -321,7 +321,7 @@ impl Outboxes {
     /// Opens the queue to a peer whose session begins. It takes messages up to `max_message_size` bytes.
     pub(crate) fn open(&self, peer: &PeerId, max_message_size: usize) {
         let outbox = Outbox {
-            lanes: BTreeMap::from([(CLASSIC_LANE, Lane::default())]),
+            lanes: BTreeMap::from([(CLASSIC_LANE, Lane::new(CLASSIC_LANE))]),
             messages: 0,
             bytes: 0,
             datagrams: Datagrams::default(),
@@ -429,18 +429,19 @@ impl Outboxes {
             let Some(outbox) = inner.open.get_mut(peer) else {
                 return Ok(None);
             };
+            let on_all_lanes = outbox.bytes_on_the_way();
             let Some(queue) = outbox.lanes.get_mut(&lane) else {
                 return Ok(None);
             };
-            if lane == UNORDERED_LANE {
-                batch.extend(queue.next_unordered());
-            } else {
-                let mut bytes = 0;
-                while bytes < max_bytes
-                    && let Some((seq, entry)) = queue.next()
-                {
-                    bytes += entry.message.len() + 16;
-                    batch.push((seq, entry));
+            let on_other_lanes = on_all_lanes - queue.bytes_on_the_way();
+            let mut bytes = 0;
+            while bytes < max_bytes
+                && let Some((seq, entry)) = queue.next(on_other_lanes)
+            {
+                bytes += entry.message.len() + 16;
+                batch.push((seq, entry));
+                if lane == UNORDERED_LANE {
+                    break; // a stream for each
                 }
             }
             if batch.is_empty() {
@@ -490,6 +491,7 @@ impl Outboxes {
             return false;
         };
         outbox.forget(gone);
+        outbox.wake_held();
         if outbox.messages == 0 {
             self.drained.notify_waiters();
         }
@@ -636,10 +638,22 @@ impl Outbox {
     fn push(&mut self, lane: u16, entry: Entry) {
         self.messages += 1;
         self.bytes += entry.message.len();
-        let queue = self.lanes.entry(lane).or_default();
+        let queue = self.lanes.entry(lane).or_insert_with(|| Lane::new(lane));
         queue.push(entry);
         if queue.lacks_writer() {
             self.opener.notify_one();
+        }
+    }
+
+    fn bytes_on_the_way(&self) -> usize {
+        self.lanes.values().map(Lane::bytes_on_the_way).sum()
+    }
+
+    /// Less may be on the way than before.
+    fn wake_held(&mut self) {
+        let on_all_lanes = self.bytes_on_the_way();
+        for lane in self.lanes.values_mut() {
+            lane.wake_if_held(on_all_lanes - lane.bytes_on_the_way());
         }
     }
 

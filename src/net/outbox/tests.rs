@@ -1,5 +1,8 @@
 //! The queues without links.
 
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use super::*;
 use crate::core::election::record::Record;
 use crate::net::frame::take_frame;
@@ -65,7 +68,7 @@ fn a_broadcast_reaches_all_or_nobody() {
     assert!(outboxes.acked(&id("a"), 0, 1));
     assert_eq!(
         outboxes.broadcast(&message(1), &SenderRole::Own, Reliable::default()),
-        Ok(1)
+        Ok(2)
     );
     assert_eq!(taken_seqs(&outboxes, "b"), vec![0]);
 }
@@ -717,6 +720,94 @@ fn no_more_unordered_messages_are_on_the_way_than_there_are_streams() {
     assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE).len(), 128);
     assert!(outboxes.acked_unordered(&id("a"), 0, &[7, 9]));
     assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [128, 129]);
+}
+
+/// Whether the notice has been given.
+fn is_told(notice: &Notify) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    pin!(notice.notified()).poll(&mut context).is_ready()
+}
+
+/// Takes from a lane until nothing more may go; gives how many bytes went.
+fn taken_bytes(outboxes: &Outboxes, lane: u16) -> usize {
+    let mut all = 0;
+    loop {
+        let mut buffer = BytesMut::new();
+        let taken = outboxes.take(&id("a"), lane, &mut buffer, 1);
+        if taken.expect("encodes").is_none() {
+            return all;
+        }
+        all += buffer.len();
+    }
+}
+
+#[test]
+fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 1000,
+        bytes: 256 << 20,
+    });
+    outboxes.open(&id("a"), 1 << 20);
+    let peer = id("a");
+    let mut notices = Vec::new();
+    for channel in 0..64 {
+        for _ in 0..3 {
+            let (bulk, how) = (message(1 << 20), on_channel(channel));
+            let sent = outboxes.send(&peer, bulk, SenderRole::Own, how);
+            sent.expect("room");
+        }
+        notices.push(outboxes.begin_lane(&peer, channel.into()).expect("a lane"));
+    }
+    let mut went = 0;
+    for channel in 0..64 {
+        went += taken_bytes(&outboxes, channel);
+    }
+    // The last one began when there was less than 4 MiB.
+    assert!((4 << 20..5 << 20).contains(&went), "{went}");
+    send_on(&outboxes, on_channel(200)).expect("room");
+    let small = outboxes.begin_lane(&peer, 200);
+    assert_eq!(lane_seqs(&outboxes, 200), [0]);
+    assert!(small.is_some());
+
+    assert!(!notices.iter().any(|notice| is_told(notice)));
+    assert!(outboxes.acked(&peer, 0, 3), "the peer takes all of one");
+    assert!(is_told(&notices[63]), "those that were held back go on");
+    assert_eq!(taken_bytes(&outboxes, 0), 0);
+    assert!(taken_bytes(&outboxes, 63) > 1 << 20);
+    // A message of any size goes when nothing else does.
+    assert!(outboxes.attach(&peer).is_some());
+    assert!(taken_bytes(&outboxes, 63) > 1 << 20);
+}
+
+#[test]
+fn what_was_held_back_and_is_withdrawn_leaves_a_lane_that_goes_on() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 1000,
+        bytes: 256 << 20,
+    });
+    outboxes.open(&id("a"), 8 << 20);
+    let peer = id("a");
+    for number in 0..3 {
+        let role = SenderRole::Central {
+            number,
+            token: Opaque::default(),
+        };
+        let sent = outboxes.send(&peer, message(8 << 20), role, Reliable::default());
+        sent.expect("room");
+    }
+    let notice = outboxes.begin_lane(&peer, 0).expect("a lane");
+    let went = taken_bytes(&outboxes, 0);
+    assert!((16 << 20..17 << 20).contains(&went), "{went}");
+    {
+        let mut inner = outboxes.lock_always();
+        let outbox = inner.open.get_mut(&peer).expect("open");
+        let gone = outbox.lanes.get_mut(&0).map(Lane::withdraw_unsent);
+        outbox.forget(gone.expect("a lane"));
+    }
+    assert!(outboxes.acked(&peer, 0, 2));
+    send_on(&outboxes, Reliable::default()).expect("room");
+    assert!(is_told(&notice));
+    assert_eq!(lane_seqs(&outboxes, 0), [2]);
 }
 
 fn loose(priority: u8) -> Loose {
