@@ -318,8 +318,7 @@ impl super::Outbox {
     fn withdraw_unsent(&mut self) {
         for lane in self.lanes.values_mut() {
             let gone = lane.withdraw_unsent();
-            self.messages -= gone.messages;
-            self.bytes -= gone.bytes;
+            self.queued.subtract(gone);
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Lane {
     most_on_the_way: usize,
     /// An unordered message that the peer has taken leaves a gap until those before it are taken. The first is none.
     entries: VecDeque<Option<Entry>>,
+    /// Of those that are none.
+    queued: Load,
     /// The number of the first entry.
     first_seq: u64,
     /// How many entries the present link has taken.
@@ -54,17 +56,23 @@ const _: () = {
     assert!(SEND_WINDOW_BYTES <= RECEIVE_WINDOW_BYTES as u64);
 };
 
-/// What left a lane.
+/// Messages, and the bytes of their payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Gone {
+pub(super) struct Load {
     pub(super) messages: usize,
     pub(super) bytes: usize,
 }
 
-impl Gone {
-    fn count(&mut self, entry: &Entry) {
+impl Load {
+    pub(super) fn count(&mut self, entry: &Entry) {
         self.messages += 1;
         self.bytes += entry.message.len();
+    }
+
+    pub(super) fn subtract(&mut self, gone: Self) {
+        self.messages -= gone.messages;
+        self.bytes -= gone.bytes;
+        debug_assert!(self.messages > 0 || self.bytes == 0, "bytes of no message");
     }
 }
 
@@ -81,6 +89,7 @@ impl Lane {
                 _ => usize::MAX,
             },
             entries: VecDeque::new(),
+            queued: Load::default(),
             first_seq: 0,
             taken: 0,
             on_the_way: 0,
@@ -110,6 +119,11 @@ impl Lane {
     /// Whether there is something to write and nobody to do it.
     pub(super) fn lacks_writer(&self) -> bool {
         self.writer.is_none() && self.taken < self.entries.len()
+    }
+
+    /// What the peer has not taken.
+    pub(super) fn queued(&self) -> Load {
+        self.queued
     }
 
     /// A writer begins; what it gets is notified when there is something to write after it found nothing.
@@ -150,6 +164,7 @@ impl Lane {
     }
 
     pub(super) fn push(&mut self, entry: Entry) {
+        self.queued.count(&entry);
         self.entries.push_back(Some(entry));
         if !self.held {
             self.wake();
@@ -203,8 +218,8 @@ impl Lane {
     }
 
     /// The peer has taken every message before number `next`. `None` if that is impossible.
-    pub(super) fn acked(&mut self, next: u64) -> Option<Gone> {
-        let mut gone = Gone::default();
+    pub(super) fn acked(&mut self, next: u64) -> Option<Load> {
+        let mut gone = Load::default();
         let Some(count) = next.checked_sub(self.first_seq) else {
             return Some(gone); // older than an earlier ack
         };
@@ -223,6 +238,7 @@ impl Lane {
                 }
             }
         }
+        self.queued.subtract(gone);
         self.first_seq = next;
         self.taken = self.taken.saturating_sub(count);
         self.drop_leading_gaps();
@@ -231,11 +247,11 @@ impl Lane {
     }
 
     /// The peer has taken the unordered message `seq`. `None` if that is impossible.
-    pub(super) fn acked_one(&mut self, seq: u64) -> Option<Gone> {
+    pub(super) fn acked_one(&mut self, seq: u64) -> Option<Load> {
         if seq >= self.sent_until {
             return None;
         }
-        let mut gone = Gone::default();
+        let mut gone = Load::default();
         let Some(index) = seq.checked_sub(self.first_seq) else {
             return Some(gone);
         };
@@ -247,6 +263,7 @@ impl Lane {
                 self.bytes_on_the_way -= cost(&entry);
             }
         }
+        self.queued.subtract(gone);
         self.drop_leading_gaps();
         self.check();
         Some(gone)
@@ -268,10 +285,10 @@ impl Lane {
 
     /// Takes back the broadcasts for a leader that no link has carried: their numbers on the lane are not
     /// used yet.
-    pub(super) fn withdraw_unsent(&mut self) -> Gone {
+    pub(super) fn withdraw_unsent(&mut self) -> Load {
         let sent = self.sent_until.saturating_sub(self.first_seq);
         let mut index = 0;
-        let mut gone = Gone::default();
+        let mut gone = Load::default();
         self.entries.retain(|entry| {
             let unsent = index >= sent;
             index += 1;
@@ -283,6 +300,7 @@ impl Lane {
                 _ => true,
             }
         });
+        self.queued.subtract(gone);
         self.forget_held();
         self.check();
         gone

@@ -95,8 +95,8 @@ impl Outboxes {
             let meter = PeerMeter {
                 messages_sent: sent + outbox.datagrams.sent,
                 messages_received: outbox.meter.received.load(Ordering::Relaxed),
-                queue_messages: outbox.messages,
-                queue_bytes: outbox.bytes,
+                queue_messages: outbox.queued.messages,
+                queue_bytes: outbox.queued.bytes,
                 queue_age: oldest,
                 ..outbox.meter.before
             };

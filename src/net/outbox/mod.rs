@@ -33,7 +33,7 @@ pub(crate) use central::{Lead, Relay};
 use datagrams::Datagrams;
 pub use datagrams::Loose;
 pub(crate) use datagrams::{Dropped, LooseRelay};
-use lane::{Gone, Lane};
+use lane::{Lane, Load};
 use meter::Meter;
 pub use meter::PeerMeter;
 
@@ -55,6 +55,21 @@ pub(crate) struct OutboxLimits {
     pub(crate) messages: usize,
     /// Bytes of their payloads; an empty queue takes one message of any size.
     pub(crate) bytes: usize,
+}
+
+/// A lane with less than this part of the limits has a reserve, so that bulk on another does not fill the queue for it.
+const SMALL_LANE_PART: usize = 8;
+/// The reserve is this part of the limits.
+const RESERVE_PART: usize = 4;
+
+impl OutboxLimits {
+    /// What a small lane may fill.
+    fn with_reserve(self) -> Self {
+        Self {
+            messages: self.messages + self.messages / RESERVE_PART,
+            bytes: self.bytes + self.bytes / RESERVE_PART,
+        }
+    }
 }
 
 /// How a reliable message goes.
@@ -159,10 +174,8 @@ struct Inner {
 #[derive(Debug)]
 struct Outbox {
     lanes: BTreeMap<u16, Lane>,
-    /// Of all lanes.
-    messages: usize,
-    /// Of their payloads.
-    bytes: usize,
+    /// On all lanes.
+    queued: Load,
     datagrams: Datagrams,
     max_message_size: usize,
     /// Whether the link is lost: what is queued stays, and nothing is added.
@@ -322,8 +335,7 @@ impl Outboxes {
     pub(crate) fn open(&self, peer: &PeerId, max_message_size: usize) {
         let outbox = Outbox {
             lanes: BTreeMap::from([(CLASSIC_LANE, Lane::new(CLASSIC_LANE))]),
-            messages: 0,
-            bytes: 0,
+            queued: Load::default(),
             datagrams: Datagrams::default(),
             max_message_size,
             paused: false,
@@ -339,7 +351,7 @@ impl Outboxes {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
         self.room.notify_waiters();
-        closed.map_or(0, |outbox| outbox.messages)
+        closed.map_or(0, |outbox| outbox.queued.messages)
     }
 
     /// The link to a peer is lost but not its session: what is queued waits for the next link, and the peer
@@ -481,7 +493,7 @@ impl Outboxes {
         &self,
         peer: &PeerId,
         lane: u16,
-        ack: impl FnOnce(&mut Lane) -> Option<Gone>,
+        ack: impl FnOnce(&mut Lane) -> Option<Load>,
     ) -> bool {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get_mut(peer) else {
@@ -492,7 +504,7 @@ impl Outboxes {
         };
         outbox.forget(gone);
         outbox.wake_held();
-        if outbox.messages == 0 {
+        if outbox.queued.messages == 0 {
             self.drained.notify_waiters();
         }
         if gone.messages > 0 {
@@ -620,11 +632,19 @@ impl Outbox {
     }
 
     fn has_room(&self, limits: OutboxLimits, lane: u16, len: usize) -> bool {
-        self.messages == 0
-            || (self.messages < limits.messages
-                && self.bytes + len <= limits.bytes
-                && (lane != UNORDERED_LANE
-                    || self.lanes.get(&lane).is_none_or(Lane::is_within_span)))
+        let queue = self.lanes.get(&lane);
+        let own = queue.map_or(Load::default(), Lane::queued);
+        let is_small = own.messages < limits.messages / SMALL_LANE_PART
+            && own.bytes + len <= limits.bytes / SMALL_LANE_PART;
+        let limits = match is_small {
+            true => limits.with_reserve(),
+            false => limits,
+        };
+        let has_number = lane != UNORDERED_LANE || queue.is_none_or(Lane::is_within_span);
+        self.queued.messages == 0
+            || (self.queued.messages < limits.messages
+                && self.queued.bytes + len <= limits.bytes
+                && has_number)
     }
 
     fn is_open(&self) -> bool {
@@ -632,12 +652,11 @@ impl Outbox {
     }
 
     fn is_flushed(&self) -> bool {
-        self.paused || self.messages == 0
+        self.paused || self.queued.messages == 0
     }
 
     fn push(&mut self, lane: u16, entry: Entry) {
-        self.messages += 1;
-        self.bytes += entry.message.len();
+        self.queued.count(&entry);
         let queue = self.lanes.entry(lane).or_insert_with(|| Lane::new(lane));
         queue.push(entry);
         if queue.lacks_writer() {
@@ -657,10 +676,8 @@ impl Outbox {
         }
     }
 
-    fn forget(&mut self, gone: Gone) {
-        self.messages -= gone.messages;
-        self.bytes -= gone.bytes;
-        debug_assert!(self.messages > 0 || self.bytes == 0, "bytes of no message");
+    fn forget(&mut self, gone: Load) {
+        self.queued.subtract(gone);
     }
 }
 

@@ -722,6 +722,47 @@ fn no_more_unordered_messages_are_on_the_way_than_there_are_streams() {
     assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [128, 129]);
 }
 
+#[test]
+fn bulk_that_fills_the_queue_leaves_room_to_a_lane_that_holds_little() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 64,
+        bytes: 6400,
+    });
+    outboxes.open(&id("a"), 1000);
+    let fill = |channel| {
+        let mut count = 0;
+        while send_on(&outboxes, on_channel(channel)).is_ok() {
+            count += 1;
+        }
+        count
+    };
+    assert_eq!(fill(0), 64, "a lane alone has what was configured");
+    assert_eq!(fill(1), 8, "an eighth, of the reserve");
+    assert_eq!(fill(2), 8, "and all of the reserve");
+    assert_eq!(fill(3), 0);
+    let full = outboxes.send(&id("a"), message(1), SenderRole::Own, unordered());
+    assert!(full.is_err());
+    let meter = outboxes.meter(&id("a")).expect("open");
+    assert_eq!((meter.queue_messages, meter.queue_bytes), (80, 80));
+
+    // The same by bytes.
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 640,
+        bytes: 1600,
+    });
+    outboxes.open(&id("a"), 1600);
+    let send = |channel, len| {
+        let how = on_channel(channel);
+        outboxes.send(&id("a"), message(len), SenderRole::Own, how)
+    };
+    assert_eq!(send(0, 1600), Ok(()));
+    assert!(send(0, 1).is_err());
+    assert!(send(1, 201).is_err(), "more than an eighth");
+    assert_eq!(send(1, 200), Ok(()));
+    assert_eq!(send(2, 200), Ok(()));
+    assert!(send(3, 1).is_err(), "the reserve is full");
+}
+
 /// Whether the notice has been given.
 fn is_told(notice: &Notify) -> bool {
     let mut context = Context::from_waker(Waker::noop());
