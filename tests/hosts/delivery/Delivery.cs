@@ -166,7 +166,7 @@ internal sealed class Member
 
     private static byte[] DataOf(int delivery, int number)
     {
-        return Encoding.UTF8.GetBytes(delivery.ToString(CultureInfo.InvariantCulture) + " " + number.ToString(CultureInfo.InvariantCulture));
+        return Encoding.UTF8.GetBytes(delivery + " " + number);
     }
 
     private void Send(int delivery, int number)

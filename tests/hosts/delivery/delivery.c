@@ -38,7 +38,7 @@ static struct {
 } net;
 
 static struct peer {
-    char id[64];
+    char id[MMN_MAX_PEER_ID_BYTES + 1];
     uint8_t seen[DELIVERIES][MOST_NUMBERS];
     int count[DELIVERIES];
     int newest[KEYS]; /* of the sequenced ones */
@@ -81,13 +81,13 @@ static void on_numbered(struct peer *peer, const NetworkEvent *event)
     if (sscanf(text, "%d %d", &delivery, &number) != 2 || delivery < 0 || delivery >= DELIVERIES || number < 0 || number >= MOST_NUMBERS)
         fail("\"%s\" from %s is no message", text, peer->id);
     if (event->delivery != delivery) fail("%s from %s has delivery %d", text, peer->id, event->delivery);
-    if (event->channel != CHANNELS[delivery]) fail("%s from %s came on channel %d", text, peer->id, event->channel);
-    if (peer->seen[delivery][number]++) fail("%s from %s came twice", text, peer->id);
+    if (event->channel != CHANNELS[delivery]) fail("%s from %.64s came on channel %d", text, peer->id, event->channel);
+    if (peer->seen[delivery][number]++) fail("%s from %.64s came twice", text, peer->id);
     if (delivery == MMN_DELIVERY_RELIABLE_ORDERED && number != peer->count[delivery])
-        fail("%s from %s came after %d others", text, peer->id, peer->count[delivery]);
+        fail("%s from %.64s came after %d others", text, peer->id, peer->count[delivery]);
     if (delivery == MMN_DELIVERY_SEQUENCED) {
         int *newest = &peer->newest[number % KEYS];
-        if (number <= *newest) fail("%s from %s came after %d", text, peer->id, *newest);
+        if (number <= *newest) fail("%s from %.64s came after %d", text, peer->id, *newest);
         *newest = number;
     }
     peer->count[delivery]++;
@@ -213,7 +213,7 @@ static const char *lack(void)
         const struct peer *peer = &peers[i];
         const int *count = peer->count;
         if (enough(peer) && peer->satisfied) continue;
-        snprintf(text, sizeof text, "from %.63s came %d ordered, %d unordered, %d unreliable, %d sequenced; it has %s", peer->id,
+        snprintf(text, sizeof text, "from %.64s came %d ordered, %d unordered, %d unreliable, %d sequenced; it has %s", peer->id,
                  count[0], count[1], count[2], count[3], peer->satisfied ? "enough" : "not enough");
         return text;
     }
