@@ -37,6 +37,9 @@ pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
 /// Payloads up to this length are copied out of the read buffer, so that a short message in the host's queue
 /// does not keep a long buffer alive.
 const COPY_BELOW_BYTES: usize = 16 * 1024;
+/// Of a lane's header: before all messages. QUIC keeps what waits in the place that its priority gave it, so that what
+/// follows a header of a low one would wait with it.
+const HEADER_PRIORITY: i32 = 50;
 /// With this code a lane is reset whose messages are given up.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
 
@@ -172,6 +175,8 @@ impl LaneWriter {
     async fn write(&self, send: &mut SendStream) {
         let mut buffer = BytesMut::new();
         let header = LaneHeader { lane: self.lane };
+        // It fails only on a stream that is closed.
+        let _ = send.set_priority(HEADER_PRIORITY);
         if put_value(&mut buffer, &header).is_err() || send.write_all(&buffer).await.is_err() {
             return;
         }
@@ -186,7 +191,7 @@ impl LaneWriter {
             };
             if priority_now != Some(priority) {
                 priority_now = Some(priority);
-                // It fails only on a stream that is closed.
+                // The same.
                 let _ = send.set_priority(priority.into());
             }
             if send.write_all(&buffer).await.is_err() {

@@ -7,6 +7,7 @@ use meta_mystia_network::config::Config;
 use meta_mystia_network::dispatch::{Delivery, Direction, Event};
 use meta_mystia_network::error::{Code, Coded, SendError};
 use meta_mystia_network::room::{DEFAULT_PRIORITY, How, Loose, Reliable};
+use meta_mystia_network::simulated::SimulatedNetwork;
 
 use crate::harness::{Member, eventually, id, message, quick, settled};
 
@@ -512,4 +513,39 @@ fn a_large_queue_that_the_other_host_does_not_empty_never_stops_the_control_stre
     assert!(meter.queue_bytes > 80 << 20, "the host has taken nothing");
     drop(gate);
     eventually("all is delivered", || len(&got) == 97);
+}
+
+#[test]
+fn a_channel_that_is_used_for_the_first_time_does_not_wait_for_bulk() {
+    let config = Config {
+        compression_threshold: 1 << 20,
+        ..quick()
+    };
+    let a = Member::open_deaf("a", "new channels", config);
+    let b = Member::open_deaf("b", "new channels", quick());
+    let (got, _) = listen(&b);
+    b.connect_to(&a);
+    settled(&[&a, &b]);
+    // Slow, so that the bulk always waits for the link.
+    let slow = SimulatedNetwork {
+        lag: Duration::from_millis(20),
+        jitter: Duration::ZERO,
+        loss_permille: 150,
+    };
+    a.room.simulate_network(slow).expect("in the limits");
+    let bulk = vec![7; 64 << 10];
+    while a
+        .room
+        .send_with(&id("b"), message(&bulk), ordered(0))
+        .is_ok()
+    {}
+    for channel in 1..=20 {
+        send(&a, "b", b"new", ordered(channel));
+    }
+    eventually("every new channel is heard", || {
+        let got = got.lock().expect("not poisoned");
+        got.iter().filter(|(channel, ..)| *channel > 0).count() == 20
+    });
+    let queue = a.room.peer_meter(&id("b")).expect("linked").queue_bytes;
+    assert!(queue > 1 << 20, "the bulk is still on its way: {queue}");
 }
