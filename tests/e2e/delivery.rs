@@ -1,6 +1,8 @@
 //! The rules of sends that say how they are delivered ("Sends" in docs/messages.md), each by its name.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use meta_mystia_network::config::Config;
@@ -83,7 +85,7 @@ fn send(from: &Member, to: &str, payload: &[u8], how: How) {
     loop {
         match from.room.send_with(&id(to), message(payload), how) {
             Ok(()) => return,
-            Err(SendError::QueueFull { .. }) => std::thread::sleep(Duration::from_millis(1)),
+            Err(SendError::QueueFull { .. }) => thread::sleep(Duration::from_millis(1)),
             Err(error) => panic!("{error}"),
         }
     }
@@ -175,7 +177,7 @@ fn all_reliable_channels_of_a_peer_share_its_queue() {
             Ok(()) => accepted += 1,
             Err(error) => assert_eq!(error.code(), Code::SendQueueFull),
         }
-        std::thread::sleep(Duration::from_millis(5));
+        thread::sleep(Duration::from_millis(5));
     }
     // The handler has one, its queue another, and this end four.
     assert!((4..=7).contains(&accepted), "{accepted}");
@@ -234,7 +236,7 @@ fn a_host_that_takes_nothing_loses_the_oldest_datagrams_and_no_reliable_message(
             .send_with(&id("b"), message(&n.to_le_bytes()), loose(0, None));
         assert_eq!(sent, Ok(()), "never -7");
         if n % 20 == 0 {
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
     }
     send(&a, "b", b"reliable", ordered(0));
@@ -277,7 +279,7 @@ fn a_sequenced_message_is_never_delivered_after_a_newer_one_of_its_key() {
             send(&a, "b", &payload, loose(0, Some(key)));
         }
         if n % 50 == 0 {
-            std::thread::sleep(Duration::from_millis(2));
+            thread::sleep(Duration::from_millis(2));
         }
     }
     let last = |key: u8| {
@@ -341,7 +343,7 @@ fn a_partial_broadcast_tells_how_many_took_it_and_names_the_full_ones_once() {
             let queue = a.room.peer_meter(&id("c")).expect("linked");
             queue.queue_messages == 0
         });
-        std::thread::sleep(Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         a.room.broadcast_with(&message(b"x"), ordered(0), partial)
     };
     let took: Vec<_> = (0..10).map(|_| cast(true).expect("partial")).collect();
@@ -408,7 +410,7 @@ fn in_a_centralized_room_every_delivery_goes_through_the_leader_with_its_channel
             }
         }
     }
-    std::thread::sleep(Duration::from_millis(100));
+    thread::sleep(Duration::from_millis(100));
     for got in &got {
         assert_eq!(len(got), 8, "each once: {got:?}");
     }
@@ -451,7 +453,7 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
     });
     send(&a, "b", b"brief", brief);
     send(&a, "b", b"lasting", loose(0, None));
-    std::thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_millis(300));
     drop(gate);
     eventually("the lasting ones", || len(&got) == 2);
     let payloads: Vec<_> = {
@@ -467,6 +469,17 @@ fn a_message_whose_time_is_over_is_dropped_from_the_hosts_queue_and_counted() {
         };
         events.lock().expect("not poisoned").contains(&dropped)
     });
+}
+
+/// The one that leads makes the other lead, which takes several answers over the control stream.
+fn hand_over(a: &Member, b: &Member) {
+    let leader = settled(&[a, b]);
+    let (old, new) = match leader == "a" {
+        true => (a, "b"),
+        false => (b, "a"),
+    };
+    assert_eq!(old.room.transfer_leadership(&id(new)), Ok(()));
+    eventually("the other leads", || settled(&[a, b]) == new);
 }
 
 /// The windows of QUIC are smaller than such a queue: what is beyond them has to wait elsewhere.
@@ -498,21 +511,24 @@ fn a_large_queue_that_the_other_host_does_not_empty_never_stops_the_control_stre
     let long = vec![8; 4 << 20];
     let sent = a.room.send_with(&id("b"), message(&long), ordered(100));
     assert_eq!(sent, Ok(()));
-    // Each needs several answers over the control stream.
     for _ in 0..5 {
-        let leader = settled(&[&a, &b]);
-        let (old, new) = match leader == "a" {
-            true => (&a, "b"),
-            false => (&b, "a"),
-        };
-        assert_eq!(old.room.transfer_leadership(&id(new)), Ok(()));
-        eventually("the other leads", || settled(&[&a, &b]) == new);
+        hand_over(&a, &b);
     }
     let meter = a.room.peer_meter(&id("b")).expect("linked");
     assert_eq!(meter.reconnects, 0);
     assert!(meter.queue_bytes > 80 << 20, "the host has taken nothing");
     drop(gate);
     eventually("all is delivered", || len(&got) == 97);
+}
+
+/// From here on what the member sends waits for the link.
+fn slow_down(member: &Member) {
+    let slow = SimulatedNetwork {
+        lag: Duration::from_millis(20),
+        jitter: Duration::ZERO,
+        loss_permille: 150,
+    };
+    member.room.simulate_network(slow).expect("in the limits");
 }
 
 #[test]
@@ -526,13 +542,7 @@ fn a_channel_that_is_used_for_the_first_time_does_not_wait_for_bulk() {
     let (got, _) = listen(&b);
     b.connect_to(&a);
     settled(&[&a, &b]);
-    // Slow, so that the bulk always waits for the link.
-    let slow = SimulatedNetwork {
-        lag: Duration::from_millis(20),
-        jitter: Duration::ZERO,
-        loss_permille: 150,
-    };
-    a.room.simulate_network(slow).expect("in the limits");
+    slow_down(&a);
     let bulk = vec![7; 64 << 10];
     while a
         .room
@@ -548,4 +558,45 @@ fn a_channel_that_is_used_for_the_first_time_does_not_wait_for_bulk() {
     });
     let queue = a.room.peer_meter(&id("b")).expect("linked").queue_bytes;
     assert!(queue > 1 << 20, "the bulk is still on its way: {queue}");
+}
+
+/// QUIC sends datagrams before streams: without a bound they would leave nothing to the control stream.
+#[test]
+fn a_flood_of_unreliable_messages_leaves_room_to_reliable_ones_and_to_the_room() {
+    let a = Member::open_deaf("a", "loose flood", quick());
+    let b = Member::open_deaf("b", "loose flood", quick());
+    let (got, _) = listen(&b);
+    b.connect_to(&a);
+    settled(&[&a, &b]);
+    slow_down(&a);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for _ in 0..20 {
+                    let sent = a
+                        .room
+                        .send_with(&id("b"), message(&[7; 1000]), loose(0, None));
+                    assert_eq!(sent, Ok(()));
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        for n in 0..100 {
+            send(&a, "b", &[n], ordered(1));
+            eventually("a reliable one arrives", || {
+                let got = got.lock().expect("not poisoned");
+                got.iter()
+                    .any(|(channel, _, payload)| (*channel, &payload[..]) == (1, &[n][..]))
+            });
+        }
+        for _ in 0..3 {
+            hand_over(&a, &b);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(a.room.peer_meter(&id("b")).expect("linked").reconnects, 0);
+    let got = got.lock().expect("not poisoned");
+    let loose = got.iter().filter(|(channel, ..)| *channel == 0).count();
+    assert!(loose > 100, "{loose}");
 }
