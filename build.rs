@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "version",
     "codes",
     "values",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 19] = [
     "seeded",
     "etcd",
     "send",
+    "delivery",
     "stats",
     "simulation",
     "logs",

@@ -1,4 +1,5 @@
-// A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader (SharedState.cs).
+// A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
+// leader (SharedState.cs).
 // The samples in the other languages (examples/cpp, examples/python, and, without the shared state, examples/c) take the same
 // arguments and print the same lines. The library is used in poll mode: Frame is what a Unity mod does in Update.
 //
@@ -18,7 +19,12 @@ using MetaMystia.Network;
 internal static class Lobby
 {
     private const ushort Hello = Room.FirstUserType;
+    private const ushort Position = Room.FirstUserType + 1;
     private const int FrameMs = 16;
+    private const int StepMs = 100;
+    private const int RowLength = 100;
+    private const ulong PlayerKey = 1; // each member's own: it moves one thing, its player
+    private const byte PositionChannel = 1;
     private const string Usage =
         "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
         + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
@@ -28,6 +34,7 @@ internal static class Lobby
     private static readonly object InputLock = new object();
     private static readonly Queue<string> Input = new Queue<string>();
     private static bool inputEnded;
+    private static readonly Dictionary<string, string> Positions = new Dictionary<string, string>();
 
     private static string id, session, connect;
     private static double seconds = double.PositiveInfinity;
@@ -117,11 +124,15 @@ internal static class Lobby
         }
 
         Stopwatch clock = Stopwatch.StartNew();
-        for (int beat = 1; clock.Elapsed.TotalSeconds < seconds; Thread.Sleep(FrameMs))
+        for (int beat = 1, step = 1; clock.Elapsed.TotalSeconds < seconds; Thread.Sleep(FrameMs))
         {
             if (!Frame(room, state))
             {
                 return;
+            }
+            if (clock.ElapsedMilliseconds >= (long)step * StepMs)
+            {
+                Walk(room, step++);
             }
             if (clock.Elapsed.TotalSeconds >= beat)
             {
@@ -150,6 +161,14 @@ internal static class Lobby
         return true;
     }
 
+    // Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it.
+    private static void Walk(Room room, int step)
+    {
+        Positions[id] = step % RowLength + "," + step / RowLength;
+        byte[] place = Encoding.UTF8.GetBytes(Positions[id]);
+        Attempt(() => room.Broadcast(place, Delivery.Sequenced(PlayerKey, PositionChannel), Position));
+    }
+
     private static void OnEvent(RoomEvent e)
     {
         switch (e.Kind)
@@ -176,6 +195,10 @@ internal static class Lobby
                 if (e.MessageType == Hello)
                 {
                     Say("from " + e.Peer + ": " + Encoding.UTF8.GetString(e.Data));
+                }
+                else if (e.MessageType == Position)
+                {
+                    Positions[e.Peer] = Encoding.UTF8.GetString(e.Data);
                 }
                 break;
             case EventKind.ConnectionResult:
@@ -218,6 +241,11 @@ internal static class Lobby
         {
             int rtt = name == id ? 0 : room.RoundTripMs(name);
             text.Append(' ').Append(name).Append('(').Append(rtt < 0 ? "-" : rtt.ToString(CultureInfo.InvariantCulture)).Append(" ms)");
+            string position;
+            if (Positions.TryGetValue(name, out position))
+            {
+                text.Append(" at ").Append(position);
+            }
         }
         string leader = room.Leader;
         return text.Append(leader == null ? "; no leader" : "; leader: " + leader).ToString();

@@ -372,6 +372,41 @@
 #define MMN_SEEDED_PROFILE_LAN 1
 
 /**
+ * SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver
+ * and channel. Channel 0 is that of the classic sends. Since ABI version 9.
+ */
+#define MMN_DELIVERY_RELIABLE_ORDERED 0
+
+/**
+ * SendOptions.delivery: each message arrives once, in any order: none waits for one that the
+ * network lost. Since ABI version 9.
+ */
+#define MMN_DELIVERY_RELIABLE_UNORDERED 1
+
+/**
+ * SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.
+ */
+#define MMN_DELIVERY_UNRELIABLE 2
+
+/**
+ * SendOptions.delivery: the same, and the receiver drops a message that is older than the newest
+ * one that it has with the same sender and key. It remembers 1024 keys of a sender, those used
+ * last. Since ABI version 9.
+ */
+#define MMN_DELIVERY_SEQUENCED 3
+
+/**
+ * SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI
+ * version 9.
+ */
+#define MMN_SEND_PARTIAL 1
+
+/**
+ * Highest SendOptions.priority. Since ABI version 9.
+ */
+#define MMN_MAX_PRIORITY 3
+
+/**
  * strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
  */
 #define MMN_GOSSIP_STRICT_LOWEST 1
@@ -487,6 +522,22 @@
  * MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
+
+/**
+ * NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
+ * it is full. One event stands for all such broadcasts until the host receives it. Since ABI
+ * version 9.
+ */
+#define MMN_EVENT_SLOW_PEER 14
+
+/**
+ * NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
+ * MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
+ * over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
+ * from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not
+ * counted. Since ABI version 9.
+ */
+#define MMN_EVENT_DATA_DROPPED 15
 
 /**
  * NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
@@ -619,6 +670,16 @@
  * MMN_EVENT_LEFT: the library stopped dialling the lost peer.
  */
 #define MMN_LEFT_GAVE_UP 6
+
+/**
+ * MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
+ */
+#define MMN_DROPPED_SENT 0
+
+/**
+ * MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.
+ */
+#define MMN_DROPPED_RECEIVED 1
 
 /**
  * MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
@@ -1166,6 +1227,27 @@ typedef struct NetworkEvent {
    * 1 or 0.
    */
   uint8_t success;
+  /**
+   * Reserved for a later version; 0. Since ABI version 9.
+   */
+  uint64_t missed;
+  /**
+   * Reserved for a later version; 0. Since ABI version 9.
+   */
+  uint32_t peer_index;
+  /**
+   * MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI
+   * version 9.
+   */
+  uint8_t channel;
+  /**
+   * MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.
+   */
+  uint8_t delivery;
+  /**
+   * 0. Since ABI version 9.
+   */
+  uint16_t reserved;
 } NetworkEvent;
 
 /**
@@ -1178,6 +1260,60 @@ typedef void (*EventCallback)(void *user_data, const struct NetworkEvent *event)
  * Releases the `user_data` registered with a callback.
  */
 typedef void (*DropCallback)(void *user_data);
+
+/**
+ * How SendToPeerEx and BroadcastEx deliver a message. NULL instead of it means the classic send:
+ * the default of every field.
+ *
+ * Later versions only append fields. Set struct_size, and every field that you do not use to its
+ * default.
+ *
+ * ```c
+ *     SendOptions options = {0};
+ *     options.struct_size = sizeof options;
+ *     options.delivery = MMN_DELIVERY_SEQUENCED;
+ *     options.priority = 1;
+ *     options.key = unit;
+ * ```
+ */
+typedef struct SendOptions {
+  /**
+   * Set by the caller: sizeof(SendOptions) as it was compiled.
+   */
+  uint32_t struct_size;
+  /**
+   * One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].
+   */
+  uint8_t delivery;
+  /**
+   * The receiver sees it in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel
+   * keeps its own order, and in the network none waits for another [0].
+   */
+  uint8_t channel;
+  /**
+   * 0 to MMN_MAX_PRIORITY: of what waits for the link to a peer, the higher goes first. Within a
+   * channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls holds all the same [1].
+   */
+  uint8_t priority;
+  /**
+   * 0 or MMN_SEND_PARTIAL (BroadcastEx only) [0].
+   */
+  uint8_t flags;
+  /**
+   * How long the message is of use, in milliseconds; 0 means for ever. One that waits longer, here
+   * or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and
+   * MMN_DELIVERY_SEQUENCED only [0].
+   */
+  uint32_t ttl_ms;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+  /**
+   * What the message is about. MMN_DELIVERY_SEQUENCED only [0].
+   */
+  uint64_t key;
+} SendOptions;
 
 /**
  * Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when
@@ -2117,6 +2253,75 @@ uint8_t IsCentralizedAutoForward(void);
 int32_t SetCompressionThreshold(uint32_t bytes);
 
 /**
+ * Sends a message to one peer as `options` say; NULL means as SendToPeer. A message to this node's
+ * own id goes to its own handlers. The other arguments are as in BroadcastMessage.
+ *
+ * With MMN_DELIVERY_RELIABLE_ORDERED and MMN_DELIVERY_RELIABLE_UNORDERED, MMN_OK means what it means
+ * for BroadcastMessage; all reliable messages to a peer share one queue.
+ *
+ * With MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED, MMN_OK means that the message is queued
+ * for the network. There is never an MMN_SEND_QUEUE_FULL: when the queue is full, the oldest message
+ * in it is dropped, and while the peer is reconnecting this one. MMN_EVENT_DATA_DROPPED counts
+ * both. They are never compressed, and no longer than GetMaxDatagramSize. The peer receives them
+ * after MMN_EVENT_JOINED and before MMN_EVENT_LEFT.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (also for an unknown value in `options`, ttl_ms or key with
+ * a delivery that has none, and MMN_SEND_PARTIAL), MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
+ * MMN_PEER_NOT_FOUND or MMN_SEND_QUEUE_FULL. On failure nothing was queued. Since ABI version 9.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL. `data` is as in BroadcastMessage. `options` is NULL, or
+ * points to struct_size readable bytes, the first four of which are struct_size.
+ */
+int32_t SendToPeerEx(const char *peer_id,
+                     const uint8_t *data,
+                     int32_t length,
+                     uint16_t msg_type,
+                     uint8_t flags,
+                     const struct SendOptions *options);
+
+/**
+ * Sends a message to all connected peers as `options` say, or to none of them; NULL means as
+ * BroadcastMessage. What SendToPeerEx says of deliveries holds for each of them.
+ *
+ * With MMN_SEND_PARTIAL a full queue stops nobody else: the message goes to the peers whose queue
+ * has room, the function returns how many those are (0 or more), and MMN_EVENT_SLOW_PEER names each
+ * of the others. In centralized mode, where the leader queues broadcasts, the flag is not supported.
+ *
+ * In centralized mode the message goes through the leader, whatever its delivery, and keeps delivery,
+ * channel, key and ttl_ms; the leader relays it with priority 1. Of MMN_DELIVERY_UNRELIABLE and
+ * MMN_DELIVERY_SEQUENCED nothing is kept for the next leader.
+ *
+ * Returns MMN_OK or a number of peers, MMN_INVALID_ARGUMENT (as SendToPeerEx),
+ * MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE, MMN_SEND_QUEUE_FULL, MMN_NOT_SUPPORTED
+ * (MMN_SEND_PARTIAL in centralized mode); in centralized mode also MMN_NOT_LEADER and
+ * MMN_PEER_NOT_FOUND as BroadcastMessage. On failure nothing was queued. Since ABI version 9.
+ *
+ * # Safety
+ * `data` and `options` are as in SendToPeerEx.
+ */
+int32_t BroadcastEx(const uint8_t *data,
+                    int32_t length,
+                    uint16_t msg_type,
+                    uint8_t flags,
+                    const struct SendOptions *options);
+
+/**
+ * The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
+ * MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
+ * connected peers, and less in centralized mode. It depends on the path of each link, and is 1100 or
+ * more (centralized: 850), unless max_message_size is less; it changes while a link finds out
+ * what its path carries. Never waits for the network.
+ *
+ * -1 if the peer is not connected (or is this node, which has no such limit), if nobody is, or
+ * before initialization. Since ABI version 9.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t GetMaxDatagramSize(const char *peer_id);
+
+/**
  * Writes statistics of the link and the queue to a peer to `stats`, whose `struct_size` the caller
  * has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits
  * for the network.
@@ -2273,6 +2478,9 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(int32_t, SetCentralizedAutoForward, (uint8_t enabled)) \
   X(uint8_t, IsCentralizedAutoForward, (void)) \
   X(int32_t, SetCompressionThreshold, (uint32_t bytes)) \
+  X(int32_t, SendToPeerEx, (const char *peer_id, const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags, const struct SendOptions *options)) \
+  X(int32_t, BroadcastEx, (const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags, const struct SendOptions *options)) \
+  X(int32_t, GetMaxDatagramSize, (const char *peer_id)) \
   X(int32_t, GetPeerStats, (const char *peer_id, struct PeerStats *stats)) \
   X(int32_t, SetNetworkSimulation, (uint32_t lag_ms, uint32_t jitter_ms, uint32_t loss_permille)) \
   X(int32_t, EnableLogging, (uint8_t enabled)) \

@@ -3,9 +3,9 @@
 
 Starts one room of three processes (C# under Mono, C++, Python) on this machine and shows what they print. Waits until all
 three see each other with round-trip times, name the same leader and have received each other's messages, and until a
-counter and a chat log that they share are the same at all three. Then ends the leader's process with SIGKILL, and waits until the
-two survivors name the same new leader and still exchange messages, have all that the three had, and go on from there.
-Exits with 0 only if all of that happened.
+counter and a chat log that they share are the same at all three, and all see each other's players move. Then ends the
+leader's process with SIGKILL, and waits until the two survivors name the same new leader and still exchange messages, have
+all that the three had, go on from there, and still see each other's players move. Exits with 0 only if all of that happened.
 
 The library must have been built (target/release). The parts are importable, for tests: build_hosts, Host, Room, isolate.
 """
@@ -113,6 +113,9 @@ def play(commands, screen, dials=True):
         before = room.wait_for_state(room.hosts, counter=1 + 2 + 3, lines=3)
         screen.note(f"a counter at {before.counter} and a chat log of {before.lines} lines are the same at all three", good=True)
 
+        room.wait_for_movement(room.hosts)
+        screen.note("all three see each other's players move", good=True)
+
         victim = room.by_name(leader)
         survivors = [host for host in room.hosts if host is not victim]
         screen.note(f"killing {leader} (process {victim.process.pid}) with SIGKILL")
@@ -126,6 +129,8 @@ def play(commands, screen, dials=True):
             host.type(f"{host.name} carries on without {leader}")
         after = room.wait_for_state(survivors, before.counter + 20, before.lines + 2)
         screen.note(f"nothing was lost: counter {before.counter} became {after.counter}, {after.lines} lines of chat", good=True)
+        room.wait_for_movement(survivors)
+        screen.note("both survivors still see each other's players move", good=True)
 
         room.leave(survivors)
         return failover_seconds, leader, new_leader
@@ -244,6 +249,7 @@ class Host:
         self.members_leader = None  # as the last list of members said it
         self.members_at = 0.0
         self.heard_at = {}  # member: when its last message came
+        self.places = {}  # member: where the lists of members showed its player, and when
         self.state = None
         self.confirmed = []  # commands, in order
         self._reader = None
@@ -333,6 +339,8 @@ class Host:
             self.members = {name: None if rtt == "-" else int(rtt) for name, rtt in found}
             self.members_leader = match[2]
             self.members_at = now
+            for name, place in re.findall(r"(\S+)\([^)]*\) at (\d+,\d+)", match[1]):
+                self.places.setdefault(name, []).append((now, place))
 
 
 class Room:
@@ -383,6 +391,20 @@ class Room:
 
         self.wait(hosts, timeout, difference)
         return hosts[0].state
+
+    def wait_for_movement(self, hosts, timeout=PHASE_SECONDS):
+        """Waits until each host shows every other one's player at one place and later at another."""
+        since = time.monotonic()
+
+        def standstill():
+            for host in hosts:
+                for other in hosts:
+                    places = {place for at, place in host.places.get(other.name, []) if at > since}
+                    if host is not other and len(places) < 2:
+                        return f"{host.name} did not see the player of {other.name} move"
+            return None
+
+        self.wait(hosts, timeout, standstill)
 
     def wait(self, hosts, timeout, missing):
         """Waits until `missing` gives None; what it gives otherwise is the line of the failure."""

@@ -474,6 +474,24 @@ pub enum SendError {
         /// Whose limit it is; `None` for this node's own.
         limit_of: Option<PeerId>,
     },
+    /// The message is longer than a datagram to a peer may be.
+    #[error(
+        "length {len} is above the {max} bytes that an unreliable message to {} may have; send less at a time, or send it reliably (GetMaxDatagramSize tells the limit)",
+        Quoted(id.as_str())
+    )]
+    DatagramTooLarge {
+        /// The length given, in bytes.
+        len: usize,
+        /// The limit, in bytes.
+        max: usize,
+        /// Whose link it is.
+        id: PeerId,
+    },
+    /// A broadcast through the leader that may leave members out.
+    #[error(
+        "MMN_SEND_PARTIAL needs a room that is not centralized: the leader, not this node, queues a broadcast for the members; clear the flag, or call SetCentralizedMode(0)"
+    )]
+    PartialCentralized,
     /// Only the leader may send this.
     #[error(
         "this node is not the leader; only the leader may send in the leader's name or forward for others"
@@ -519,7 +537,8 @@ impl Coded for SendError {
     fn code(&self) -> Code {
         match self {
             Self::TypeReserved { .. } | Self::ForwardedToOrigin { .. } => Code::InvalidArgument,
-            Self::TooLarge { .. } => Code::MessageTooLarge,
+            Self::TooLarge { .. } | Self::DatagramTooLarge { .. } => Code::MessageTooLarge,
+            Self::PartialCentralized => Code::NotSupported,
             Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,
             Self::QueueFull { .. } | Self::OwnQueueFull => Code::SendQueueFull,

@@ -5,6 +5,7 @@ use std::ptr::{null, null_mut};
 
 use meta_mystia_network::ffi::callbacks::*;
 use meta_mystia_network::ffi::config::NetworkConfigFFI;
+use meta_mystia_network::ffi::delivery::*;
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::etcd::*;
 use meta_mystia_network::ffi::events::*;

@@ -151,8 +151,47 @@ struct Event {
   std::uint64_t undelivered;  // MMN_EVENT_LEFT: number of accepted messages that are not known to be delivered
   std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
   std::uint64_t term, epoch;
+  std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
+  std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
+  // MMN_EVENT_DATA_DROPPED: how many messages.
+  std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
   std::uint64_t token() const noexcept { return undelivered; }
+};
+
+// How a message is delivered: `Delivery::sequenced(unit)`. The default is the classic send.
+struct Delivery {
+  std::uint8_t mode = MMN_DELIVERY_RELIABLE_ORDERED;
+  std::uint8_t channel = 0;
+  std::uint8_t priority = 1;  // 0 to 3; the higher goes first
+  std::uint32_t ttl_ms = 0;   // unreliable and sequenced only; 0 is for ever
+  std::uint64_t key = 0;      // sequenced only
+
+  static Delivery reliable_ordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_ORDERED, channel, 0); }
+  static Delivery reliable_unordered(std::uint8_t channel = 0) { return of(MMN_DELIVERY_RELIABLE_UNORDERED, channel, 0); }
+  static Delivery unreliable(std::uint8_t channel = 0) { return of(MMN_DELIVERY_UNRELIABLE, channel, 0); }
+  static Delivery sequenced(std::uint64_t key, std::uint8_t channel = 0) { return of(MMN_DELIVERY_SEQUENCED, channel, key); }
+
+  SendOptions options(std::uint8_t flags) const noexcept {
+    SendOptions options = {};
+    options.struct_size = sizeof options;
+    options.delivery = mode;
+    options.channel = channel;
+    options.priority = priority;
+    options.flags = flags;
+    options.ttl_ms = ttl_ms;
+    options.key = key;
+    return options;
+  }
+
+ private:
+  static Delivery of(std::uint8_t mode, std::uint8_t channel, std::uint64_t key) {
+    Delivery delivery;
+    delivery.mode = mode;
+    delivery.channel = channel;
+    delivery.key = key;
+    return delivery;
+  }
 };
 
 using Config = NetworkConfigFFI;
@@ -416,7 +455,8 @@ inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
   const std::string_view data(reinterpret_cast<const char*>(event->data), static_cast<std::size_t>(event->length));
   call(Handlers::get().event,
        Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
-             event->msg_type, event->flags, event->count, event->request, event->term, event->epoch});
+             event->msg_type, event->flags, event->count, event->request, event->term, event->epoch,
+             event->channel, event->delivery});
 }
 inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
   call(Handlers::get().log, level, std::string_view(message));
@@ -687,6 +727,27 @@ class Room {
   void send(const std::string& peer, std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->SendToPeer(text(peer), bytes(data), length(data), type, flags));
   }
+  // The same, as `delivery` says.
+  void broadcast(std::string_view data, const Delivery& delivery, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
+    const SendOptions options = delivery.options(0);
+    check(api_->BroadcastEx(bytes(data), length(data), type, flags, &options));
+  }
+  // To the connected members whose queue has room; returns how many those are. MMN_EVENT_SLOW_PEER names each of the others.
+  std::int32_t broadcast_partial(std::string_view data, const Delivery& delivery = {}, std::uint16_t type = first_user_type,
+                                 std::uint8_t flags = 0) {
+    const SendOptions options = delivery.options(MMN_SEND_PARTIAL);
+    const std::int32_t took = api_->BroadcastEx(bytes(data), length(data), type, flags, &options);
+    check(took);
+    return took;
+  }
+  void send(const std::string& peer, std::string_view data, const Delivery& delivery, std::uint16_t type = first_user_type,
+            std::uint8_t flags = 0) {
+    const SendOptions options = delivery.options(0);
+    check(api_->SendToPeerEx(text(peer), bytes(data), length(data), type, flags, &options));
+  }
+  // The longest unreliable message for a member, or for a broadcast, in bytes; -1 when it, or nobody, is connected.
+  std::int32_t max_datagram_size(const std::string& peer) const { return api_->GetMaxDatagramSize(text(peer)); }
+  std::int32_t max_datagram_size() const { return api_->GetMaxDatagramSize(nullptr); }
   // To the leader; a leader that calls it receives the message itself. not_leader when there is none.
   void send_to_leader(std::string_view data, std::uint16_t type = first_user_type, std::uint8_t flags = 0) {
     check(api_->SendToLeader(bytes(data), length(data), type, flags));

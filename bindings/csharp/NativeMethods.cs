@@ -30,6 +30,24 @@ namespace MetaMystia.Network
         /// <summary>Smallest message type that a host may use. The library reserves the smaller ones.</summary>
         public const ushort MinMessageType = 256;
 
+        /// <summary>SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver and channel. Channel 0 is that of the classic sends. Since ABI version 9.</summary>
+        public const byte DeliveryReliableOrdered = 0;
+
+        /// <summary>SendOptions.delivery: each message arrives once, in any order: none waits for one that the network lost. Since ABI version 9.</summary>
+        public const byte DeliveryReliableUnordered = 1;
+
+        /// <summary>SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.</summary>
+        public const byte DeliveryUnreliable = 2;
+
+        /// <summary>SendOptions.delivery: the same, and the receiver drops a message that is older than the newest one that it has with the same sender and key. It remembers 1024 keys of a sender, those used last. Since ABI version 9.</summary>
+        public const byte DeliverySequenced = 3;
+
+        /// <summary>SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI version 9.</summary>
+        public const byte SendPartial = 1;
+
+        /// <summary>Highest SendOptions.priority. Since ABI version 9.</summary>
+        public const byte MaxPriority = 3;
+
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
 
@@ -47,6 +65,12 @@ namespace MetaMystia.Network
 
         /// <summary>Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.</summary>
         public const uint MaxQuorumVoters = 64;
+
+        /// <summary>MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.</summary>
+        public const int DroppedSent = 0;
+
+        /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.</summary>
+        public const int DroppedReceived = 1;
 
         /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -356,6 +380,18 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetCompressionThreshold(uint bytes);
 
+        /// <summary>Sends a message to one peer as <c>options</c> say; NULL means as SendToPeer. A message to this node's own id goes to its own handlers. The other arguments are as in BroadcastMessage.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int SendToPeerEx(byte[] peerId, byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        /// <summary>Sends a message to all connected peers as <c>options</c> say, or to none of them; NULL means as BroadcastMessage. What SendToPeerEx says of deliveries holds for each of them.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less; it changes while a link finds out what its path carries. Never waits for the network.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GetMaxDatagramSize(byte[] peerId);
+
         /// <summary>Writes statistics of the link and the queue to a peer to <c>stats</c>, whose <c>struct_size</c> the caller has set. Writes at most min(struct_size, the size that this library knows) bytes. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStats(byte[] peerId, ref PeerStats stats);
@@ -566,6 +602,16 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>1 or 0.</summary>
         public byte Success;
+        /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
+        public ulong Missed;
+        /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
+        public uint PeerIndex;
+        /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
+        public byte Channel;
+        /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.</summary>
+        public byte Delivery;
+        /// <summary>0. Since ABI version 9.</summary>
+        public ushort Reserved;
     }
 
     /// <summary>The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:</summary>
@@ -616,6 +662,28 @@ namespace MetaMystia.Network
         public IntPtr User;
         /// <summary>The password of user [NULL].</summary>
         public IntPtr Password;
+    }
+
+    /// <summary>How SendToPeerEx and BroadcastEx deliver a message. NULL instead of it means the classic send: the default of every field.</summary>
+    [StructLayout(LayoutKind.Sequential)] // Aligned as C aligns it; a test compares every offset with the header.
+    public partial struct SendOptions
+    {
+        /// <summary>Set by the caller: sizeof(SendOptions) as it was compiled.</summary>
+        public uint StructSize;
+        /// <summary>One of MMN_DELIVERY_... [MMN_DELIVERY_RELIABLE_ORDERED].</summary>
+        public byte Delivery;
+        /// <summary>The receiver sees it in NetworkEvent.channel. With MMN_DELIVERY_RELIABLE_ORDERED each channel keeps its own order, and in the network none waits for another [0].</summary>
+        public byte Channel;
+        /// <summary>0 to MMN_MAX_PRIORITY: of what waits for the link to a peer, the higher goes first. Within a channel of MMN_DELIVERY_RELIABLE_ORDERED the order of the calls holds all the same [1].</summary>
+        public byte Priority;
+        /// <summary>0 or MMN_SEND_PARTIAL (BroadcastEx only) [0].</summary>
+        public byte Flags;
+        /// <summary>How long the message is of use, in milliseconds; 0 means for ever. One that waits longer, here or in the queue to the receiver's host, is dropped and counted. MMN_DELIVERY_UNRELIABLE and MMN_DELIVERY_SEQUENCED only [0].</summary>
+        public uint TtlMs;
+        /// <summary>0.</summary>
+        public uint Reserved;
+        /// <summary>What the message is about. MMN_DELIVERY_SEQUENCED only [0].</summary>
+        public ulong Key;
     }
 
     /// <summary>Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when the peer joins, and continue when a lost link comes back.</summary>
@@ -681,6 +749,10 @@ namespace MetaMystia.Network
         public const uint Discovered = 12;
         /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).</summary>
         public const uint ConnectionResult = 13;
+        /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it. Since ABI version 9.</summary>
+        public const uint SlowPeer = 14;
+        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> says whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
+        public const uint DataDropped = 15;
         /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Since ABI version 7.</summary>
         public const uint MemberState = 16;
         /// <summary>NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.</summary>

@@ -17,6 +17,56 @@ namespace MetaMystia.Network
         public byte Flags;
     }
 
+    /// <summary>How a message is delivered: <c>Delivery.Sequenced(unit)</c>. The default is the classic send.</summary>
+    public struct Delivery
+    {
+        internal byte Mode;
+        internal ulong Key;
+        /// <summary>The receiver sees it in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
+        public byte Channel;
+        /// <summary>0 to 3; the higher goes first. Null is 1.</summary>
+        public byte? Priority;
+        /// <summary>How long the message is of use, in milliseconds; 0 is for ever. Unreliable and Sequenced only.</summary>
+        public uint TtlMs;
+
+        /// <summary>Each message arrives once, in the order of the calls with that channel.</summary>
+        public static Delivery ReliableOrdered(byte channel = 0)
+        {
+            return new Delivery { Mode = NativeMethods.DeliveryReliableOrdered, Channel = channel };
+        }
+
+        /// <summary>Each message arrives once, and waits for no other.</summary>
+        public static Delivery ReliableUnordered(byte channel = 0)
+        {
+            return new Delivery { Mode = NativeMethods.DeliveryReliableUnordered, Channel = channel };
+        }
+
+        /// <summary>A message arrives once or is lost. At most <see cref="Room.MaxDatagramSize"/> bytes.</summary>
+        public static Delivery Unreliable(byte channel = 0)
+        {
+            return new Delivery { Mode = NativeMethods.DeliveryUnreliable, Channel = channel };
+        }
+
+        /// <summary>The same, and the receiver drops one that is older than the newest of its key.</summary>
+        public static Delivery Sequenced(ulong key, byte channel = 0)
+        {
+            return new Delivery { Mode = NativeMethods.DeliverySequenced, Key = key, Channel = channel };
+        }
+
+        internal SendOptions Options(byte flags)
+        {
+            SendOptions options = new SendOptions();
+            options.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+            options.Delivery = Mode;
+            options.Channel = Channel;
+            options.Priority = Priority ?? 1;
+            options.Flags = flags;
+            options.TtlMs = TtlMs;
+            options.Key = Key;
+            return options;
+        }
+    }
+
     /// <summary>The result of one <see cref="Room.Connect"/>.</summary>
     public struct ConnectionResult
     {
@@ -45,7 +95,11 @@ namespace MetaMystia.Network
         public bool Success;
         public ushort MessageType;
         public byte Flags;
-        /// <summary>Left: the number of messages accepted for the member that are not known to be delivered.</summary>
+        /// <summary>Message: the channel that the sender named.</summary>
+        public byte Channel;
+        /// <summary>Message: how it was delivered, one of NativeMethods.Delivery...</summary>
+        public byte DeliveryMode;
+        /// <summary>Left: the number of messages accepted for the member that are not known to be delivered. DataDropped: the number of messages.</summary>
         public ulong Undelivered;
         /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
         public ulong Request;
@@ -736,6 +790,34 @@ namespace MetaMystia.Network
             Check(NativeMethods.SendToPeer(Utf8.ToNative(peerId), data, LengthOf(data), type, flags));
         }
 
+        /// <summary>To all connected members as <paramref name="delivery"/> says, or, if one queue is full (-7), to none.</summary>
+        public void Broadcast(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendOptions options = delivery.Options(0);
+            Check(NativeMethods.BroadcastEx(data, LengthOf(data), type, flags, ref options));
+        }
+
+        /// <summary>To the connected members whose queue has room; returns how many those are. A SlowPeer event names each of the others.</summary>
+        public int BroadcastPartial(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendOptions options = delivery.Options(NativeMethods.SendPartial);
+            int took = NativeMethods.BroadcastEx(data, LengthOf(data), type, flags, ref options);
+            Check(took);
+            return took;
+        }
+
+        public void SendTo(string peerId, byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendOptions options = delivery.Options(0);
+            Check(NativeMethods.SendToPeerEx(Utf8.ToNative(peerId), data, LengthOf(data), type, flags, ref options));
+        }
+
+        /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when it, or nobody, is connected.</summary>
+        public int MaxDatagramSize(string peerId = null)
+        {
+            return NativeMethods.GetMaxDatagramSize(peerId == null ? null : Utf8.ToNative(peerId));
+        }
+
         /// <summary>To the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
         public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
         {
@@ -980,6 +1062,8 @@ namespace MetaMystia.Network
                 copy.Success = native.Success != 0;
                 copy.MessageType = native.MessageType;
                 copy.Flags = native.Flags;
+                copy.Channel = native.Channel;
+                copy.DeliveryMode = native.Delivery;
                 copy.Undelivered = native.Count;
                 copy.Request = native.Request;
                 copy.Term = native.Term;

@@ -68,8 +68,11 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Pointer { to, .. }, _) if Scalar::parse(to).is_some() => {
             format!("&mut {to}::default()")
         }
-        (Type::Pointer { to, .. }, _) => {
-            format!("&mut {to} {{ struct_size: size_of::<{to}>() as u32, ..{to}::default() }}")
+        (Type::Pointer { to, mutable }, _) => {
+            let reference = if *mutable { "&mut " } else { "&" };
+            format!(
+                "{reference}{to} {{ struct_size: size_of::<{to}>() as u32, ..{to}::default() }}"
+            )
         }
         (Type::Named(_), _) => return None,
     })

@@ -88,6 +88,15 @@ class Event(NamedTuple):
     """EVENT_JOIN_REQUEST: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
     term: int
     epoch: int
+    channel: int
+    """EVENT_MESSAGE: as the sender named it."""
+    delivery: int
+    """EVENT_MESSAGE: one of DELIVERY_..."""
+
+    @property
+    def count(self):
+        """EVENT_DATA_DROPPED: how many messages."""
+        return self.undelivered
 
     @property
     def token(self):
@@ -225,6 +234,25 @@ class PeerStats(ctypes.Structure):
         super().__init__(struct_size=ctypes.sizeof(PeerStats))
 
 
+class SendOptions(ctypes.Structure):
+    """`SendOptions`: how a message is delivered. `SendOptions(DELIVERY_SEQUENCED, key=unit)`. Its size is set already."""
+
+    def __init__(self, delivery=0, channel=0, priority=1, ttl_ms=0, key=0):
+        super().__init__(
+            struct_size=ctypes.sizeof(SendOptions),
+            delivery=delivery,
+            channel=channel,
+            priority=priority,
+            ttl_ms=ttl_ms,
+            key=key,
+        )
+
+    def _with_flags(self, flags):
+        copy = SendOptions.from_buffer_copy(self)
+        copy.flags = flags
+        return ctypes.byref(copy)
+
+
 class NetworkEvent(ctypes.Structure):
     """`NetworkEvent`, which an EventCallback receives; valid during the call. The header says which fields each `kind` sets."""
 
@@ -314,6 +342,15 @@ SEEDED_NEVER_ALONE = 2
 SEEDED_PROFILE_WAN = 0
 SEEDED_PROFILE_LAN = 1
 
+DELIVERY_RELIABLE_ORDERED = 0
+DELIVERY_RELIABLE_UNORDERED = 1
+DELIVERY_UNRELIABLE = 2
+DELIVERY_SEQUENCED = 3
+
+SEND_PARTIAL = 1
+
+MAX_PRIORITY = 3
+
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
@@ -336,6 +373,8 @@ EVENT_LEADERSHIP_LOST = 10
 EVENT_JOIN_REQUEST = 11
 EVENT_DISCOVERED = 12
 EVENT_CONNECTION_RESULT = 13
+EVENT_SLOW_PEER = 14
+EVENT_DATA_DROPPED = 15
 EVENT_MEMBER_STATE = 16
 EVENT_LOCK_RESULT = 17
 EVENT_LOCK_LOST = 18
@@ -363,6 +402,9 @@ LEFT_REPLACED = 3
 LEFT_KICKED = 4
 LEFT_VIOLATION = 5
 LEFT_GAVE_UP = 6
+
+DROPPED_SENT = 0
+DROPPED_RECEIVED = 1
 
 END_KICKED = 0
 END_HOST_LEFT = 1
@@ -447,6 +489,11 @@ NetworkEvent._fields_ = [
     ("msg_type", ctypes.c_uint16),
     ("flags", ctypes.c_uint8),
     ("success", ctypes.c_uint8),
+    ("missed", ctypes.c_uint64),
+    ("peer_index", ctypes.c_uint32),
+    ("channel", ctypes.c_uint8),
+    ("delivery", ctypes.c_uint8),
+    ("reserved", ctypes.c_uint16),
 ]
 SeededOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -470,6 +517,16 @@ EtcdOptions._fields_ = [
     ("key_file", ctypes.c_char_p),
     ("user", ctypes.c_char_p),
     ("password", ctypes.c_char_p),
+]
+SendOptions._fields_ = [
+    ("struct_size", ctypes.c_uint32),
+    ("delivery", ctypes.c_uint8),
+    ("channel", ctypes.c_uint8),
+    ("priority", ctypes.c_uint8),
+    ("flags", ctypes.c_uint8),
+    ("ttl_ms", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
+    ("key", ctypes.c_uint64),
 ]
 PeerStats._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -577,6 +634,9 @@ FUNCTIONS = {
     "SetCentralizedAutoForward": (ctypes.c_int32, (ctypes.c_uint8,)),
     "IsCentralizedAutoForward": (ctypes.c_uint8, ()),
     "SetCompressionThreshold": (ctypes.c_int32, (ctypes.c_uint32,)),
+    "SendToPeerEx": (ctypes.c_int32, (_TEXT, _BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8, ctypes.POINTER(SendOptions))),
+    "BroadcastEx": (ctypes.c_int32, (_BYTES, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8, ctypes.POINTER(SendOptions))),
+    "GetMaxDatagramSize": (ctypes.c_int32, (_TEXT,)),
     "GetPeerStats": (ctypes.c_int32, (_TEXT, ctypes.POINTER(PeerStats))),
     "SetNetworkSimulation": (ctypes.c_int32, (ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint32)),
     "EnableLogging": (ctypes.c_int32, (ctypes.c_uint8,)),
@@ -805,6 +865,8 @@ class Room:
                     request=event.request,
                     term=event.term,
                     epoch=event.epoch,
+                    channel=event.channel,
+                    delivery=event.delivery,
                 )
             )
 
@@ -1052,12 +1114,23 @@ class Room:
         """Forwards on behalf of `sender` to `to`, or, if that is None, to all others. Leader only (-6)."""
         self._check(self._native.ForwardMessage(_encode(sender), _encode(to), bytes(data), len(data), type, flags))
 
-    def broadcast(self, data, type=FIRST_USER_TYPE, flags=0):
-        """To all connected members, or, if one queue is full (-7), to none."""
-        self._check(self._native.BroadcastMessage(bytes(data), len(data), type, flags))
+    def broadcast(self, data, type=FIRST_USER_TYPE, flags=0, options=None):
+        """To all connected members, or, if one queue is full (-7), to none; as `options` (SendOptions) say."""
+        options = options and options._with_flags(0)
+        self._check(self._native.BroadcastEx(bytes(data), len(data), type, flags, options))
 
-    def send(self, peer_id, data, type=FIRST_USER_TYPE, flags=0):
-        self._check(self._native.SendToPeer(_encode(peer_id), bytes(data), len(data), type, flags))
+    def broadcast_partial(self, data, type=FIRST_USER_TYPE, flags=0, options=None):
+        """To the connected members whose queue has room; returns how many those are. EVENT_SLOW_PEER names each of the others."""
+        options = (options or SendOptions())._with_flags(SEND_PARTIAL)
+        return self._check(self._native.BroadcastEx(bytes(data), len(data), type, flags, options))
+
+    def send(self, peer_id, data, type=FIRST_USER_TYPE, flags=0, options=None):
+        options = options and options._with_flags(0)
+        self._check(self._native.SendToPeerEx(_encode(peer_id), bytes(data), len(data), type, flags, options))
+
+    def max_datagram_size(self, peer_id=None):
+        """The longest unreliable message for a member, or for a broadcast, in bytes; -1 when it, or nobody, is connected."""
+        return self._native.GetMaxDatagramSize(_encode(peer_id))
 
     def send_to_leader(self, data, type=FIRST_USER_TYPE, flags=0):
         """To the leader; a leader that calls it receives the message itself. -6 when there is none."""

@@ -1,9 +1,9 @@
 /*
- * A lobby on the console: members, round-trip times, the leader and a little chat, in plain C, with the library loaded at
- * run time as a game does it. The samples in the other languages (csharp-sample, examples/cpp, examples/python) take the
- * same arguments and print the same lines.
+ * A lobby on the console: members, round-trip times, where the players are, the leader and a little chat, in plain C, with
+ * the library loaded at run time as a game does it. The samples in the other languages (csharp-sample, examples/cpp,
+ * examples/python) take the same arguments and print the same lines.
  *
- *   gcc -std=c11 -O2 -Iinclude examples/c/lobby.c -o lobby -ldl
+ *   gcc -std=c11 -O2 -pthread -Iinclude examples/c/lobby.c -o lobby -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id alice --session tea
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
  */
@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
+enum { CHAT = 0x0100, POSITION, LINE_MAX_BYTES = 4096 };
+enum { STEPS_PER_SECOND = 10, ROW_LENGTH = 100, MOST_PLAYERS = 64 };
+enum { PLAYER_KEY = 1, POSITION_CHANNEL = 1 }; /* the key is each member's own: it moves one thing, its player */
 
 /* The functions that this program needs. Their types are taken from the header's prototypes, so that they cannot differ. */
 #define FUNCTIONS(X)                    \
@@ -42,6 +45,7 @@ enum { CHAT = 0x0100, LINE_MAX_BYTES = 4096 };
     X(YieldLeadership)                  \
     X(GetCurrentLeader)                 \
     X(BroadcastMessage)                 \
+    X(BroadcastEx)                      \
     X(RegisterReceiveCallback)          \
     X(RegisterLeaderChangedCallback)    \
     X(RegisterLeadershipCallback)       \
@@ -84,10 +88,43 @@ static int refused(int32_t code)
     return 1;
 }
 
+/* Where the players are. Callbacks write it, and the main thread reads it. */
+static struct {
+    char name[MMN_MAX_PEER_ID_BYTES + 1];
+    char place[16];
+} players[MOST_PLAYERS];
+static pthread_mutex_t players_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void put(const char *name, const char *place, int length)
+{
+    pthread_mutex_lock(&players_lock);
+    for (int i = 0; i < MOST_PLAYERS; i++) {
+        if (*players[i].name && strcmp(players[i].name, name) != 0) continue;
+        snprintf(players[i].name, sizeof players[i].name, "%s", name);
+        snprintf(players[i].place, sizeof players[i].place, "%.*s", length, place);
+        break;
+    }
+    pthread_mutex_unlock(&players_lock);
+}
+
+/* " at 12,3", or nothing while it is not known. For the main thread. */
+static const char *at(const char *name)
+{
+    static char text[32];
+    *text = 0;
+    pthread_mutex_lock(&players_lock);
+    for (int i = 0; i < MOST_PLAYERS; i++) {
+        if (strcmp(players[i].name, name) == 0) snprintf(text, sizeof text, " at %s", players[i].place);
+    }
+    pthread_mutex_unlock(&players_lock);
+    return text;
+}
+
 /* Callbacks run on a thread of the library; their arguments are valid during the call only. */
 static void on_message(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags)
 {
     (void)flags;
+    if (type == POSITION && length > 0) put(peer, (const char *)data, (int)length);
     if (type == CHAT) say("from %s: %.*s", peer, (int)length, length > 0 ? (const char *)data : "");
 }
 
@@ -118,6 +155,21 @@ static void broadcast(const char *text)
     refused(net.BroadcastMessage((const uint8_t *)text, (int32_t)strlen(text), CHAT, 0));
 }
 
+/* Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it. */
+static void walk(int step)
+{
+    SendOptions options = {0};
+    options.struct_size = sizeof options;
+    options.delivery = MMN_DELIVERY_SEQUENCED;
+    options.channel = POSITION_CHANNEL;
+    options.priority = 1;
+    options.key = PLAYER_KEY;
+    char place[16];
+    int length = snprintf(place, sizeof place, "%d,%d", step % ROW_LENGTH, step / ROW_LENGTH);
+    put(own_id, place, length);
+    refused(net.BroadcastEx((const uint8_t *)place, (int32_t)length, POSITION, 0, &options));
+}
+
 static void say_members(void)
 {
     char text[LINE_MAX_BYTES] = "members:", peers[LINE_MAX_BYTES];
@@ -132,13 +184,13 @@ static void say_members(void)
     while ((name || !own_done) && used < sizeof text) {
         /* The list is sorted and without this member, which takes its place in it. */
         if (!own_done && (!name || strcmp(own_id, name) < 0)) {
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s(0 ms)", own_id);
+            used += (size_t)snprintf(text + used, sizeof text - used, " %s(0 ms)%s", own_id, at(own_id));
             own_done = 1;
             continue;
         }
         int32_t rtt = net.GetPeerRTT(name);
-        if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)", name);
-        else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)", name, (int)rtt);
+        if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)%s", name, at(name));
+        else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)%s", name, (int)rtt, at(name));
         name = strsep(&rest, "\n");
     }
     const char *leader = net.GetCurrentLeader();
@@ -200,11 +252,14 @@ static void run(void)
     if (contact) refused(net.ConnectToPeer(contact));
 
     double start = now_seconds();
-    for (int beat = 1;; beat++) {
-        double next = beat < seconds ? beat : seconds;
+    for (int step = 1;; step++) {
+        double next = (double)step / STEPS_PER_SECOND;
+        if (next > seconds) next = seconds;
         if (!listen_until(start + next) || now_seconds() >= start + seconds) return;
+        walk(step);
+        if (step % STEPS_PER_SECOND != 0) continue;
         char text[LINE_MAX_BYTES];
-        snprintf(text, sizeof text, "hello %d from %s", beat, own_id);
+        snprintf(text, sizeof text, "hello %d from %s", step / STEPS_PER_SECOND, own_id);
         broadcast(text);
         say_members();
     }

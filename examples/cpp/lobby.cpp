@@ -1,6 +1,6 @@
 /*
- * A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader
- * (shared_state.hpp). The samples in the other languages (csharp-sample, examples/python, and, without the shared state,
+ * A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
+ * leader (shared_state.hpp). The samples in the other languages (csharp-sample, examples/python, and, without the shared state,
  * examples/c) take the same arguments and print the same lines. The library is used in poll mode, as a game with frames does.
  *
  *   g++ -std=c++17 -O2 -pthread -Iinclude -Ibindings/cpp examples/cpp/lobby.cpp -o lobby \
@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <deque>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,7 +41,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::uint16_t hello = mmn::first_user_type;
+constexpr std::uint16_t position = mmn::first_user_type + 1;
 constexpr std::chrono::milliseconds frame_time{16};
+constexpr double step_seconds = 0.1;
+constexpr int row_length = 100;
+constexpr std::uint64_t player_key = 1;  // each member's own: it moves one thing, its player
+constexpr std::uint8_t position_channel = 1;
+
+using Positions = std::map<std::string, std::string>;
 
 struct Options {
   std::string id, session, connect;
@@ -79,7 +87,7 @@ void attempt(const std::string& id, Call call) {
   }
 }
 
-std::string members(const mmn::Room& room, const std::string& id) {
+std::string members(const mmn::Room& room, const std::string& id, const Positions& positions) {
   std::vector<std::string> names = room.peers();
   names.push_back(id);
   std::sort(names.begin(), names.end());
@@ -87,9 +95,18 @@ std::string members(const mmn::Room& room, const std::string& id) {
   for (const std::string& name : names) {
     const int rtt = name == id ? 0 : room.rtt_ms(name);
     line += " " + name + "(" + (rtt < 0 ? "-" : std::to_string(rtt)) + " ms)";
+    const auto known = positions.find(name);
+    if (known != positions.end()) line += " at " + known->second;
   }
   const std::string leader = room.leader();
   return line + (leader.empty() ? "; no leader" : "; leader: " + leader);
+}
+
+// Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it.
+void walk(mmn::Room& room, const std::string& id, Positions& positions, int step) {
+  const std::string place = std::to_string(step % row_length) + "," + std::to_string(step / row_length);
+  positions[id] = place;
+  attempt(id, [&] { room.broadcast(place, mmn::Delivery::sequenced(player_key, position_channel), position); });
 }
 
 void read_input(const std::shared_ptr<Input>& input) {
@@ -111,7 +128,7 @@ std::optional<std::string> next_line(Input& input) {
   return line;
 }
 
-void happened(const mmn::Room& room, const std::string& id, const mmn::Event& event) {
+void happened(const mmn::Room& room, const std::string& id, Positions& positions, const mmn::Event& event) {
   const std::string peer(event.peer);
   switch (event.kind) {
     case MMN_EVENT_LEADER_CHANGED:
@@ -134,6 +151,7 @@ void happened(const mmn::Room& room, const std::string& id, const mmn::Event& ev
       break;
     case MMN_EVENT_MESSAGE:
       if (event.type == hello) say(id, "from " + peer + ": " + std::string(event.data));
+      if (event.type == position) positions[peer] = std::string(event.data);
       break;
     case MMN_EVENT_CONNECTION_RESULT:
       say(id, "dialled " + std::string(event.other) + ": " +
@@ -178,9 +196,10 @@ void run(mmn::Room& room, const Options& options) {
   SharedState state(room, id);
   state.on_chat = [&](const std::string& author, const std::string& text) { say(id, "chat " + author + ": " + text); };
   state.on_confirmed = [&](const Command& command) { say(id, "confirmed " + command.verb + " " + command.text); };
+  Positions positions;
   room.on_event([&](const mmn::Event& event) {
     state.on_event(event);
-    happened(room, id, event);
+    happened(room, id, positions, event);
   });
   if (!options.connect.empty()) room.connect(options.connect);
 
@@ -190,7 +209,7 @@ void run(mmn::Room& room, const Options& options) {
 
   const Clock::time_point start = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  for (int beat = 1; seconds() < options.seconds; std::this_thread::sleep_for(frame_time)) {
+  for (int beat = 1, step = 1; seconds() < options.seconds; std::this_thread::sleep_for(frame_time)) {
     // A frame of a game: what came is handled here, on this thread and at this moment.
     room.poll();
     state.tick();
@@ -198,9 +217,10 @@ void run(mmn::Room& room, const Options& options) {
       if (*line == "/quit") return;
       obey(room, state, id, *line);
     }
+    if (seconds() >= step * step_seconds) walk(room, id, positions, step++);
     if (seconds() >= beat) {
       attempt(id, [&] { room.broadcast("hello " + std::to_string(beat) + " from " + id, hello); });
-      say(id, members(room, id));
+      say(id, members(room, id, positions));
       say(id, state.text());
       beat++;
     }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A lobby on the console: members, round-trip times, and a counter and a chat log that survive their leader.
+"""A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
+leader.
 
     python3 examples/python/lobby.py --id alice --session tea
     python3 examples/python/lobby.py --id bob --session tea --connect ADDRESS_OF_ALICE
@@ -20,9 +21,14 @@ import meta_mystia_network as mmn  # noqa: E402  (the path above makes it import
 from shared_state import SharedState  # noqa: E402
 
 HELLO = mmn.FIRST_USER_TYPE
+POSITION = mmn.FIRST_USER_TYPE + 1
+PLAYER_KEY = 1  # each member's own: it moves one thing, its player
+POSITION_CHANNEL = 1
+ROW_LENGTH = 100
 STRATEGIES = {"raft": mmn.STRATEGY_RAFT, "gossip": mmn.STRATEGY_GOSSIP, "seeded": mmn.STRATEGY_SEEDED}
 END_OF_INPUT = None
 FRAME_SECONDS = 1 / 60
+STEP_SECONDS = 0.1
 
 
 def main():
@@ -84,6 +90,7 @@ class Lobby:
     def __init__(self, room, own_id):
         self.room = room
         self.id = own_id
+        self.positions = {}
         self.state = SharedState(
             room,
             own_id,
@@ -99,7 +106,7 @@ class Lobby:
             room.connect(address)
 
         start = time.monotonic()
-        beat = 1
+        beat = step = 1
         while (now := time.monotonic() - start) < seconds:
             # A frame of a game: what came is handled here, on this thread and at this moment.
             room.poll()
@@ -109,12 +116,22 @@ class Lobby:
                 if line is END_OF_INPUT or line == "/quit":
                     return
                 self.obey(line)
+            if now >= step * STEP_SECONDS:
+                self.walk(step)
+                step += 1
             if now >= beat:
                 self.attempt(lambda: room.broadcast(f"hello {beat} from {self.id}".encode(), HELLO))
                 say(self.id, self.members())
                 say(self.id, self.state)
                 beat += 1
             time.sleep(FRAME_SECONDS)
+
+    def walk(self, step):
+        """Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it."""
+        place = f"{step % ROW_LENGTH},{step // ROW_LENGTH}"
+        self.positions[self.id] = place
+        sequenced = mmn.SendOptions(mmn.DELIVERY_SEQUENCED, channel=POSITION_CHANNEL, key=PLAYER_KEY)
+        self.attempt(lambda: self.room.broadcast(place.encode(), POSITION, options=sequenced))
 
     def happened(self, event):
         self.state.on_event(event)
@@ -133,6 +150,8 @@ class Lobby:
             say(self.id, f"peer {event.peer} left")
         elif event.kind == mmn.EVENT_MESSAGE and event.type == HELLO:
             say(self.id, f"from {event.peer}: {event.data.decode('utf-8', 'replace')}")
+        elif event.kind == mmn.EVENT_MESSAGE and event.type == POSITION:
+            self.positions[event.peer] = event.data.decode("utf-8", "replace")
         elif event.kind == mmn.EVENT_CONNECTION_RESULT:
             outcome = "ok" if event.success else f"error {event.code} {mmn.describe_error(event.code)}"
             say(self.id, f"dialled {event.other}: {outcome}")
@@ -153,7 +172,8 @@ class Lobby:
         parts = []
         for name in sorted(self.room.peers + [self.id], key=str.encode):
             rtt = 0 if name == self.id else self.room.rtt_ms(name)
-            parts.append(f"{name}({'-' if rtt is None else rtt} ms)")
+            place = f" at {self.positions[name]}" if name in self.positions else ""
+            parts.append(f"{name}({'-' if rtt is None else rtt} ms){place}")
         leader = self.room.leader
         return f"members: {' '.join(parts)}; " + (f"leader: {leader}" if leader else "no leader")
 

@@ -84,6 +84,17 @@ pub enum Event {
     },
     /// A message came.
     Message(Incoming),
+    /// A broadcast that may leave members out has left this one out: its queue was full.
+    SlowPeer(PeerId),
+    /// Unreliable messages to or from a peer were dropped at this node.
+    DataDropped {
+        /// To or from whom.
+        peer: PeerId,
+        /// Where they were dropped.
+        direction: Direction,
+        /// How many, since the last such event.
+        count: u64,
+    },
     /// A connection that the host asked for has come about or failed.
     ConnectionResult(ConnectionResult),
     /// A member of the room announces itself in the local network.
@@ -183,6 +194,34 @@ pub struct Incoming {
     pub msg_type: u16,
     /// The application's flags; bit 0 is the library's and clear.
     pub flags: u8,
+    /// The channel that its sender named.
+    pub channel: u8,
+    /// What its sender asked for.
+    pub delivery: Delivery,
+}
+
+/// What a sender asks for, with the numbers of the C ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Delivery {
+    /// Each message arrives once, in the order of the calls with the same channel.
+    #[default]
+    ReliableOrdered = 0,
+    /// Each message arrives once.
+    ReliableUnordered = 1,
+    /// A message arrives once or is lost.
+    Unreliable = 2,
+    /// The same, and one that is older than the newest of its key is dropped.
+    Sequenced = 3,
+}
+
+/// Which way a message went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Direction {
+    /// To the peer.
+    Sent,
+    /// From the peer.
+    Received,
 }
 
 /// Why a room is over for a node.

@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::id::{Incarnation, PeerId};
 
-/// Lives of origins that are remembered, at most.
-const MAX_INCARNATIONS: usize = 1024;
+/// Lanes of incarnations of origins that are remembered, at most.
+const MAX_REMEMBERED: usize = 4096;
 /// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
 const MAX_RUNS: usize = 64;
 
@@ -38,10 +38,14 @@ impl<M> Default for CentralLog<M> {
 }
 
 impl<M> CentralLog<M> {
-    /// Whether one more of `len` bytes may be kept: an empty log takes one of any length.
-    pub fn has_room(&self, max_messages: usize, max_bytes: usize, len: usize) -> bool {
+    /// How many broadcasts are kept, and how many bytes they have.
+    pub fn kept(&self) -> (usize, usize) {
+        (self.kept.len(), self.bytes)
+    }
+
+    /// Whether everything has been relayed.
+    pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
-            || (self.kept.len() < max_messages && self.bytes.saturating_add(len) <= max_bytes)
     }
 
     /// The numbers go on that far ahead, from the next broadcast on that is pushed while nothing is kept: those between
@@ -142,13 +146,14 @@ impl Runs {
     }
 }
 
-/// Something about each of the incarnations of origins that were active last.
+/// Something about each lane of the incarnations of origins that were active last: an origin numbers the broadcasts of
+/// each lane by themselves.
 ///
 /// A relay does not decide which incarnation an origin has now: the origin's own link does. So no incarnation replaces
 /// another here, and those of origins that have a link or are waited for are the last to be forgotten.
 #[derive(Debug, Clone)]
 struct PerIncarnation<T> {
-    incarnations: BTreeMap<(PeerId, Incarnation), Entry<T>>,
+    incarnations: BTreeMap<(PeerId, Incarnation, u16), Entry<T>>,
     uses: u64,
 }
 
@@ -169,21 +174,28 @@ impl<T> Default for PerIncarnation<T> {
 }
 
 impl<T: Default> PerIncarnation<T> {
-    /// What is remembered of this incarnation of `origin`. It is bound if a link with the origin shows that this is its own.
-    fn entry(&mut self, origin: &PeerId, incarnation: Incarnation, is_bound: bool) -> &mut T {
+    /// What is remembered of this lane and incarnation of `origin`. It is bound if a link with the origin shows that this
+    /// incarnation is its own.
+    fn entry(
+        &mut self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+        is_bound: bool,
+        lane: u16,
+    ) -> &mut T {
         self.uses += 1;
-        let name = (origin.clone(), incarnation);
+        let name = (origin.clone(), incarnation, lane);
         if !self.incarnations.contains_key(&name) {
             if is_bound {
                 for (_, before) in self
                     .incarnations
                     .iter_mut()
-                    .filter(|((id, _), _)| id == origin)
+                    .filter(|((id, of, _), _)| id == origin && *of != incarnation)
                 {
                     before.is_bound = false;
                 }
             }
-            if self.incarnations.len() >= MAX_INCARNATIONS {
+            if self.incarnations.len() >= MAX_REMEMBERED {
                 let oldest = self.incarnations.iter();
                 let oldest = oldest.min_by_key(|(_, entry)| (entry.is_bound, entry.used));
                 if let Some(oldest) = oldest.map(|(name, _)| name.clone()) {
@@ -215,11 +227,12 @@ impl Heard {
         origin: &PeerId,
         incarnation: Incarnation,
         is_bound: bool,
+        lane: u16,
         number: u64,
     ) -> bool {
         !self
             .runs
-            .entry(origin, incarnation, is_bound)
+            .entry(origin, incarnation, is_bound, lane)
             .contains(number)
     }
 
@@ -229,10 +242,11 @@ impl Heard {
         origin: &PeerId,
         incarnation: Incarnation,
         is_bound: bool,
+        lane: u16,
         number: u64,
     ) {
         self.runs
-            .entry(origin, incarnation, is_bound)
+            .entry(origin, incarnation, is_bound, lane)
             .insert(number);
     }
 }
@@ -271,10 +285,11 @@ impl Relays {
         &mut self,
         origin: &PeerId,
         incarnation: Incarnation,
+        lane: u16,
         number: u64,
         first: u64,
     ) -> Place {
-        let progress = self.progress.entry(origin, incarnation, true);
+        let progress = self.progress.entry(origin, incarnation, true, lane);
         progress.done = progress.done.max(first);
         progress.forwarded = progress.forwarded.max(progress.done);
         if number < progress.done {
@@ -289,14 +304,20 @@ impl Relays {
     }
 
     /// The others' queues have the broadcast `number`.
-    pub fn forwarded(&mut self, origin: &PeerId, incarnation: Incarnation, number: u64) {
-        let progress = self.progress.entry(origin, incarnation, true);
+    pub fn forwarded(&mut self, origin: &PeerId, incarnation: Incarnation, lane: u16, number: u64) {
+        let progress = self.progress.entry(origin, incarnation, true, lane);
         progress.forwarded = progress.forwarded.max(number + 1);
     }
 
     /// Everybody has the broadcast `number`; gives the number after it.
-    pub fn done(&mut self, origin: &PeerId, incarnation: Incarnation, number: u64) -> u64 {
-        let progress = self.progress.entry(origin, incarnation, true);
+    pub fn done(
+        &mut self,
+        origin: &PeerId,
+        incarnation: Incarnation,
+        lane: u16,
+        number: u64,
+    ) -> u64 {
+        let progress = self.progress.entry(origin, incarnation, true, lane);
         progress.done = progress.done.max(number + 1);
         number + 1
     }
@@ -364,16 +385,15 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_bounded_in_number_and_bytes_but_takes_one_message_of_any_length() {
+    fn a_log_tells_how_much_it_keeps() {
         let mut log = CentralLog::default();
-        assert!(log.has_room(2, 100, 500));
+        assert!(log.is_empty());
         log.push((), 60);
-        assert!(log.has_room(2, 100, 40));
-        assert!(!log.has_room(2, 100, 41));
         log.push((), 1);
-        assert!(!log.has_room(2, 100, 0));
+        assert_eq!(log.kept(), (2, 61));
         log.relayed(1);
-        assert!(log.has_room(2, 100, 99));
+        assert_eq!(log.kept(), (1, 1));
+        assert!(!log.is_empty());
     }
 
     #[test]
@@ -424,18 +444,18 @@ mod tests {
     fn a_host_is_given_a_broadcast_once_in_each_incarnation_of_its_origin() {
         let mut heard = Heard::default();
         let (a, b) = (id("a"), id("b"));
-        assert!(heard.is_new(&a, incarnation(1), true, 0));
+        assert!(heard.is_new(&a, incarnation(1), true, 0, 0));
         assert!(
-            heard.is_new(&a, incarnation(1), true, 0),
+            heard.is_new(&a, incarnation(1), true, 0, 0),
             "asking changes nothing"
         );
-        heard.insert(&a, incarnation(1), true, 0);
-        assert!(!heard.is_new(&a, incarnation(1), true, 0));
-        assert!(heard.is_new(&b, incarnation(1), true, 0));
-        assert!(heard.is_new(&a, incarnation(2), true, 0), "it restarted");
-        heard.insert(&a, incarnation(u64::MAX), false, 0);
+        heard.insert(&a, incarnation(1), true, 0, 0);
+        assert!(!heard.is_new(&a, incarnation(1), true, 0, 0));
+        assert!(heard.is_new(&b, incarnation(1), true, 0, 0));
+        assert!(heard.is_new(&a, incarnation(2), true, 0, 0), "it restarted");
+        heard.insert(&a, incarnation(u64::MAX), false, 0, 0);
         assert!(
-            !heard.is_new(&a, incarnation(1), true, 0),
+            !heard.is_new(&a, incarnation(1), true, 0, 0),
             "whatever a relay says"
         );
     }
@@ -444,17 +464,17 @@ mod tests {
     fn the_incarnations_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
         let mut heard = Heard::default();
         let name = |n| id(&format!("p{n}"));
-        for n in 0..MAX_INCARNATIONS {
-            heard.insert(&name(n), incarnation(1), n < 2, 0);
+        for n in 0..MAX_REMEMBERED {
+            heard.insert(&name(n), incarnation(1), n < 2, 0, 0);
         }
         for n in 0..3000 {
-            heard.insert(&id("p0"), incarnation(10 + n), false, 0);
+            heard.insert(&id("p0"), incarnation(10 + n), false, 0, 0);
         }
-        assert_eq!(heard.runs.incarnations.len(), MAX_INCARNATIONS);
+        assert_eq!(heard.runs.incarnations.len(), MAX_REMEMBERED);
         for n in 0..2 {
-            assert!(!heard.is_new(&name(n), incarnation(1), true, 0));
+            assert!(!heard.is_new(&name(n), incarnation(1), true, 0, 0));
         }
-        assert!(heard.is_new(&name(2), incarnation(1), false, 0));
+        assert!(heard.is_new(&name(2), incarnation(1), false, 0, 0));
     }
 
     #[test]
@@ -462,13 +482,13 @@ mod tests {
         let mut relays = Relays::default();
         let (a, now) = (id("a"), incarnation(1));
         let next = |forwarded| Place::Next { forwarded };
-        assert_eq!(relays.place(&a, now, 0, 0), next(false));
-        assert_eq!(relays.place(&a, now, 1, 0), Place::Early);
-        relays.forwarded(&a, now, 0);
-        assert_eq!(relays.place(&a, now, 0, 0), next(true));
-        assert_eq!(relays.done(&a, now, 0), 1);
-        assert_eq!(relays.place(&a, now, 0, 0), Place::Repeated(1));
-        assert_eq!(relays.place(&a, now, 1, 0), next(false));
+        assert_eq!(relays.place(&a, now, 0, 0, 0), next(false));
+        assert_eq!(relays.place(&a, now, 0, 1, 0), Place::Early);
+        relays.forwarded(&a, now, 0, 0);
+        assert_eq!(relays.place(&a, now, 0, 0, 0), next(true));
+        assert_eq!(relays.done(&a, now, 0, 0), 1);
+        assert_eq!(relays.place(&a, now, 0, 0, 0), Place::Repeated(1));
+        assert_eq!(relays.place(&a, now, 0, 1, 0), next(false));
     }
 
     #[test]
@@ -476,17 +496,17 @@ mod tests {
         let mut relays = Relays::default();
         let (a, now) = (id("a"), incarnation(1));
         // 4 and 5 came while it did not lead yet; all before 4 went through another leader.
-        assert_eq!(relays.place(&a, now, 6, 4), Place::Early);
+        assert_eq!(relays.place(&a, now, 0, 6, 4), Place::Early);
         assert_eq!(
-            relays.place(&a, now, 4, 4),
+            relays.place(&a, now, 0, 4, 4),
             Place::Next { forwarded: false }
         );
-        relays.done(&a, now, 4);
+        relays.done(&a, now, 0, 4);
         // 5 and 6 went through another leader once more.
         assert_eq!(
-            relays.place(&a, now, 7, 7),
+            relays.place(&a, now, 0, 7, 7),
             Place::Next { forwarded: false }
         );
-        assert_eq!(relays.place(&a, now, 6, 4), Place::Repeated(7));
+        assert_eq!(relays.place(&a, now, 0, 6, 4), Place::Repeated(7));
     }
 }

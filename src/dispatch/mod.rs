@@ -27,7 +27,8 @@ use kind::{Everything, Handler, Kind, Listener, Place};
 use queue::{Call, Offer, Queue};
 
 pub use crate::core::event::{
-    ConnectionResult, EndReason, Event, Incoming, LeaderChange, Left, LeftReason,
+    ConnectionResult, Delivery, Direction, EndReason, Event, Incoming, LeaderChange, Left,
+    LeftReason,
 };
 pub use kind::{EventHandler, ReconnectStatus};
 
@@ -164,6 +165,9 @@ impl Dispatch {
     /// An undelivered [`Event::LeaderChanged`] that has no message behind it is replaced, and one that tells
     /// what the host will know already is dropped: the host sees consecutive different values.
     ///
+    /// [`Event::SlowPeer`] and [`Event::DataDropped`] are told once for all of a peer that are undelivered, with their sum,
+    /// and not outside of its session.
+    ///
     /// Results of `SetLeader`, requests to join and announcements are no state: of those that nobody takes only the
     /// newest are kept. An announcement that is still to be told is not queued again.
     pub fn push(&self, event: Event) {
@@ -173,6 +177,16 @@ impl Dispatch {
         if yielded.is_some() {
             tracing::debug!("the host takes no events; the oldest of a kind gave way to a newer");
         }
+    }
+
+    /// Queues a message that may be lost, and does not wait for room: where there is none, the oldest such messages make
+    /// way, and are counted. The host gets it by `until` or not at all. Where nobody takes messages it is discarded and
+    /// counted.
+    pub fn push_datagram(&self, message: Incoming, until: Option<Instant>) {
+        let mut queue = self.shared.lock();
+        let given_way = queue.push_datagram(message, until);
+        self.shared.unlock_and_wake(queue);
+        drop(given_way);
     }
 
     /// Queues a message if there is room for it now. It waits in the queue for the first handler, too.

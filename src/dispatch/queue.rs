@@ -1,7 +1,7 @@
 //! What is queued, who handles it and what the host has been told: the dispatcher's state, without threads.
 
 use std::array;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::thread::ThreadId;
@@ -11,7 +11,7 @@ use super::Limits;
 use super::kind::{
     Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
 };
-use crate::core::event::{Event, Incoming};
+use crate::core::event::{Direction, Event, Incoming};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
@@ -46,8 +46,19 @@ pub(super) enum Offer {
 enum Entry {
     Event(Event),
     Message(Incoming),
+    /// A message that may be lost, and until when it is of use.
+    Datagram(Incoming, Option<Instant>),
+    /// Something that is told once for all of its kind, with its number in [`Queue::notes`].
+    Note(PeerId, Note),
     /// Here a new handler takes over: it is told what the host knows at this place in the queue.
     Takeover(Place),
+}
+
+/// What is told of a peer once, however often it happens before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Note {
+    SlowPeer,
+    Dropped(Direction),
 }
 
 /// The handler of one kind.
@@ -104,6 +115,10 @@ pub(super) struct Queue {
     held: VecDeque<Incoming>,
     messages: usize,
     bytes: usize,
+    /// Messages that may be lost have the same limits, and a room of their own.
+    datagrams: usize,
+    datagram_bytes: usize,
+    notes: BTreeMap<(PeerId, Note), u64>,
     discarded: u64,
     /// Until when messages wait for the first handler; `None` once there was one.
     hold_until: Option<Instant>,
@@ -144,6 +159,9 @@ impl Queue {
             held: VecDeque::new(),
             messages: 0,
             bytes: 0,
+            datagrams: 0,
+            datagram_bytes: 0,
+            notes: BTreeMap::new(),
             discarded: 0,
             hold_until: Some(now + limits.hold),
             space_wanted: None,
@@ -182,6 +200,18 @@ impl Queue {
                 change.old = self.newest_leader().clone();
             }
             Event::Returned(peer) if self.withdraw_one_of_many_losses(peer) => return None,
+            Event::SlowPeer(peer) => {
+                self.note(peer, Note::SlowPeer, 1);
+                return None;
+            }
+            Event::DataDropped {
+                peer,
+                direction,
+                count,
+            } => {
+                self.note(peer, Note::Dropped(*direction), *count);
+                return None;
+            }
             _ => {}
         }
         if matches!(event, Event::Discovered { .. }) && self.is_queued(&event) {
@@ -190,6 +220,54 @@ impl Queue {
         let yielded = self.make_room_for(&event);
         self.entries.push_back(Entry::Event(event));
         yielded
+    }
+
+    fn note(&mut self, peer: &PeerId, note: Note, count: u64) {
+        let name = (peer.clone(), note);
+        let sum = self.notes.entry(name).or_insert_with(|| {
+            self.entries.push_back(Entry::Note(peer.clone(), note));
+            0
+        });
+        *sum = sum.saturating_add(count);
+    }
+
+    /// Gives back those that made way, for the caller to drop without the lock.
+    #[must_use]
+    pub(super) fn push_datagram(
+        &mut self,
+        message: Incoming,
+        until: Option<Instant>,
+    ) -> Vec<Incoming> {
+        if self.stopped {
+            return vec![message];
+        }
+        if !self.takes_messages() {
+            self.discarded += 1;
+            return vec![message];
+        }
+        let len = message.payload.len();
+        let mut given_way = Vec::new();
+        while self.datagrams > 0
+            && (self.datagrams >= self.limits.messages
+                || self.datagram_bytes.saturating_add(len) > self.limits.bytes)
+        {
+            let mut entries = self.entries.iter();
+            let oldest = entries.position(|entry| matches!(entry, Entry::Datagram(..)));
+            let Some(Entry::Datagram(oldest, _)) =
+                oldest.and_then(|index| self.entries.remove(index))
+            else {
+                debug_assert!(false, "datagrams are counted that are not queued");
+                break;
+            };
+            self.datagrams -= 1;
+            self.datagram_bytes -= oldest.payload.len();
+            self.note(&oldest.from, Note::Dropped(Direction::Received), 1);
+            given_way.push(oldest);
+        }
+        self.datagrams += 1;
+        self.datagram_bytes += len;
+        self.entries.push_back(Entry::Datagram(message, until));
+        given_way
     }
 
     fn is_queued(&self, event: &Event) -> bool {
@@ -227,7 +305,7 @@ impl Queue {
         };
         let same = |entry: &Entry| match entry {
             Entry::Event(queued) => discriminant(queued) == discriminant(event),
-            Entry::Message(_) | Entry::Takeover(_) => false,
+            _ => false,
         };
         if self.entries.iter().filter(|entry| same(entry)).count() < most {
             return None;
@@ -329,12 +407,12 @@ impl Queue {
     fn remove_leader_changed_from_tail(&mut self) {
         for index in (0..self.entries.len()).rev() {
             match &self.entries[index] {
-                Entry::Message(_) => return,
+                Entry::Message(_) | Entry::Datagram(..) => return,
                 Entry::Event(Event::LeaderChanged(_)) => {
                     self.entries.remove(index);
                     return;
                 }
-                Entry::Event(_) | Entry::Takeover(_) => {}
+                Entry::Event(_) | Entry::Note(..) | Entry::Takeover(_) => {}
             }
         }
     }
@@ -453,6 +531,8 @@ impl Queue {
             }
             match self.entries.pop_front()? {
                 Entry::Message(message) => self.take_message(message),
+                Entry::Datagram(message, until) => self.take_datagram(message, until),
+                Entry::Note(peer, note) => self.take_note(peer, note),
                 Entry::Event(event) => self.take_event(event),
                 Entry::Takeover(place) => self.take_turn(place),
             }
@@ -500,6 +580,33 @@ impl Queue {
         }
     }
 
+    fn take_datagram(&mut self, message: Incoming, until: Option<Instant>) {
+        self.datagrams -= 1;
+        self.datagram_bytes -= message.payload.len();
+        if until.is_some_and(|until| Instant::now() >= until) {
+            self.note(&message.from, Note::Dropped(Direction::Received), 1);
+        } else if self.takes_messages() {
+            self.take_event(Event::Message(message));
+        } else {
+            self.discarded += 1;
+        }
+    }
+
+    fn take_note(&mut self, peer: PeerId, note: Note) {
+        let count = self.notes.remove(&(peer.clone(), note)).unwrap_or(0);
+        if !self.room.peers.contains_key(&peer) {
+            return;
+        }
+        self.take_event(match note {
+            Note::SlowPeer => Event::SlowPeer(peer),
+            Note::Dropped(direction) => Event::DataDropped {
+                peer,
+                direction,
+                count,
+            },
+        });
+    }
+
     fn take_event(&mut self, event: Event) {
         let peers = &self.room.peers;
         let before = event.peer().and_then(|peer| peers.get(peer).copied());
@@ -539,6 +646,9 @@ impl Queue {
         self.held.clear();
         self.messages = 0;
         self.bytes = 0;
+        self.datagrams = 0;
+        self.datagram_bytes = 0;
+        self.notes.clear();
         self.space_wanted = None;
         Leftovers {
             _entries: std::mem::take(&mut self.entries),

@@ -11,7 +11,7 @@ use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
-use crate::dispatch::{EndReason, Event, LeaderChange, LeftReason};
+use crate::dispatch::{Direction, EndReason, Event, LeaderChange, LeftReason};
 use crate::error::Code;
 use crate::runtime;
 
@@ -58,6 +58,16 @@ pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
 /// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
+/// NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
+/// it is full. One event stands for all such broadcasts until the host receives it. Since ABI
+/// version 9.
+pub const MMN_EVENT_SLOW_PEER: u32 = 14;
+/// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
+/// MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
+/// over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
+/// from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not
+/// counted. Since ABI version 9.
+pub const MMN_EVENT_DATA_DROPPED: u32 = 15;
 /// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
 /// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
 /// the cluster. Since ABI version 7.
@@ -122,6 +132,11 @@ pub const MMN_LEFT_VIOLATION: i32 = 5;
 /// MMN_EVENT_LEFT: the library stopped dialling the lost peer.
 pub const MMN_LEFT_GAVE_UP: i32 = 6;
 
+/// MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
+pub const MMN_DROPPED_SENT: i32 = 0;
+/// MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.
+pub const MMN_DROPPED_RECEIVED: i32 = 1;
+
 /// MMN_EVENT_ROOM_ENDED: the leader removed this node from the room.
 pub const MMN_END_KICKED: i32 = 0;
 /// MMN_EVENT_ROOM_ENDED: the room's fixed host left (ShutdownNetwork).
@@ -171,6 +186,17 @@ pub struct NetworkEvent {
     pub flags: u8,
     /// 1 or 0.
     pub success: u8,
+    /// Reserved for a later version; 0. Since ABI version 9.
+    pub missed: u64,
+    /// Reserved for a later version; 0. Since ABI version 9.
+    pub peer_index: u32,
+    /// MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI
+    /// version 9.
+    pub channel: u8,
+    /// MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.
+    pub delivery: u8,
+    /// 0. Since ABI version 9.
+    pub reserved: u16,
 }
 
 /// Receives events. `user_data` is the pointer registered with the callback. The rules for threads,
@@ -248,7 +274,7 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
 /// Writes `told` as the host reads it, and runs `call` on it.
 fn tell(told: &Event, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
-        // The struct has some eighty bytes.
+        // The struct has some hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
         kind: 0,
         term: 0,
@@ -264,6 +290,11 @@ fn tell(told: &Event, call: impl FnOnce(*const NetworkEvent)) {
         msg_type: 0,
         flags: 0,
         success: 0,
+        missed: 0,
+        peer_index: 0,
+        channel: 0,
+        delivery: 0,
+        reserved: 0,
     };
     let (peer, other, data) = fill_in(&mut event, told);
     let peer = peer.map(IdText::new);
@@ -313,7 +344,22 @@ fn fill_in<'a>(
             event.kind = MMN_EVENT_MESSAGE;
             event.msg_type = message.msg_type;
             event.flags = message.flags;
+            event.channel = message.channel;
+            event.delivery = message.delivery as u8;
             (Some(&message.from), none, &message.payload)
+        }
+        Event::SlowPeer(peer) => about_peer(event, MMN_EVENT_SLOW_PEER, peer),
+        Event::DataDropped {
+            peer,
+            direction,
+            count,
+        } => {
+            event.count = *count;
+            event.reason = match direction {
+                Direction::Sent => MMN_DROPPED_SENT,
+                Direction::Received => MMN_DROPPED_RECEIVED,
+            };
+            about_peer(event, MMN_EVENT_DATA_DROPPED, peer)
         }
         Event::LeaderChanged(change) => leadership(event, MMN_EVENT_LEADER_CHANGED, change),
         Event::LeadershipGained(change) => leadership(event, MMN_EVENT_LEADERSHIP_GAINED, change),
@@ -455,7 +501,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::dispatch::{ConnectionResult, Incoming, Left};
+    use crate::dispatch::{ConnectionResult, Delivery, Incoming, Left};
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
@@ -514,7 +560,11 @@ mod tests {
         assert_eq!(offset_of!(NetworkEvent, length), 40 + 3 * pointer);
         assert_eq!(offset_of!(NetworkEvent, success), 55 + 3 * pointer);
         if pointer == 8 {
-            assert_eq!(size_of::<NetworkEvent>(), 80);
+            assert_eq!(offset_of!(NetworkEvent, missed), 80);
+            assert_eq!(offset_of!(NetworkEvent, peer_index), 88);
+            assert_eq!(offset_of!(NetworkEvent, channel), 92);
+            assert_eq!(offset_of!(NetworkEvent, delivery), 93);
+            assert_eq!(size_of::<NetworkEvent>(), 96);
         }
     }
 
@@ -563,8 +613,19 @@ mod tests {
                     payload: Bytes::from_static(b"hello"),
                     msg_type: 0x100,
                     flags: 2,
+                    channel: 5,
+                    delivery: Delivery::Sequenced,
                 }),
                 expected(5, "b", "", b"hello", [0, 0, 0, 0, 0, 0, 0x100, 2, 0]),
+            ),
+            (Event::SlowPeer(id("b")), expected(14, "b", "", b"", none)),
+            (
+                Event::DataDropped {
+                    peer: id("b"),
+                    direction: Direction::Received,
+                    count: 7,
+                },
+                expected(15, "b", "", b"", [0, 0, 0, 7, 1, 0, 0, 0, 0]),
             ),
             (
                 Event::SetLeaderResult {
@@ -649,6 +710,31 @@ mod tests {
             ),
         ] {
             assert_eq!(seen(&told), expected);
+        }
+    }
+
+    #[test]
+    fn a_message_carries_its_channel_and_delivery() {
+        for delivery in [
+            Delivery::ReliableOrdered,
+            Delivery::ReliableUnordered,
+            Delivery::Unreliable,
+            Delivery::Sequenced,
+        ] {
+            let message = Event::Message(Incoming {
+                from: id("b"),
+                payload: Bytes::new(),
+                msg_type: 0x100,
+                flags: 0,
+                channel: 255,
+                delivery,
+            });
+            tell(&message, |event| {
+                // SAFETY: it is valid during the call.
+                let event = unsafe { *event };
+                assert_eq!((event.channel, event.delivery), (255, delivery as u8));
+                assert_eq!((event.missed, event.peer_index, event.reserved), (0, 0, 0));
+            });
         }
     }
 

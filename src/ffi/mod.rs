@@ -13,6 +13,7 @@
 pub mod callbacks;
 pub mod codes;
 pub mod config;
+pub mod delivery;
 pub mod errors;
 pub mod etcd;
 pub mod events;

@@ -225,7 +225,12 @@ pub extern "C" fn SetCompressionThreshold(bytes: u32) -> i32 {
 }
 
 /// The message, copied once its type and length are allowed.
-fn message(room: &Room, payload: &[u8], msg_type: u16, flags: u8) -> Result<OutMessage, Failure> {
+pub(super) fn message(
+    room: &Room,
+    payload: &[u8],
+    msg_type: u16,
+    flags: u8,
+) -> Result<OutMessage, Failure> {
     check_message(payload.len(), msg_type, room.max_message_size())?;
     Ok(OutMessage {
         payload: Bytes::copy_from_slice(payload),

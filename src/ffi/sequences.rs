@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::callbacks::*;
 use super::codes::*;
 use super::config::NetworkConfigFFI;
+use super::delivery::*;
 use super::errors::*;
 use super::etcd::*;
 use super::events::*;
@@ -460,6 +461,27 @@ impl Host<'_> {
             _ => {}
         }
         &raw const self.seeded
+    }
+
+    /// Mostly allowed, and of any size that is not too small.
+    fn send_options(&mut self) -> SendOptions {
+        let mut options = SendOptions {
+            delivery: self.chance.byte() % 4,
+            channel: self.chance.byte(),
+            priority: self.chance.byte() % 4,
+            ..SendOptions::default()
+        };
+        match self.chance.below(8) {
+            0 => options.struct_size = self.number() as u32,
+            1 => options.delivery = self.chance.byte(),
+            2 => options.priority = self.chance.byte(),
+            3 => options.flags = self.chance.byte() % 3,
+            4 => options.ttl_ms = self.number() as u32,
+            5 => options.reserved = self.number() as u32,
+            6 => options.key = self.chance.u64(),
+            _ => {}
+        }
+        options
     }
 
     /// Nobody listens at these endpoints.

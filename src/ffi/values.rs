@@ -100,6 +100,24 @@ pub const MMN_SEEDED_PROFILE_WAN: u32 = 0;
 /// GetDefaultSeededOptions: intervals for machines on one local network.
 pub const MMN_SEEDED_PROFILE_LAN: u32 = 1;
 
+/// SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver
+/// and channel. Channel 0 is that of the classic sends. Since ABI version 9.
+pub const MMN_DELIVERY_RELIABLE_ORDERED: u8 = 0;
+/// SendOptions.delivery: each message arrives once, in any order: none waits for one that the
+/// network lost. Since ABI version 9.
+pub const MMN_DELIVERY_RELIABLE_UNORDERED: u8 = 1;
+/// SendOptions.delivery: a message arrives once or is lost, in any order. Since ABI version 9.
+pub const MMN_DELIVERY_UNRELIABLE: u8 = 2;
+/// SendOptions.delivery: the same, and the receiver drops a message that is older than the newest
+/// one that it has with the same sender and key. It remembers 1024 keys of a sender, those used
+/// last. Since ABI version 9.
+pub const MMN_DELIVERY_SEQUENCED: u8 = 3;
+/// SendOptions.flags for BroadcastEx: the message goes to the peers whose queue has room. Since ABI
+/// version 9.
+pub const MMN_SEND_PARTIAL: u8 = 1;
+/// Highest SendOptions.priority. Since ABI version 9.
+pub const MMN_MAX_PRIORITY: u8 = 3;
+
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 

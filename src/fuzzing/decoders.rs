@@ -15,8 +15,9 @@ use crate::core::wire::{
 };
 use crate::net::compression::{pack, unpack};
 use crate::net::frame::{
-    ControlFrame, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, OWN_FLAG, put_message,
-    put_value, take_frame,
+    ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_DATAGRAM_HEADER_BYTES,
+    MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG,
+    datagram as encode_datagram, is_ordered, put_message, put_value, take_frame,
 };
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 
@@ -71,6 +72,16 @@ pub fn datagram(bytes: &[u8]) {
     if let [PROBE_DATAGRAM, probe @ ..] = bytes {
         whole::<Probe>(probe, usize::MAX);
     }
+    if let [MESSAGE_DATAGRAM, message @ ..] = bytes
+        && let Ok((header, payload)) = postcard::take_from_bytes::<DatagramHeader>(message)
+    {
+        let again = encode_datagram(&header, payload).expect("a header has a longest length");
+        let decoded = postcard::take_from_bytes::<DatagramHeader>(&again[1..]);
+        assert_eq!(decoded.expect("just encoded"), (header.clone(), payload));
+        if header.role == DatagramRole::Peer {
+            assert!(again.len() - payload.len() <= MAX_DATAGRAM_HEADER_BYTES);
+        }
+    }
 }
 
 /// A lane: its header, then messages, some of them compressed. The first byte says in which pieces it arrives.
@@ -111,7 +122,7 @@ fn read_lane(stream: &[u8], piece: usize) -> (Vec<Bytes>, bool) {
 fn read_lane_frame(frame: &[u8], first: bool) -> bool {
     if first {
         let header = postcard::take_from_bytes::<LaneHeader>(frame);
-        return matches!(header, Ok((LaneHeader { lane: 0 }, [])));
+        return matches!(header, Ok((LaneHeader { lane }, [])) if is_ordered(lane));
     }
     let Ok((header, payload)) = postcard::take_from_bytes::<MessageHeader>(frame) else {
         return false;
@@ -227,25 +238,26 @@ pub fn relay(bytes: &[u8]) {
             1 => chance.u64().min(u64::MAX - 1),
             _ => chance.byte().into(),
         };
+        let lane = u16::from(chance.byte() % 2);
         let is_bound = chance.flip();
         if chance.flip() {
-            if heard.is_new(&origin, incarnation, is_bound, number) {
-                let new = delivered.insert((origin.clone(), incarnation, number));
+            if heard.is_new(&origin, incarnation, is_bound, lane, number) {
+                let new = delivered.insert((origin.clone(), incarnation, lane, number));
                 assert!(new, "{origin} {incarnation:?} {number} is delivered twice");
-                heard.insert(&origin, incarnation, is_bound, number);
-                assert!(!heard.is_new(&origin, incarnation, is_bound, number));
+                heard.insert(&origin, incarnation, is_bound, lane, number);
+                assert!(!heard.is_new(&origin, incarnation, is_bound, lane, number));
             }
             continue;
         }
         let first = number.saturating_sub(chance.byte().into());
-        match relays.place(&origin, incarnation, number, first) {
+        match relays.place(&origin, incarnation, lane, number, first) {
             Place::Next { forwarded } => {
                 if !forwarded {
-                    relays.forwarded(&origin, incarnation, number);
+                    relays.forwarded(&origin, incarnation, lane, number);
                 }
-                let again = relays.place(&origin, incarnation, number, first);
+                let again = relays.place(&origin, incarnation, lane, number, first);
                 assert_eq!(again, Place::Next { forwarded: true });
-                assert_eq!(relays.done(&origin, incarnation, number), number + 1);
+                assert_eq!(relays.done(&origin, incarnation, lane, number), number + 1);
             }
             Place::Early => {}
             Place::Repeated(next) => assert!(next > number, "{next} is not after {number}"),

@@ -13,7 +13,7 @@ use crate::core::election::seeded::SeededRules;
 use crate::core::election::seeded::wire::{Based, Observation, SeededMessage};
 use crate::core::wire::{Opaque, PROBE_DATAGRAM, RoomPolicy, Strategy};
 use crate::net::compression::pack;
-use crate::net::frame::{OWN_FLAG, put_message, put_value};
+use crate::net::frame::{OWN_FLAG, datagram, put_message, put_value};
 
 /// Mutations of each input. `make fuzz` tries far more.
 const MUTATIONS: usize = 200;
@@ -245,8 +245,8 @@ fn encode<T: serde::Serialize>(value: &T) -> Vec<u8> {
 
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     use super::wild::{
-        control_frames, elections, messages, probes, pulses, roles, seeded_messages, verdicts,
-        votes,
+        control_frames, datagram_roles, elections, messages, probes, pulses, roles,
+        seeded_messages, verdicts, votes,
     };
     use crate::core::wire::{Heartbeat, Message};
     use crate::net::frame::ControlFrame;
@@ -323,6 +323,12 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                 for n in 0..probes::NAMES.len() {
                     let probe = probes::nth(n, &mut speaker(seed));
                     seeds.push(encode(&(PROBE_DATAGRAM, probe)));
+                }
+                for n in 0..datagram_roles::NAMES.len() {
+                    let mut wild = speaker(seed);
+                    let mut header = wild.datagram_header();
+                    header.role = datagram_roles::nth(n, &mut wild);
+                    seeds.push(datagram(&header, b"payload").expect("encodes").to_vec());
                 }
             }
         }

@@ -27,7 +27,10 @@ use crate::core::wire::{
     MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
     Strategy, Verdict,
 };
-use crate::net::frame::{ControlFrame, LaneHeader, MessageHeader, MessageRole};
+use crate::net::frame::{
+    ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_ACKED_NUMBERS, MessageHeader,
+    MessageRole, Sequence,
+};
 
 /// A member as a liar knows it.
 #[derive(Debug, Clone)]
@@ -112,8 +115,28 @@ variants!(control_frames, ControlFrame, |wild| {
         lane: wild.small(0) as u16,
         next: wild.number(0),
     },
-    Relayed => ControlFrame::Relayed { next: wild.number(0) },
+    AckUnordered => ControlFrame::AckUnordered {
+        next: wild.number(0),
+        taken: wild.list(MAX_ACKED_NUMBERS, |wild| wild.number(0)),
+    },
+    Relayed => ControlFrame::Relayed {
+        lane: wild.small(0) as u16,
+        next: wild.number(0),
+    },
     BroadcastAgain => ControlFrame::BroadcastAgain,
+});
+
+variants!(datagram_roles, DatagramRole, |wild| {
+    Peer => DatagramRole::Peer,
+    Central => DatagramRole::Central { token: wild.token() },
+    Relayed => {
+        let origin = wild.known();
+        DatagramRole::Relayed {
+            origin: origin.id.clone(),
+            incarnation: wild.incarnation_of(&origin),
+            token: wild.own_token(),
+        }
+    },
 });
 
 variants!(messages, Message, |wild| {
@@ -843,7 +866,32 @@ impl Wild<'_> {
                 true => 2,
                 false => self.chance.byte(),
             },
+            channel: match self.tame || !self.chance.one_in(8) {
+                true => 0,
+                false => self.chance.byte(),
+            },
             role: roles::any(self),
+        }
+    }
+
+    /// The header of a message in a datagram.
+    pub(crate) fn datagram_header(&mut self) -> DatagramHeader {
+        DatagramHeader {
+            channel: self.chance.byte(),
+            msg_type: match self.tame {
+                true => 0x100,
+                false => *self.chance.pick(&[0x100, 0xffff, 0x101, 0xff, 0]),
+            },
+            flags: self.chance.byte(),
+            ttl_ms: self.small(0),
+            sequence: match self.chance.flip() {
+                true => Some(Sequence {
+                    key: self.number(0),
+                    number: self.number(0),
+                }),
+                false => None,
+            },
+            role: datagram_roles::any(self),
         }
     }
 

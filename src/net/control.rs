@@ -1,4 +1,4 @@
-//! The control stream of a link and its datagrams.
+//! The control stream of a link.
 
 use std::time::Duration;
 
@@ -9,8 +9,10 @@ use tokio::time::{sleep, timeout};
 
 use super::close;
 use super::events::{LinkEvent, LinkId, RelayEvent};
-use super::frame::{ControlFrame, FrameError, RELIABLE_ORDERED, put_value, read_frame};
-use crate::core::wire::{MAX_CONTROL_FRAME_BYTES, PROBE_DATAGRAM};
+use super::frame::{
+    ControlFrame, FrameError, MAX_ACKED_NUMBERS, is_ordered, put_value, read_frame,
+};
+use crate::core::wire::MAX_CONTROL_FRAME_BYTES;
 
 /// Control frames that wait to be written; a peer that takes none of them loses its link.
 pub(super) const CONTROL_QUEUE_FRAMES: usize = 1024;
@@ -96,18 +98,19 @@ pub(super) async fn read_control(
         let event = match read_frame(&mut recv, MAX_CONTROL_FRAME_BYTES).await {
             Ok(frame) => match postcard::take_from_bytes(&frame) {
                 Ok((ControlFrame::Core(envelope), [])) => LinkEvent::Control(envelope),
-                Ok((
-                    ControlFrame::Ack {
-                        lane: RELIABLE_ORDERED,
-                        next,
-                    },
-                    [],
-                )) => LinkEvent::Acked(next),
+                Ok((ControlFrame::Ack { lane, next }, [])) if is_ordered(lane) => {
+                    LinkEvent::Acked(lane, next)
+                }
                 Ok((ControlFrame::Ack { .. }, [])) => {
                     LinkEvent::Violation("an ack of a lane that was never opened")
                 }
-                Ok((ControlFrame::Relayed { next }, [])) => {
-                    LinkEvent::Relay(RelayEvent::Relayed(next))
+                Ok((ControlFrame::AckUnordered { next, taken }, []))
+                    if taken.len() <= MAX_ACKED_NUMBERS =>
+                {
+                    LinkEvent::AckedUnordered(next, taken)
+                }
+                Ok((ControlFrame::Relayed { lane, next }, [])) => {
+                    LinkEvent::Relay(RelayEvent::Relayed(lane, next))
                 }
                 Ok((ControlFrame::BroadcastAgain, [])) => LinkEvent::Relay(RelayEvent::Again),
                 Ok((ControlFrame::Ready, [])) => LinkEvent::Violation("ready was said twice"),
@@ -121,25 +124,6 @@ pub(super) async fn read_control(
         };
         let last = matches!(event, LinkEvent::Violation(_));
         if events.send((id, event)).await.is_err() || last {
-            return;
-        }
-    }
-}
-
-pub(super) async fn read_datagrams(
-    id: LinkId,
-    connection: Connection,
-    events: mpsc::Sender<(LinkId, LinkEvent)>,
-) {
-    while let Ok(datagram) = connection.read_datagram().await {
-        let [PROBE_DATAGRAM, probe @ ..] = &datagram[..] else {
-            continue; // a trailer, which was to be acknowledged and no more, or of a later version
-        };
-        let event = match postcard::take_from_bytes(probe) {
-            Ok((probe, [])) => LinkEvent::Datagram(probe),
-            _ => LinkEvent::Violation("a malformed datagram"),
-        };
-        if events.send((id, event)).await.is_err() {
             return;
         }
     }

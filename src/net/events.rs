@@ -28,13 +28,15 @@ pub(crate) enum LinkEvent {
     Control(Envelope),
     /// A probe arrived.
     Datagram(Probe),
-    /// The peer has taken every message before this number.
-    Acked(u64),
+    /// The peer has taken every message of an ordered lane before this number.
+    Acked(u16, u64),
+    /// The peer has taken every unordered message before this number, and these beyond.
+    AckedUnordered(u64, Vec<u64>),
     /// A message that is stamped with a leadership token waits for the answer whether it may be delivered.
     Stamped(Opaque, oneshot::Sender<bool>),
     /// Something about messages in another's name.
     Relay(RelayEvent),
-    /// The peer's lane is read to its end.
+    /// The peer's classic lane is read to its end.
     LaneDone,
     /// The peer sent what no member sends.
     Violation(&'static str),
@@ -49,8 +51,8 @@ pub(crate) enum RelayEvent {
     InAnothersName(InAnothersName),
     /// A broadcast of the peer, which carries the token of the leadership that it follows, waits to be relayed.
     ToRelay(Opaque, oneshot::Sender<Option<Leading>>),
-    /// The peer has relayed every broadcast of this node before this number.
-    Relayed(u64),
+    /// The peer has relayed every broadcast of this node on a lane before this number.
+    Relayed(u16, u64),
     /// The peer leads and asks for what it could not relay before.
     Again,
 }

@@ -2,7 +2,7 @@
 //!
 //! Every frame is a little-endian `u32` length and that many bytes. On the control stream the bytes are one
 //! [`ControlFrame`]. On a lane the first frame is a [`LaneHeader`]; every further one is a [`MessageHeader`]
-//! and the payload.
+//! and the payload. A datagram that is a message is [`MESSAGE_DATAGRAM`], a [`DatagramHeader`] and the payload.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use quinn::{ConnectionError, ReadError, ReadExactError};
@@ -29,15 +29,24 @@ pub(crate) enum ControlFrame {
     Ready,
     /// From core to core.
     Core(Envelope),
-    /// Every message of the lane before this number was taken by the sender's host queue.
+    /// Every message of an ordered lane before this number was taken by the sender's host queue.
     Ack {
         /// The lane.
         lane: u16,
         /// The number of the next message that is expected.
         next: u64,
     },
-    /// The sender, as leader, has relayed every broadcast of the receiver before this number.
+    /// Unordered messages that were taken.
+    AckUnordered {
+        /// All before this number.
+        next: u64,
+        /// Some of those beyond it, at most [`MAX_ACKED_NUMBERS`].
+        taken: Vec<u64>,
+    },
+    /// The sender, as leader, has relayed every broadcast of the receiver on a lane before this number.
     Relayed {
+        /// The lane.
+        lane: u16,
         /// The number of the next broadcast.
         next: u64,
     },
@@ -45,14 +54,84 @@ pub(crate) enum ControlFrame {
     BroadcastAgain,
 }
 
-/// The lane of all messages, the only one so far.
-pub(super) const RELIABLE_ORDERED: u16 = 0;
+/// The lane of the classic sends. Lanes up to 255 are the ordered channels, one stream each.
+pub(crate) const CLASSIC_LANE: u16 = 0;
+/// The lane of all unordered messages: a stream for each.
+pub(crate) const UNORDERED_LANE: u16 = 256;
+/// The lane on which unordered broadcasts go through the leader. It is ordered: the leader relays what follows without
+/// a gap.
+pub(crate) const UNORDERED_RELAY_LANE: u16 = 257;
+/// Unordered messages that may be on their way to one peer: a stream for each.
+pub(crate) const MAX_UNORDERED_ON_THE_WAY: usize = 128;
+/// From the first unordered message that a peer has not taken to the newest, at most.
+pub(crate) const MAX_UNORDERED_SPAN: u64 = 1 << 16;
+/// Numbers in one [`ControlFrame::AckUnordered`], at most.
+pub(crate) const MAX_ACKED_NUMBERS: usize = 64;
+/// The first byte of a datagram that is a message.
+pub(crate) const MESSAGE_DATAGRAM: u8 = 1;
+/// Longest encoded [`DatagramHeader`] of the sender's own message with the byte before it.
+pub(crate) const MAX_DATAGRAM_HEADER_BYTES: usize = 36;
+/// How much longer it is when it names the token of a leadership and, once relayed, an origin: two peer ids of the longest
+/// kind and the counters beside them.
+pub(crate) const MAX_DATAGRAM_RELAY_BYTES: usize = 256;
+
+/// Whether a lane is one stream whose messages arrive in order.
+pub(crate) fn is_ordered(lane: u16) -> bool {
+    lane <= u16::from(u8::MAX) || lane == UNORDERED_RELAY_LANE
+}
 
 /// The first frame of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaneHeader {
-    /// Which lane: [`RELIABLE_ORDERED`].
+    /// Which lane: a channel, [`UNORDERED_LANE`] or [`UNORDERED_RELAY_LANE`].
     pub(crate) lane: u16,
+}
+
+/// What precedes the payload of a message in a datagram, after [`MESSAGE_DATAGRAM`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DatagramHeader {
+    /// As the sender named it.
+    pub(crate) channel: u8,
+    /// The application's type.
+    pub(crate) msg_type: u16,
+    /// The application's flags; bit 0 is clear.
+    pub(crate) flags: u8,
+    /// How long the receiver may keep it for its host, in milliseconds; 0 is as long as it likes.
+    pub(crate) ttl_ms: u32,
+    /// Where it stands, if it is sequenced.
+    pub(crate) sequence: Option<Sequence>,
+    /// In whose name it is sent.
+    pub(crate) role: DatagramRole,
+}
+
+/// The place of a sequenced message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sequence {
+    /// As the sender named it.
+    pub(crate) key: u64,
+    /// Counts the sequenced messages of all keys within one session.
+    pub(crate) number: u64,
+}
+
+/// In whose name a datagram is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum DatagramRole {
+    /// The sender's own.
+    Peer,
+    /// The sender's broadcast, for the receiver to relay as leader.
+    Central {
+        /// Of the leadership that the sender follows.
+        token: Opaque,
+    },
+    /// Another member's broadcast, relayed by the leader.
+    Relayed {
+        /// Whose it is.
+        origin: PeerId,
+        /// The incarnation of the origin.
+        incarnation: Incarnation,
+        /// Of the sender's leadership.
+        token: Opaque,
+    },
 }
 
 /// What precedes a message's payload.
@@ -64,6 +143,8 @@ pub(crate) struct MessageHeader {
     pub(crate) msg_type: u16,
     /// The application's flags; bit 0 is the library's own.
     pub(crate) flags: u8,
+    /// As the sender named it. On the lane of a channel it is that one.
+    pub(crate) channel: u8,
     /// In whose name it is sent.
     pub(crate) role: MessageRole,
 }
@@ -133,6 +214,20 @@ pub(crate) fn put_message(
     buffer.put_slice(header);
     buffer.put_slice(payload);
     Ok(())
+}
+
+/// A message as a datagram.
+///
+/// # Errors
+/// As [`put_value`].
+pub(crate) fn datagram(header: &DatagramHeader, payload: &[u8]) -> Result<Bytes, postcard::Error> {
+    let mut scratch = [0; MAX_MESSAGE_HEADER_BYTES];
+    let header = postcard::to_slice(header, &mut scratch)?;
+    let mut buffer = BytesMut::with_capacity(1 + header.len() + payload.len());
+    buffer.put_u8(MESSAGE_DATAGRAM);
+    buffer.put_slice(header);
+    buffer.put_slice(payload);
+    Ok(buffer.freeze())
 }
 
 fn put_length(buffer: &mut BytesMut, len: usize) {

@@ -30,7 +30,7 @@ use super::congestion::DelayBoundConfig;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
-pub(crate) const ALPN: &[u8] = b"mmn/4";
+pub(crate) const ALPN: &[u8] = b"mmn/5";
 /// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 
@@ -38,8 +38,9 @@ pub(crate) const SERVER_NAME: &str = "mmn";
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Streams that the other end may have open towards us: the control stream.
 pub(crate) const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
-/// Lanes that a member may have open towards us.
-pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 4;
+/// Streams that a member may have open towards us: 256 channels, the lane of unordered broadcasts through the leader, 128
+/// unordered messages, and as many again as QUIC may still count while it gives finished ones free (an eighth).
+pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 448;
 /// Bytes that one stream may have unread here.
 pub(crate) const STREAM_RECEIVE_WINDOW_BYTES: u32 = 2 << 20;
 /// Bytes that all streams of a member's connection may have unread here.

@@ -1,14 +1,16 @@
 //! What is taken of a peer's lane: the host gets it, the sender gets an ack, and the room is asked what may be taken.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::control::Queued;
 use super::events::{LinkContext, LinkEvent, LinkId};
-use super::frame::{ControlFrame, RELIABLE_ORDERED};
+use super::frame::{ControlFrame, MAX_ACKED_NUMBERS, is_ordered};
 use super::outbox::OutMessage;
+use super::received::Received;
+use crate::core::event::Delivery;
 use crate::core::id::PeerId;
 use crate::dispatch::Incoming;
 
@@ -17,13 +19,55 @@ const ACK_EVERY_MESSAGES: u64 = 16;
 /// Bytes after which an ack goes to the sender.
 const ACK_EVERY_BYTES: usize = 64 * 1024;
 
-/// The receiving end of a lane on one link.
-pub(super) struct Intake {
-    link: LinkId,
+/// What all readers of a link share.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) link: LinkId,
     pub(super) peer: PeerId,
     pub(super) context: LinkContext,
-    /// The next message expected. Changed only in the moment in which a message is taken, so that a reader
-    /// that is stopped leaves an exact number to its successor.
+    pub(super) received: Arc<Received>,
+}
+
+impl Asker {
+    /// Asks the room; without an answer the link is being closed.
+    pub(super) async fn ask<T>(
+        &self,
+        event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.tell(event(answer)).await;
+        answered.await.ok()
+    }
+
+    /// Tells the room.
+    pub(super) async fn tell(&self, event: LinkEvent) {
+        // Without a room there is nobody to tell.
+        let _ = self.context.events.send((self.link, event)).await;
+    }
+
+    /// A message as the host gets it.
+    pub(super) fn incoming(
+        from: PeerId,
+        message: OutMessage,
+        channel: u8,
+        delivery: Delivery,
+    ) -> Incoming {
+        Incoming {
+            from,
+            payload: message.payload,
+            msg_type: message.msg_type,
+            flags: message.flags,
+            channel,
+            delivery,
+        }
+    }
+}
+
+/// The receiving end of an ordered lane on one link.
+pub(super) struct Intake {
+    pub(super) asker: Asker,
+    pub(super) lane: u16,
+    /// The next message expected.
     next_seq: Arc<AtomicU64>,
     control: mpsc::Sender<Queued>,
     /// The sender has an ack of every message before this number.
@@ -38,18 +82,11 @@ pub(super) struct Intake {
 impl Intake {
     /// Nothing has been acknowledged on this link: what was taken on an earlier one is acknowledged again, because
     /// that ack may have been lost with it.
-    pub(super) fn new(
-        link: LinkId,
-        peer: PeerId,
-        next_seq: Arc<AtomicU64>,
-        control: mpsc::Sender<Queued>,
-        context: LinkContext,
-    ) -> Self {
+    pub(super) fn new(asker: Asker, lane: u16, control: mpsc::Sender<Queued>) -> Self {
         Self {
-            link,
-            peer,
-            context,
-            next_seq,
+            next_seq: asker.received.next_seq(lane),
+            asker,
+            lane,
             control,
             acked: 0,
             bytes: 0,
@@ -82,6 +119,7 @@ impl Intake {
         let next = self.next() + 1;
         debug_assert!(self.acked < next, "an ack of a message that was not taken");
         self.next_seq.store(next, Ordering::Relaxed);
+        self.asker.received.count_one();
         self.bytes += wire_len;
         if next - self.acked >= ACK_EVERY_MESSAGES || self.bytes >= ACK_EVERY_BYTES {
             self.ack().await;
@@ -96,10 +134,10 @@ impl Intake {
         }
         self.acked = next;
         self.bytes = 0;
-        let lane = RELIABLE_ORDERED;
+        let lane = self.lane;
         self.say(ControlFrame::Ack { lane, next }).await;
         if let Some(next) = self.relayed.take() {
-            self.say(ControlFrame::Relayed { next }).await;
+            self.say(ControlFrame::Relayed { lane, next }).await;
         }
     }
 
@@ -109,29 +147,90 @@ impl Intake {
     }
 
     /// Gives the host a message, once there is room for it.
-    pub(super) async fn deliver(&self, from: PeerId, message: OutMessage) {
-        let message = Incoming {
-            from,
-            payload: message.payload,
-            msg_type: message.msg_type,
-            flags: message.flags,
+    pub(super) async fn deliver(&self, from: PeerId, message: OutMessage, channel: u8) {
+        let delivery = match self.lane <= u16::from(u8::MAX) {
+            true => Delivery::ReliableOrdered,
+            false => Delivery::ReliableUnordered,
         };
-        self.context.dispatch.push_message(message).await;
+        debug_assert!(is_ordered(self.lane), "each unordered message has a stream");
+        let message = Asker::incoming(from, message, channel, delivery);
+        self.asker.context.dispatch.push_message(message).await;
+    }
+}
+
+/// The receiving end of the unordered messages on one link: each of their streams has a clone.
+#[derive(Clone)]
+pub(super) struct UnorderedIntake {
+    pub(super) asker: Asker,
+    control: mpsc::Sender<Queued>,
+    /// Taken, and the sender has no ack.
+    pending: Arc<Mutex<Vec<u64>>>,
+    /// Notified when the first of those is there.
+    first: Arc<Notify>,
+}
+
+impl UnorderedIntake {
+    pub(super) fn new(asker: Asker, control: mpsc::Sender<Queued>) -> Self {
+        Self {
+            asker,
+            control,
+            pending: Arc::default(),
+            first: Arc::default(),
+        }
     }
 
-    /// Asks the room; without an answer the link is being closed.
-    pub(super) async fn ask<T>(
-        &self,
-        event: impl FnOnce(oneshot::Sender<T>) -> LinkEvent,
-    ) -> Option<T> {
-        let (answer, answered) = oneshot::channel();
-        self.tell(event(answer)).await;
-        answered.await.ok()
+    /// Whether this message is to be taken. One that was is acknowledged again.
+    ///
+    /// # Errors
+    /// No member sends it.
+    pub(super) fn is_new(&self, number: u64) -> Result<bool, &'static str> {
+        let is_new = self.asker.received.unordered().is_new(number)?;
+        if !is_new {
+            self.owe(number);
+        }
+        Ok(is_new)
     }
 
-    /// Tells the room.
-    pub(super) async fn tell(&self, event: LinkEvent) {
-        // Without a room there is nobody to tell.
-        let _ = self.context.events.send((self.link, event)).await;
+    /// Gives the host a message, once there is room for it.
+    pub(super) async fn take(&self, number: u64, message: OutMessage, channel: u8) {
+        let peer = self.asker.peer.clone();
+        let message = Asker::incoming(peer, message, channel, Delivery::ReliableUnordered);
+        self.asker.context.dispatch.push_message(message).await;
+        // At once: the stream may be stopped wherever it waits.
+        self.asker.received.unordered().insert(number);
+        self.asker.received.count_one();
+        self.owe(number);
+    }
+
+    fn owe(&self, number: u64) {
+        let mut pending = self.pending();
+        pending.push(number);
+        if pending.len() == 1 {
+            self.first.notify_one();
+        }
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Vec<u64>> {
+        // Nothing panics halfway through a change.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Acknowledges what was taken, some time after the first of it.
+    pub(super) async fn run_acks(self, delay: std::time::Duration) {
+        loop {
+            self.first.notified().await;
+            tokio::time::sleep(delay).await;
+            let taken = std::mem::take(&mut *self.pending());
+            for taken in taken.chunks(MAX_ACKED_NUMBERS) {
+                let next = self.asker.received.unordered().next();
+                let taken = taken.iter().copied().filter(|number| *number >= next);
+                let frame = ControlFrame::AckUnordered {
+                    next,
+                    taken: taken.collect(),
+                };
+                // Without a writer the link has ended.
+                let _ = self.control.send(frame.into()).await;
+            }
+        }
     }
 }

@@ -1,20 +1,25 @@
-//! The reliable ordered lane: one long-lived stream each way, with numbers above QUIC's own.
+//! The lanes of reliable messages, with numbers above QUIC's own: a long-lived stream each way for a channel, and a short
+//! one for each unordered message.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::compression::unpack;
+use super::control::Queued;
 use super::events::LinkEvent;
 use super::frame::{
-    FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole, OWN_FLAG,
-    RELIABLE_ORDERED, put_value, take_frame,
+    CLASSIC_LANE, FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole,
+    OWN_FLAG, UNORDERED_LANE, is_ordered, put_value, take_frame,
 };
-use super::intake::Intake;
+use super::identity::RECEIVE_WINDOW_BYTES;
+use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
 use crate::core::id::PeerId;
@@ -32,8 +37,33 @@ pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
 /// Payloads up to this length are copied out of the read buffer, so that a short message in the host's queue
 /// does not keep a long buffer alive.
 const COPY_BELOW_BYTES: usize = 16 * 1024;
+/// Of a lane's header: before all messages. QUIC keeps what waits in the place that its priority gave it, so that what
+/// follows a header of a low one would wait with it.
+const HEADER_PRIORITY: i32 = 50;
 /// With this code a lane is reset whose messages are given up.
 const GIVEN_UP: VarInt = VarInt::from_u32(1);
+
+/// The tasks of the lanes of one link. They stop at once: none is polled again after [`Tasks::stop`].
+#[derive(Clone, Default)]
+pub(super) struct Tasks(Arc<Mutex<JoinSet<()>>>);
+
+impl Tasks {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.lock();
+        // Those that have ended are forgotten.
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    pub(super) fn stop(&self) {
+        self.lock().abort_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
+        // Nothing panics halfway through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// How this node's lane ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +74,14 @@ pub(crate) enum Ending {
     Reset,
 }
 
-/// Writes what the host sends.
+/// Writes what the host sends: a task for each lane, so that none waits for another.
 pub(super) struct Writer {
     pub(super) connection: Connection,
     pub(super) peer: PeerId,
     pub(super) outboxes: Arc<Outboxes>,
-    pub(super) notice: Arc<Notify>,
+    /// Notified when a lane is used for the first time on this link.
+    pub(super) opener: Arc<Notify>,
+    pub(super) tasks: Tasks,
     pub(super) ending: oneshot::Receiver<Ending>,
 }
 
@@ -59,17 +91,29 @@ impl Writer {
             connection,
             peer,
             outboxes,
-            notice,
+            opener,
+            tasks,
             ending,
         } = self;
+        let Some(classic) = outboxes.begin_lane(&peer, CLASSIC_LANE) else {
+            return;
+        };
         let Ok(mut send) = connection.open_uni().await else {
             return; // the connection ended; the link tells
         };
+        let classic = LaneWriter {
+            peer: peer.clone(),
+            outboxes: Arc::clone(&outboxes),
+            lane: CLASSIC_LANE,
+            notice: classic,
+        };
         let ending = {
-            let write = write_messages(&mut send, &peer, &outboxes, &notice);
+            let others = write_others(&connection, &peer, &outboxes, &opener, &tasks);
+            let write = classic.write(&mut send);
             tokio::select! {
                 ending = ending => ending.ok(),
                 () = write => None,
+                () = others => None,
             }
         };
         match ending {
@@ -83,45 +127,142 @@ impl Writer {
     }
 }
 
-/// Writes until the stream fails.
-async fn write_messages(
-    send: &mut SendStream,
+/// Writes every lane but the classic one, each from its first message on.
+async fn write_others(
+    connection: &Connection,
     peer: &PeerId,
-    outboxes: &Outboxes,
-    notice: &Notify,
+    outboxes: &Arc<Outboxes>,
+    opener: &Notify,
+    tasks: &Tasks,
 ) {
-    let mut buffer = BytesMut::new();
-    let lane = RELIABLE_ORDERED;
-    if put_value(&mut buffer, &LaneHeader { lane }).is_err()
-        || send.write_all(&buffer).await.is_err()
-    {
-        return;
-    }
     loop {
-        buffer.clear();
-        if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
-            buffer = BytesMut::new(); // one long message is no reason to keep as much for ever
-        }
-        match outboxes.take(peer, &mut buffer, WRITE_BATCH_BYTES) {
-            Ok(true) => {
-                if send.write_all(&buffer).await.is_err() {
-                    return;
-                }
-            }
-            Ok(false) => notice.notified().await,
-            Err(error) => {
-                tracing::error!(%error, %peer, "a message could not be encoded");
+        for lane in outboxes.lanes_to_open(peer) {
+            let Some(notice) = outboxes.begin_lane(peer, lane) else {
                 return;
+            };
+            let writer = LaneWriter {
+                peer: peer.clone(),
+                outboxes: Arc::clone(outboxes),
+                lane,
+                notice,
+            };
+            let connection = connection.clone();
+            tasks.spawn(async move {
+                if lane == UNORDERED_LANE {
+                    return writer.write_unordered(&connection).await;
+                }
+                if let Ok(mut send) = connection.open_uni().await {
+                    writer.write(&mut send).await;
+                }
+                // A stream that is dropped is finished.
+                connection.closed().await;
+            });
+        }
+        opener.notified().await;
+    }
+}
+
+/// The writer of one lane on one link.
+struct LaneWriter {
+    peer: PeerId,
+    outboxes: Arc<Outboxes>,
+    lane: u16,
+    notice: Arc<Notify>,
+}
+
+impl LaneWriter {
+    /// Writes until the stream fails.
+    async fn write(&self, send: &mut SendStream) {
+        let mut buffer = BytesMut::new();
+        let header = LaneHeader { lane: self.lane };
+        // It fails only on a stream that is closed.
+        let _ = send.set_priority(HEADER_PRIORITY);
+        if put_value(&mut buffer, &header).is_err() || send.write_all(&buffer).await.is_err() {
+            return;
+        }
+        let mut priority_now = None;
+        loop {
+            buffer.clear();
+            if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
+                buffer = BytesMut::new(); // one long message is no reason to keep as much for ever
+            }
+            let Some(priority) = self.take(&mut buffer).await else {
+                return;
+            };
+            if priority_now != Some(priority) {
+                priority_now = Some(priority);
+                // The same.
+                let _ = send.set_priority(priority.into());
+            }
+            if send.write_all(&buffer).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Writes each message on a stream of its own, so that none waits for one that was lost.
+    async fn write_unordered(&self, connection: &Connection) {
+        // Dropping it stops them.
+        let mut writes = JoinSet::new();
+        loop {
+            let mut buffer = BytesMut::new();
+            let header = LaneHeader { lane: self.lane };
+            if put_value(&mut buffer, &header).is_err() {
+                return;
+            }
+            let Some(priority) = self.take(&mut buffer).await else {
+                return;
+            };
+            let Ok(mut send) = connection.open_uni().await else {
+                return;
+            };
+            // It fails only on a stream that is closed.
+            let _ = send.set_priority(priority.into());
+            writes.spawn(async move {
+                if send.write_all(&buffer).await.is_ok() {
+                    // The same.
+                    let _ = send.finish();
+                }
+            });
+            while writes.try_join_next().is_some() {}
+        }
+    }
+
+    /// Waits for the next messages; gives the highest of their priorities.
+    async fn take(&self, buffer: &mut BytesMut) -> Option<u8> {
+        loop {
+            let taken = self
+                .outboxes
+                .take(&self.peer, self.lane, buffer, WRITE_BATCH_BYTES);
+            match taken {
+                Ok(Some(priority)) => return Some(priority),
+                Ok(None) => self.notice.notified().await,
+                Err(error) => {
+                    tracing::error!(%error, peer = %self.peer, "a message could not be encoded");
+                    return None;
+                }
             }
         }
     }
 }
 
-/// Reads what the peer sends, and waits while the host takes none of it.
-pub(super) struct Reader {
+/// Reads what the peer sends on its lanes: a task for each stream.
+pub(super) struct Readers {
     connection: Connection,
-    intake: Intake,
-    relayed: RelayedReader,
+    tasks: Tasks,
+    shared: Shared,
+}
+
+/// What the readers of a link share.
+#[derive(Clone)]
+struct Shared {
+    asker: Asker,
+    control: mpsc::Sender<Queued>,
+    unordered: UnorderedIntake,
+    /// Ordered lanes that the peer has opened on this link.
+    opened: Arc<Mutex<BTreeSet<u16>>>,
+    /// Bytes of long messages that may be here in part.
+    budget: Arc<Semaphore>,
 }
 
 /// Why a lane is read no further.
@@ -132,110 +273,284 @@ enum LaneEnd {
     Violation(&'static str),
 }
 
-impl Reader {
-    pub(super) fn new(connection: Connection, intake: Intake) -> Self {
+impl From<&'static str> for LaneEnd {
+    fn from(what: &'static str) -> Self {
+        Self::Violation(what)
+    }
+}
+
+impl Readers {
+    pub(super) fn new(
+        connection: Connection,
+        asker: Asker,
+        control: mpsc::Sender<Queued>,
+        tasks: Tasks,
+    ) -> Self {
+        let budget = asker.context.max_message_size + RECEIVE_WINDOW_BYTES as usize;
+        let shared = Shared {
+            unordered: UnorderedIntake::new(asker.clone(), control.clone()),
+            asker,
+            control,
+            opened: Arc::default(),
+            budget: Arc::new(Semaphore::new(budget)),
+        };
         Self {
             connection,
-            intake,
-            relayed: RelayedReader::default(),
+            tasks,
+            shared,
         }
     }
 
-    pub(super) async fn run(mut self) {
-        if let LaneEnd::Violation(what) = self.read().await {
-            self.intake.tell(LinkEvent::Violation(what)).await;
+    pub(super) async fn run(self) {
+        let acks = self.shared.unordered.clone().run_acks(ACK_DELAY);
+        self.tasks.spawn(acks);
+        while let Ok(recv) = self.connection.accept_uni().await {
+            self.tasks.spawn(self.shared.clone().read(recv));
         }
-        self.intake.tell(LinkEvent::LaneDone).await;
+        self.shared.asker.tell(LinkEvent::LaneDone).await;
     }
+}
 
-    async fn read(&mut self) -> LaneEnd {
-        let Ok(mut recv) = self.connection.accept_uni().await else {
-            return LaneEnd::Done;
+impl Shared {
+    async fn read(self, recv: RecvStream) {
+        let asker = self.asker.clone();
+        let mut stream = FrameStream {
+            recv,
+            buffer: BytesMut::new(),
+            max_frame: asker
+                .context
+                .max_message_size
+                .saturating_add(MAX_MESSAGE_HEADER_BYTES),
+            budget: Arc::clone(&self.budget),
+            held: None,
+            taken: None,
         };
-        let max_message_size = self.intake.context.max_message_size;
-        let max_frame = max_message_size.saturating_add(MAX_MESSAGE_HEADER_BYTES);
-        let mut buffer = BytesMut::new();
-        let mut header_read = false;
+        let (lane, end) = match stream.lane().await {
+            Ok(lane) => (lane, self.read_lane(lane, stream).await),
+            Err(end) => (UNORDERED_LANE, end),
+        };
+        if let LaneEnd::Violation(what) = end {
+            asker.tell(LinkEvent::Violation(what)).await;
+        }
+        if lane == CLASSIC_LANE {
+            asker.tell(LinkEvent::LaneDone).await;
+        }
+    }
+
+    async fn read_lane(self, lane: u16, stream: FrameStream) -> LaneEnd {
+        if lane == UNORDERED_LANE {
+            return match read_unordered(&self.unordered, stream).await {
+                Ok(()) => LaneEnd::Done,
+                Err(end) => end,
+            };
+        }
+        if !is_ordered(lane) {
+            return LaneEnd::Violation("a lane of an unknown kind");
+        }
+        let is_new = {
+            // Nothing panics halfway through a change.
+            let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.insert(lane)
+        };
+        if !is_new {
+            return LaneEnd::Violation("a lane was opened twice");
+        }
+        let reader = Reader {
+            intake: Intake::new(self.asker, lane, self.control),
+            relayed: RelayedReader::default(),
+        };
+        reader.read(stream).await
+    }
+}
+
+/// Reads one message, the only one of its stream.
+async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Result<(), LaneEnd> {
+    let Some(frame) = stream.next().await? else {
+        return Ok(()); // its sender gave it up, or moved to another link
+    };
+    let (header, payload) = header_of(&frame)?;
+    if header.role != MessageRole::Peer {
+        return Err("an unordered message in another's name".into());
+    }
+    if !intake.is_new(header.seq)? {
+        return Ok(());
+    }
+    let max = intake.asker.context.max_message_size;
+    let (message, _) = unpacked(&frame, payload, &header, max)?;
+    intake.take(header.seq, message, header.channel).await;
+    match stream.next().await? {
+        None => Ok(()),
+        Some(_) => Err("a second message on the stream of an unordered one".into()),
+    }
+}
+
+/// The header of a message, as far as it is every lane's.
+fn header_of(frame: &Bytes) -> Result<(MessageHeader, &[u8]), &'static str> {
+    let (header, payload) = postcard::take_from_bytes::<MessageHeader>(frame)
+        .map_err(|_| "a malformed message header")?;
+    if header.msg_type < FIRST_MESSAGE_TYPE {
+        return Err("a message type that is the library's own");
+    }
+    Ok((header, payload))
+}
+
+/// A stream that is read frame by frame.
+struct FrameStream {
+    recv: RecvStream,
+    buffer: BytesMut,
+    max_frame: usize,
+    budget: Arc<Semaphore>,
+    /// The part of the budget that the long message needs which is being read.
+    held: Option<OwnedSemaphorePermit>,
+    /// The same of the last one, until the next is asked for.
+    taken: Option<OwnedSemaphorePermit>,
+}
+
+impl FrameStream {
+    /// The lane that the stream belongs to.
+    async fn lane(&mut self) -> Result<u16, LaneEnd> {
+        let Some(frame) = self.next().await? else {
+            return Err(LaneEnd::Done);
+        };
+        match postcard::take_from_bytes::<LaneHeader>(&frame) {
+            Ok((header, [])) => Ok(header.lane),
+            _ => Err("a malformed lane header".into()),
+        }
+    }
+
+    /// The next frame; none at the end of the stream. Part of a frame is no offence: the sender may have moved to
+    /// another link.
+    async fn next(&mut self) -> Result<Option<Bytes>, LaneEnd> {
         loop {
-            match take_frame(&mut buffer, max_frame) {
-                Ok(Some(frame)) if !header_read => {
-                    match postcard::take_from_bytes::<LaneHeader>(&frame) {
-                        Ok((header, [])) if header.lane == RELIABLE_ORDERED => header_read = true,
-                        _ => return LaneEnd::Violation("a lane of an unknown kind"),
-                    }
-                }
+            if let Some(frame) = self.take()? {
+                return Ok(Some(frame));
+            }
+            match self.read_more().await {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return Ok(None),
+            }
+        }
+    }
+
+    /// The next frame, if it is here.
+    fn take(&mut self) -> Result<Option<Bytes>, LaneEnd> {
+        self.taken = None;
+        match take_frame(&mut self.buffer, self.max_frame) {
+            Ok(Some(frame)) => {
+                self.taken = self.held.take();
+                Ok(Some(frame))
+            }
+            Ok(None) => Ok(None),
+            Err(FrameError::TooLong { .. }) => {
+                Err("a message is longer than this host takes".into())
+            }
+            Err(_) => Err(LaneEnd::Done),
+        }
+    }
+
+    async fn read_more(&mut self) -> Result<bool, ReadError> {
+        self.hold_budget().await;
+        let Some(chunk) = self.recv.read_chunk(READ_CHUNK_BYTES, true).await? else {
+            return Ok(false);
+        };
+        self.buffer.extend_from_slice(&chunk.bytes);
+        Ok(true)
+    }
+
+    /// Before more of a long message is read, as much as it needs is set aside, so that many streams do not fill the
+    /// memory with parts.
+    async fn hold_budget(&mut self) {
+        let len = self
+            .buffer
+            .first_chunk()
+            .map_or(0, |len| u32::from_le_bytes(*len));
+        if self.held.is_none() && len as usize > READ_CHUNK_BYTES {
+            // It fails only when the budget is closed, which nobody does.
+            self.held = Arc::clone(&self.budget).acquire_many_owned(len).await.ok();
+        }
+    }
+}
+
+/// Reads an ordered lane, and waits while the host takes none of it.
+struct Reader {
+    intake: Intake,
+    relayed: RelayedReader,
+}
+
+impl Reader {
+    async fn read(mut self, mut stream: FrameStream) -> LaneEnd {
+        loop {
+            match stream.take() {
                 Ok(Some(frame)) => {
                     if let Err(what) = self.take_message(&frame).await {
                         return LaneEnd::Violation(what);
                     }
                 }
-                Ok(None) => match self.read_more(&mut recv, &mut buffer).await {
+                Ok(None) => match self.read_more(&mut stream).await {
                     Ok(true) => {}
                     // Part of a frame is no offence: the sender may have moved to another link.
                     Ok(false) | Err(_) => return LaneEnd::Done,
                 },
-                Err(FrameError::TooLong { .. }) => {
-                    return LaneEnd::Violation("a message is longer than this host takes");
-                }
-                Err(_) => return LaneEnd::Done,
+                Err(end) => return end,
             }
         }
     }
 
     /// Reads what has arrived; meanwhile acks go to the sender for what was accepted so far.
-    async fn read_more(
-        &mut self,
-        recv: &mut RecvStream,
-        buffer: &mut BytesMut,
-    ) -> Result<bool, ReadError> {
+    async fn read_more(&mut self, stream: &mut FrameStream) -> Result<bool, ReadError> {
         if self.intake.owes_relayed() {
             // At once: an origin that does not know may send it again when the leader changes.
             self.intake.ack().await;
         }
-        let read = recv.read_chunk(READ_CHUNK_BYTES, true);
+        let read = stream.read_more();
         tokio::pin!(read);
-        let chunk = if self.intake.is_acked() {
+        let more = if self.intake.is_acked() {
             read.await?
         } else {
             tokio::select! {
                 biased;
-                chunk = &mut read => chunk?,
+                more = &mut read => more?,
                 () = tokio::time::sleep_until(Instant::now() + ACK_DELAY) => {
                     self.intake.ack().await;
                     read.await?
                 }
             }
         };
-        let Some(chunk) = chunk else {
+        if !more {
             self.intake.ack().await;
-            return Ok(false);
-        };
-        buffer.extend_from_slice(&chunk.bytes);
-        Ok(true)
+        }
+        Ok(more)
     }
 
     async fn take_message(&mut self, frame: &Bytes) -> Result<(), &'static str> {
-        let (header, payload) = postcard::take_from_bytes::<MessageHeader>(frame)
-            .map_err(|_| "a malformed message header")?;
-        let next = self.intake.next();
+        let (header, payload) = header_of(frame)?;
+        let intake = &mut self.intake;
+        let next = intake.next();
         if header.seq < next {
             return Ok(()); // sent again on a new link, but taken before
         }
         if header.seq > next {
             return Err("a message number was left out");
         }
-        if header.msg_type < FIRST_MESSAGE_TYPE {
-            return Err("a message type that is the library's own");
+        let channel = header.channel;
+        if intake.lane <= u16::from(u8::MAX) && intake.lane != u16::from(channel) {
+            return Err("a message of another channel");
         }
         let wire_len = payload.len();
-        let (message, packed) = self.unpacked(frame, payload, &header)?;
-        let intake = &mut self.intake;
+        let max = intake.asker.context.max_message_size;
+        let (message, packed) = unpacked(frame, payload, &header, max)?;
         match header.role {
-            MessageRole::Peer => intake.deliver(intake.peer.clone(), message).await,
+            MessageRole::Peer => {
+                intake
+                    .deliver(intake.asker.peer.clone(), message, channel)
+                    .await
+            }
             MessageRole::Leader(token) => {
                 let event = |answer| LinkEvent::Stamped(token, answer);
-                if intake.ask(event).await == Some(true) {
-                    intake.deliver(intake.peer.clone(), message).await;
+                if intake.asker.ask(event).await == Some(true) {
+                    intake
+                        .deliver(intake.asker.peer.clone(), message, channel)
+                        .await;
                 }
             }
             MessageRole::Relayed {
@@ -248,12 +563,13 @@ impl Reader {
                     origin,
                     incarnation,
                     number: origin_seq,
+                    channel,
                 };
                 let relayed = &mut self.relayed;
                 relayed.take(intake, broadcast, token, message).await?;
             }
             MessageRole::Forwarded { origin, token } => {
-                relay::take_forwarded(intake, origin, token, message).await;
+                relay::take_forwarded(intake, origin, token, message, channel).await;
             }
             MessageRole::Central {
                 origin_seq,
@@ -261,40 +577,39 @@ impl Reader {
                 token,
             } => {
                 let range = relayed_before..=origin_seq;
-                relay::take_central(intake, range, token, message, packed).await?;
+                relay::take_central(intake, range, token, message, packed, channel).await?;
             }
         }
         intake.take(wire_len).await;
         Ok(())
     }
+}
 
-    /// The message as its sender's host gave it, and its compressed form if it came in that.
-    fn unpacked(
-        &self,
-        frame: &Bytes,
-        payload: &[u8],
-        header: &MessageHeader,
-    ) -> Result<(OutMessage, Option<Bytes>), &'static str> {
-        let max = self.intake.context.max_message_size;
-        if payload.len() > max {
-            return Err("a message is longer than this host takes");
-        }
-        let payload_of_frame = if payload.len() < COPY_BELOW_BYTES {
-            Bytes::copy_from_slice(payload)
-        } else {
-            frame.slice_ref(payload)
-        };
-        let is_packed = header.flags & OWN_FLAG != 0;
-        let (payload, packed) = if is_packed {
-            (unpack(payload, max)?, Some(payload_of_frame))
-        } else {
-            (payload_of_frame, None)
-        };
-        let message = OutMessage {
-            payload,
-            msg_type: header.msg_type,
-            flags: header.flags & !OWN_FLAG,
-        };
-        Ok((message, packed))
+/// The message as its sender's host gave it, and its compressed form if it came in that.
+fn unpacked(
+    frame: &Bytes,
+    payload: &[u8],
+    header: &MessageHeader,
+    max: usize,
+) -> Result<(OutMessage, Option<Bytes>), &'static str> {
+    if payload.len() > max {
+        return Err("a message is longer than this host takes");
     }
+    let payload_of_frame = if payload.len() < COPY_BELOW_BYTES {
+        Bytes::copy_from_slice(payload)
+    } else {
+        frame.slice_ref(payload)
+    };
+    let is_packed = header.flags & OWN_FLAG != 0;
+    let (payload, packed) = if is_packed {
+        (unpack(payload, max)?, Some(payload_of_frame))
+    } else {
+        (payload_of_frame, None)
+    };
+    let message = OutMessage {
+        payload,
+        msg_type: header.msg_type,
+        flags: header.flags & !OWN_FLAG,
+    };
+    Ok((message, packed))
 }

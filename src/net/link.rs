@@ -1,18 +1,19 @@
 //! One link to one peer: its connection and its tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::control::{CONTROL_QUEUE_FRAMES, Queued, read_control, read_datagrams, write_control};
+use super::control::{CONTROL_QUEUE_FRAMES, Queued, read_control, write_control};
+use super::datagrams::{DatagramReader, read_datagrams, write_datagrams};
 use super::events::{LinkContext, LinkEvent, LinkId};
 use super::frame::ControlFrame;
-use super::intake::Intake;
+use super::intake::Asker;
 use super::lane;
+use super::received::Received;
 use crate::core::id::PeerId;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
 
@@ -29,7 +30,11 @@ pub(crate) struct Link {
     control: mpsc::Sender<Queued>,
     control_tasks: Vec<JoinHandle<()>>,
     lane_tasks: Vec<JoinHandle<()>>,
+    /// Of the single lanes.
+    lanes: lane::Tasks,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
+    /// Who takes messages in datagrams, while the link carries a session.
+    datagrams: watch::Sender<Option<Arc<DatagramReader>>>,
     /// Frames that had arrived when a probe was sent: any more is a sign of life.
     frames_at_probe: Option<u64>,
 }
@@ -44,6 +49,7 @@ impl Link {
         } = admitted;
         let (control, frames) = mpsc::channel(CONTROL_QUEUE_FRAMES);
         let events = context.events.clone();
+        let (datagrams, session) = watch::channel(None);
         let control_tasks = vec![
             tokio::spawn(write_control(
                 connection.clone(),
@@ -52,7 +58,12 @@ impl Link {
                 context.write_timeout,
             )),
             tokio::spawn(read_control(id, recv, events.clone())),
-            tokio::spawn(read_datagrams(id, connection.clone(), events.clone())),
+            tokio::spawn(read_datagrams(
+                id,
+                connection.clone(),
+                events.clone(),
+                session,
+            )),
             tokio::spawn({
                 let connection = connection.clone();
                 async move {
@@ -67,42 +78,64 @@ impl Link {
             control,
             control_tasks,
             lane_tasks: Vec::new(),
+            lanes: lane::Tasks::default(),
             lane_end: None,
+            datagrams,
             frames_at_probe: None,
         }
     }
 
-    /// Starts to carry the messages of a session. `next_seq` is the next message expected from the peer; it
-    /// outlives the link.
+    /// Starts to carry the messages of a session. `received` is what was taken of the peer; it outlives the link.
     pub(crate) fn start_lanes(
         &mut self,
         id: LinkId,
         peer: &PeerId,
-        next_seq: &Arc<AtomicU64>,
+        received: &Arc<Received>,
         context: &LinkContext,
     ) {
-        let Some(notice) = context.outboxes.attach(peer) else {
+        let outboxes = &context.outboxes;
+        let Some(opener) = outboxes.attach(peer) else {
             return;
         };
-        context.outboxes.measure(peer, &self.connection, next_seq);
+        let Some(datagrams) = outboxes.attach_datagrams(peer) else {
+            return;
+        };
+        outboxes.measure(peer, &self.connection, &received.count);
         let (end, ending) = oneshot::channel();
         self.lane_end = Some(end);
         let writer = lane::Writer {
             connection: self.connection.clone(),
             peer: peer.clone(),
-            outboxes: Arc::clone(&context.outboxes),
-            notice,
+            outboxes: Arc::clone(outboxes),
+            opener,
+            tasks: self.lanes.clone(),
             ending,
         };
-        let intake = Intake::new(
-            id,
-            peer.clone(),
-            Arc::clone(next_seq),
+        let asker = Asker {
+            link: id,
+            peer: peer.clone(),
+            context: context.clone(),
+            received: Arc::clone(received),
+        };
+        let datagram_reader = DatagramReader::new(asker.clone());
+        self.datagrams.send_replace(Some(Arc::new(datagram_reader)));
+        let reader = lane::Readers::new(
+            self.connection.clone(),
+            asker,
             self.control.clone(),
-            context.clone(),
+            self.lanes.clone(),
         );
-        let reader = lane::Reader::new(self.connection.clone(), intake);
-        self.lane_tasks = vec![tokio::spawn(writer.run()), tokio::spawn(reader.run())];
+        self.lane_tasks = vec![
+            tokio::spawn(writer.run()),
+            tokio::spawn(reader.run()),
+            tokio::spawn(write_datagrams(
+                self.connection.clone(),
+                peer.clone(),
+                Arc::clone(outboxes),
+                datagrams,
+                Arc::clone(&context.dispatch),
+            )),
+        ];
     }
 
     /// Stops carrying messages: another link does from now on. What arrived but was not taken will be sent
@@ -111,7 +144,11 @@ impl Link {
         for task in self.lane_tasks.drain(..) {
             task.abort();
         }
+        self.lanes.stop();
         self.lane_end = None;
+        if let Some(reader) = self.datagrams.send_replace(None) {
+            reader.stop();
+        }
     }
 
     /// Ends this node's lane: gracefully if everything was accepted, otherwise at once. The peer's lane is still read.

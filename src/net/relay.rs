@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
-use super::intake::Intake;
-use super::outbox::{OutMessage, Relay};
+use super::intake::{Asker, Intake};
+use super::outbox::{DEFAULT_PRIORITY, OutMessage, Relay, Reliable};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::Place;
 use crate::core::wire::Opaque;
@@ -20,6 +20,8 @@ pub(super) struct Broadcast {
     pub(super) origin: PeerId,
     pub(super) incarnation: Incarnation,
     pub(super) number: u64,
+    /// As the origin named it.
+    pub(super) channel: u8,
 }
 
 /// Lives that never came to be known and for which a lane waits no second time, at most.
@@ -67,11 +69,12 @@ impl RelayedReader {
             return Err(RUNS_OUT);
         }
         let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
-        let mut hearing = ask_hearing(intake, origin, Some(incarnation), false, &token).await;
+        let mut hearing =
+            ask_hearing(&intake.asker, origin, Some(incarnation), false, &token).await;
         if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
             // The sender learns what was taken before; then it waits, because nothing more is read.
             intake.ack().await;
-            hearing = ask_hearing(intake, origin, Some(incarnation), true, &token).await;
+            hearing = ask_hearing(&intake.asker, origin, Some(incarnation), true, &token).await;
             if hearing == Hearing::NotYet {
                 self.unknown_incarnations.note(origin.clone(), incarnation);
             }
@@ -79,7 +82,7 @@ impl RelayedReader {
         match hearing {
             Hearing::Yes { is_bound } => deliver_once(intake, broadcast, is_bound, message).await,
             Hearing::No => {}
-            Hearing::NotYet => intake.context.relaying.count_dropped(),
+            Hearing::NotYet => intake.asker.context.relaying.count_dropped(),
         }
         Ok(())
     }
@@ -91,14 +94,15 @@ pub(super) async fn take_forwarded(
     origin: PeerId,
     token: Opaque,
     message: OutMessage,
+    channel: u8,
 ) {
-    if ask_hearing(intake, &origin, None, false, &token).await != Hearing::No {
-        intake.deliver(origin, message).await;
+    if ask_hearing(&intake.asker, &origin, None, false, &token).await != Hearing::No {
+        intake.deliver(origin, message, channel).await;
     }
 }
 
-async fn ask_hearing(
-    intake: &Intake,
+pub(super) async fn ask_hearing(
+    asker: &Asker,
     origin: &PeerId,
     incarnation: Option<Incarnation>,
     may_wait: bool,
@@ -113,7 +117,7 @@ async fn ask_hearing(
             answer,
         }))
     };
-    intake.ask(event).await.unwrap_or(Hearing::No)
+    asker.ask(event).await.unwrap_or(Hearing::No)
 }
 
 async fn deliver_once(intake: &Intake, broadcast: Broadcast, is_bound: bool, message: OutMessage) {
@@ -121,11 +125,13 @@ async fn deliver_once(intake: &Intake, broadcast: Broadcast, is_bound: bool, mes
         origin,
         incarnation,
         number,
+        channel,
     } = broadcast;
-    let mut heard = intake.context.relaying.heard.lock().await;
-    if heard.is_new(&origin, incarnation, is_bound, number) {
-        intake.deliver(origin.clone(), message).await;
-        heard.insert(&origin, incarnation, is_bound, number);
+    let lane = intake.lane;
+    let mut heard = intake.asker.context.relaying.heard.lock().await;
+    if heard.is_new(&origin, incarnation, is_bound, lane, number) {
+        intake.deliver(origin.clone(), message, channel).await;
+        heard.insert(&origin, incarnation, is_bound, lane, number);
     }
 }
 
@@ -138,6 +144,7 @@ pub(super) async fn take_central(
     token: Opaque,
     message: OutMessage,
     packed: Option<Bytes>,
+    channel: u8,
 ) -> Result<(), &'static str> {
     let (first, number) = range.into_inner();
     if number == LAST_NUMBER {
@@ -146,13 +153,17 @@ pub(super) async fn take_central(
     if first > number {
         return Err("a broadcast that was relayed comes to be relayed");
     }
-    let Some(leading) = ask_leading(intake, token.clone()).await else {
+    let Some(leading) = ask_leading(&intake.asker, token.clone()).await else {
         return Ok(()); // its origin keeps it for the next leader
     };
-    let relaying = Arc::clone(&intake.context.relaying);
-    let place = relaying
-        .relays()
-        .place(&intake.peer, leading.incarnation, number, first);
+    let relaying = Arc::clone(&intake.asker.context.relaying);
+    let place = relaying.relays().place(
+        &intake.asker.peer,
+        leading.incarnation,
+        intake.lane,
+        number,
+        first,
+    );
     let forwarded = match place {
         Place::Next { forwarded } => forwarded,
         Place::Early => return Ok(()),
@@ -162,9 +173,14 @@ pub(super) async fn take_central(
         }
     };
     let relay = Relay {
-        origin: intake.peer.clone(),
+        origin: intake.asker.peer.clone(),
         incarnation: leading.incarnation,
         number,
+        how: Reliable {
+            ordered: intake.lane <= u16::from(u8::MAX),
+            channel,
+            priority: DEFAULT_PRIORITY,
+        },
         message,
         packed,
     };
@@ -175,25 +191,26 @@ pub(super) async fn take_central(
         origin: relay.origin,
         incarnation: relay.incarnation,
         number,
+        channel,
     };
     deliver_once(intake, broadcast, true, relay.message).await;
     let next = relaying
         .relays()
-        .done(&intake.peer, relay.incarnation, number);
+        .done(&intake.asker.peer, relay.incarnation, intake.lane, number);
     intake.relayed(next);
     Ok(())
 }
 
 /// As what this node relays; `None` while it does not lead.
-async fn ask_leading(intake: &Intake, token: Opaque) -> Option<Leading> {
+pub(super) async fn ask_leading(asker: &Asker, token: Opaque) -> Option<Leading> {
     let event = |answer| LinkEvent::Relay(RelayEvent::ToRelay(token, answer));
-    intake.ask(event).await.flatten()
+    asker.ask(event).await.flatten()
 }
 
 /// Waits until the queues of all other members have room, and puts the broadcast into them. `false` when
 /// this node leads no longer: the next leader will get it.
 async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token: Opaque) -> bool {
-    let outboxes = Arc::clone(&intake.context.outboxes);
+    let outboxes = Arc::clone(&intake.asker.context.outboxes);
     loop {
         let room = outboxes.more_room();
         tokio::pin!(room);
@@ -202,13 +219,13 @@ async fn forward(intake: &mut Intake, relay: &Relay, mut leading: Leading, token
             return false; // nothing is taken any more while the rest is flushed
         }
         if outboxes.relay(relay, &leading.token) {
-            let mut relays = intake.context.relaying.relays();
-            relays.forwarded(&relay.origin, relay.incarnation, relay.number);
+            let mut relays = intake.asker.context.relaying.relays();
+            relays.forwarded(&relay.origin, relay.incarnation, intake.lane, relay.number);
             return true;
         }
         intake.ack().await;
         room.await;
-        match ask_leading(intake, token.clone()).await {
+        match ask_leading(&intake.asker, token.clone()).await {
             Some(now) if now.incarnation == relay.incarnation => leading = now,
             _ => return false,
         }

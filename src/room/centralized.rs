@@ -6,7 +6,7 @@ use super::{OutMessage, Room};
 use crate::clock::Moment;
 use crate::core::id::PeerId;
 use crate::error::SendError;
-use crate::net::outbox::SenderRole;
+use crate::net::outbox::{Reliable, SenderRole};
 
 impl Room {
     /// Whether this node's broadcasts go through the leader.
@@ -58,9 +58,11 @@ impl Room {
         };
         match to {
             None => shared.outboxes.broadcast_to_others(&message, &role, from),
-            Some(to) if *to == shared.peer_id => self.deliver_here(from, message),
+            Some(to) if *to == shared.peer_id => {
+                self.deliver_here(from, message, Reliable::default())
+            }
             Some(to) if to == from => Err(SendError::ForwardedToOrigin { id: to.clone() }),
-            Some(to) => shared.outboxes.send(to, message, role),
+            Some(to) => shared.outboxes.send(to, message, role, Reliable::default()),
         }
     }
 }

@@ -647,9 +647,15 @@ impl Driver {
                 });
             }
             LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
-            LinkEvent::Acked(next) => {
-                if !self.shared.outboxes.acked(&peer, next) {
+            LinkEvent::Acked(lane, next) => {
+                if !self.shared.outboxes.acked(&peer, lane, next) {
                     self.broken(peer, "an ack of a message that was never sent");
+                }
+            }
+            LinkEvent::AckedUnordered(next, taken) => {
+                let outboxes = &self.shared.outboxes;
+                if !outboxes.acked_unordered(&peer, next, &taken) {
+                    self.broken(peer, "an ack of an unordered message that was never sent");
                 }
             }
             LinkEvent::Stamped(token, answer) => {
@@ -698,8 +704,8 @@ impl Driver {
                 // Whoever asked may be gone; then the answer is dropped.
                 let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
             }
-            RelayEvent::Relayed(next) => {
-                if !self.shared.outboxes.relayed(&peer, next) {
+            RelayEvent::Relayed(lane, next) => {
+                if !self.shared.outboxes.relayed(&peer, lane, next) {
                     self.broken(
                         peer,
                         "a broadcast that was never sent is said to be relayed",
@@ -725,16 +731,17 @@ impl Driver {
                 self.broadcasts.hear_departing(core, message, accepted);
             }
             LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
-            LinkEvent::Relay(RelayEvent::Relayed(next)) => {
+            LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {
                 // It cannot be punished any more; what it did not relay goes to the next leader.
-                let _ = self.shared.outboxes.relayed(peer, next);
+                let _ = self.shared.outboxes.relayed(peer, lane, next);
             }
             LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
                 self.sessions.departed(id);
             }
             LinkEvent::Control(_)
             | LinkEvent::Datagram(_)
-            | LinkEvent::Acked(_)
+            | LinkEvent::Acked(..)
+            | LinkEvent::AckedUnordered(..)
             | LinkEvent::Relay(RelayEvent::Again) => {}
         }
     }

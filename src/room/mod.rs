@@ -5,6 +5,7 @@
 
 mod admissions;
 mod centralized;
+mod delivery;
 mod dialling;
 mod driver;
 #[cfg(test)]
@@ -39,7 +40,7 @@ use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::core::wire::HostMode;
-use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
+use crate::dispatch::{Delivery, Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, SimulationError,
     StartError,
@@ -53,7 +54,7 @@ use crate::target::Target;
 use shared::{HostCommand, Shared};
 use store::{Answers, Store};
 
-pub use crate::net::outbox::{OutMessage, PeerMeter};
+pub use crate::net::outbox::{DEFAULT_PRIORITY, How, Loose, OutMessage, PeerMeter, Reliable};
 pub use locks::{MAX_LOCK_NAME_BYTES, MAX_PROCLAIMED_BYTES};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use state_file::check as check_state_file;
@@ -366,9 +367,16 @@ impl Room {
             if self.snapshot().has_lapsed(Moment::now) {
                 return Err(SendError::NoLeader);
             }
-            return self.shared.outboxes.broadcast_central(&message);
+            let outboxes = &self.shared.outboxes;
+            return outboxes.broadcast_central(&message, Reliable::default());
         }
-        self.shared.outboxes.broadcast(&message, &SenderRole::Own)
+        self.broadcast_as(&message, &SenderRole::Own)
+    }
+
+    fn broadcast_as(&self, message: &OutMessage, role: &SenderRole) -> Result<(), SendError> {
+        let outboxes = &self.shared.outboxes;
+        outboxes.broadcast(message, role, Reliable::default())?;
+        Ok(())
     }
 
     /// Queues `message` for `peer`; one for oneself is delivered here.
@@ -376,10 +384,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn send_to(&self, peer: &PeerId, message: OutMessage) -> Result<(), SendError> {
-        if *peer == self.shared.peer_id {
-            return self.deliver_here(peer, message);
-        }
-        self.shared.outboxes.send(peer, message, SenderRole::Own)
+        self.send_with(peer, message, How::default())
     }
 
     /// Queues `message` for the leader; at the leader it is delivered here.
@@ -399,16 +404,20 @@ impl Room {
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
         let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
-        self.shared.outboxes.broadcast(&message, &role)
+        self.broadcast_as(&message, &role)
     }
 
-    fn deliver_here(&self, from: &PeerId, message: OutMessage) -> Result<(), SendError> {
-        let incoming = Incoming {
-            from: from.clone(),
-            payload: message.payload,
-            msg_type: message.msg_type,
-            flags: message.flags,
+    fn deliver_here(
+        &self,
+        from: &PeerId,
+        message: OutMessage,
+        how: Reliable,
+    ) -> Result<(), SendError> {
+        let delivery = match how.ordered {
+            true => Delivery::ReliableOrdered,
+            false => Delivery::ReliableUnordered,
         };
+        let incoming = incoming(from, message, how.channel, delivery);
         self.shared
             .dispatch
             .try_push_message(incoming)
@@ -428,6 +437,18 @@ impl Room {
         let (answer, answered) = blocking::sync_channel(1);
         self.shared.commands.send(command(answer)).ok()?;
         answered.recv().ok()
+    }
+}
+
+/// A message as the own host gets it.
+fn incoming(from: &PeerId, message: OutMessage, channel: u8, delivery: Delivery) -> Incoming {
+    Incoming {
+        from: from.clone(),
+        payload: message.payload,
+        msg_type: message.msg_type,
+        flags: message.flags,
+        channel,
+        delivery,
     }
 }
 

@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use quinn::{ConnectionError, VarInt};
@@ -14,7 +13,7 @@ use tokio::time::Instant;
 
 #[cfg(test)]
 use super::shared::Census;
-use crate::core::event::{Event, Left, LeftReason};
+use crate::core::event::{Direction, Event, Left, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::LinkEnd;
 use crate::core::wire::{Envelope, Hello, Probe};
@@ -23,6 +22,7 @@ use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
+use crate::net::received::Received;
 
 /// How long a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -61,8 +61,8 @@ struct Session {
     count: Count,
     incarnation: Incarnation,
     key: Fingerprint,
-    /// The next message expected from the peer.
-    next_seq: Arc<AtomicU64>,
+    /// What was taken of the peer's messages.
+    received: Arc<Received>,
     close_code: VarInt,
     close_reason: &'static str,
 }
@@ -327,7 +327,7 @@ impl Sessions {
                     count,
                     incarnation: theirs.incarnation,
                     key,
-                    next_seq: Arc::default(),
+                    received: Arc::default(),
                     close_code: close::DONE,
                     close_reason: "",
                 };
@@ -345,7 +345,7 @@ impl Sessions {
         if let Some(session) = self.sessions.get_mut(peer)
             && let Some(Current { id, link, .. }) = &mut session.current
         {
-            link.start_lanes(*id, peer, &session.next_seq, &self.context);
+            link.start_lanes(*id, peer, &session.received, &self.context);
         }
     }
 
@@ -362,7 +362,7 @@ impl Sessions {
         if wins {
             current.link.stop_lanes();
             new.link
-                .start_lanes(new.id, peer, &session.next_seq, &self.context);
+                .start_lanes(new.id, peer, &session.received, &self.context);
             std::mem::swap(current, &mut new);
         }
         session.retired.insert(new.id, new.link);
@@ -432,7 +432,14 @@ impl Sessions {
             return;
         };
         session.count.losses = session.count.losses.saturating_add(1);
-        self.context.outboxes.pause(peer);
+        let count = self.context.outboxes.pause(peer);
+        if count > 0 {
+            self.context.dispatch.push(Event::DataDropped {
+                peer: peer.clone(),
+                direction: Direction::Sent,
+                count,
+            });
+        }
         let current = session
             .current
             .take()

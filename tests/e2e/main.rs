@@ -1,6 +1,7 @@
 //! Real rooms over loopback: several members in one process, each with its own threads and sockets.
 
 mod centralized;
+mod delivery;
 mod entering;
 mod harness;
 mod leadership;

@@ -5,7 +5,7 @@
  *
  * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
- *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS]
+ *   send STREAM PEER HZ BYTES COUNT [DELIVERY CHANNEL PRIORITY TTL_MS KEY]
  *       HZ 0: as fast as the library takes them. With DELIVERY by SendToPeerEx, else by SendToPeer.
  *   report                what has come since the last report
  *   leave                 shuts down and ends
@@ -209,20 +209,21 @@ static void start_stream(const char *text)
 {
     struct outflow *out = calloc(1, sizeof *out);
     unsigned delivery = 0, channel = 0, priority = 0, ttl_ms = 0;
-    unsigned long long count = 0;
-    int words = sscanf(text, "%d %64s %lf %zu %llu %u %u %u %u", &out->stream, out->peer, &out->hz, &out->bytes, &count,
-                       &delivery, &channel, &priority, &ttl_ms);
+    unsigned long long count = 0, key = 0;
+    int words = sscanf(text, "%d %64s %lf %zu %llu %u %u %u %u %llu", &out->stream, out->peer, &out->hz, &out->bytes,
+                       &count, &delivery, &channel, &priority, &ttl_ms, &key);
     out->count = count;
-    out->extended = words == 9;
+    out->extended = words == 10;
     out->options = (struct send_options){
         .struct_size = sizeof(struct send_options),
         .delivery = (uint8_t)delivery,
         .channel = (uint8_t)channel,
         .priority = (uint8_t)priority,
         .ttl_ms = ttl_ms,
+        .key = key,
     };
     pthread_t sender;
-    if ((words != 5 && words != 9) || out->stream < 0 || out->stream >= MAX_STREAMS || out->bytes < sizeof(struct stamp) ||
+    if ((words != 5 && words != 10) || out->stream < 0 || out->stream >= MAX_STREAMS || out->bytes < sizeof(struct stamp) ||
         out->bytes > MAX_BYTES || (out->extended && !send_ex) || pthread_create(&sender, NULL, send_all, out) != 0) {
         fprintf(stderr, "%s: cannot send: %s%s\n", own_id, text, send_ex ? "" : " (the library has no SendToPeerEx)");
         _exit(2);

@@ -1,7 +1,7 @@
 """Small messages beside bulk: what a game feels of a transfer.
 
-`beside.py [--seconds N] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for one library
-(MMN_LIBRARY).
+`beside.py [--seconds N] [--one-lane] [--environment KEY=VALUE] [--queue BYTES]` prints the figures of `docs/lab.md` for
+one library (MMN_LIBRARY). With --one-lane all goes by SendToPeer, the bulk too.
 """
 
 import argparse
@@ -14,8 +14,11 @@ from calibration import probe
 from network import Network
 
 PLAY_HZ, PLAY_BYTES = 60, 64
-PLAY, BULK, BACK = 0, 1, 2
-"""Streams: messages of the game, bulk the same way, messages of the game the other way."""
+PLAY, BULK, BACK, LOOSE, SEQUENCED = range(5)
+"""Streams: messages of the game, bulk the same way, messages of the game the other way; the game's that may be lost."""
+ONE_LANE = {PLAY: (), BULK: (), BACK: ()}
+APART = {PLAY: (0, 1, 1, 0, 0), BULK: (0, 2, 1, 0, 0), BACK: (0, 1, 1, 0, 0), LOOSE: (2, 3, 1, 0, 0), SEQUENCED: (3, 4, 1, 0, 7)}
+"""How each stream is sent: delivery, channel, priority, time to live, key."""
 TRANSFER_BYTES = 50_000_000
 CHUNK_BYTES = 16_384
 LINE_BITS_PER_SECOND = 50_000_000
@@ -36,17 +39,26 @@ def room_over(environment, **line):
             yield network, bench.host("ann"), bench.host("bob")
 
 
-def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02):
-    """60 messages a second each way beside 2 Mbit/s of bulk, 25 ms and 2 % loss each way; the reports by stream."""
+def play(ann, bob, ways, seconds):
+    """60 messages a second each way, of each kind that there is; gives the reliable ones, by receiver."""
+    count = PLAY_HZ * seconds
+    for stream in ways.keys() - {BULK}:
+        sender, receiver = (bob, "ann") if stream == BACK else (ann, "bob")
+        sender.send(stream, receiver, hz=PLAY_HZ, size=PLAY_BYTES, count=count, options=ways[stream])
+    return {PLAY: count}, {BACK: count}
+
+
+def play_beside_bulk_on_a_lossy_line(seconds=60, environment=None, loss=0.02, ways=APART):
+    """60 messages a second of a kind beside 2 Mbit/s of bulk, 25 ms and 2 % loss each way; the reports by stream."""
     with room_over(environment, delay_ms=25, loss=loss) as (network, ann, bob):
         bulk_bytes = 1200
         bulk_hz = 2_000_000 / 8 / bulk_bytes
-        ann.send(BULK, "bob", hz=bulk_hz, size=bulk_bytes, count=int(bulk_hz * seconds))
-        ann.send(PLAY, "bob", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * seconds)
-        bob.send(BACK, "ann", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * seconds)
+        bulk_count = int(bulk_hz * seconds)
+        ann.send(BULK, "bob", hz=bulk_hz, size=bulk_bytes, count=bulk_count, options=ways[BULK])
+        forth, back = play(ann, bob, ways, seconds)
         for host, stream in [(bob, BACK), (ann, PLAY)]:
             host.sent(stream, seconds + 60)
-        return {**wait_for(bob, {PLAY: PLAY_HZ * seconds}), **wait_for(ann, {BACK: PLAY_HZ * seconds})}
+        return {**wait_for(bob, forth | {BULK: bulk_count}), **wait_for(ann, back)}
 
 
 def wait_for(host, counts):
@@ -55,6 +67,8 @@ def wait_for(host, counts):
     report = host.report()
     for stream, count in counts.items():
         assert report[stream]["count"] == count and report[stream]["disorder"] == 0, report[stream]
+    if SEQUENCED in report:
+        assert report[SEQUENCED]["disorder"] == 0, report[SEQUENCED]
     return report
 
 
@@ -67,41 +81,49 @@ def transfer_on_a_lossy_line(seconds=20, environment=None, loss=0.02):
         return stream["bytes"] * 8 / stream["seconds"]
 
 
-def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES):
+def transfer_on_a_clean_line(environment=None, queue=LINE_QUEUE_BYTES, ways=APART):
     """50 MB over 50 Mbit/s at 15 ms: bits a second, and what plain UDP takes on the same line meanwhile (p50, p99 in ms), and the
-    game's messages the other way."""
+    game's messages by stream."""
     with room_over(environment, delay_ms=15, rate_kbit=LINE_BITS_PER_SECOND // 1000, queue_bytes=queue) as (network, ann, bob):
         count = -(-TRANSFER_BYTES // CHUNK_BYTES)
-        ann.send(BULK, "bob", size=CHUNK_BYTES, count=count)
-        bob.send(BACK, "ann", hz=PLAY_HZ, size=PLAY_BYTES, count=PLAY_HZ * 7)
+        ann.send(BULK, "bob", size=CHUNK_BYTES, count=count, options=ways[BULK])
+        forth, back = play(ann, bob, ways, 7)
         delays, _ = probe(network, "ann", "bob", 200, PLAY_BYTES, 200 * 7)
         ann.sent(BULK, 120)
-        stream = wait_for(bob, {BULK: count})[BULK]
+        streams = {**wait_for(bob, forth | {BULK: count}), **wait_for(ann, back)}
         cuts = statistics.quantiles(delays.values(), n=100)
         dropped = network.count("ann", "bob")["dropped"]
-        bits_per_second = stream["bytes"] * 8 / stream["seconds"]
-        return bits_per_second, (cuts[49], cuts[98]), wait_for(ann, {BACK: PLAY_HZ * 7})[BACK], dropped
+        bits_per_second = streams[BULK]["bytes"] * 8 / streams[BULK]["seconds"]
+        return bits_per_second, (cuts[49], cuts[98]), streams, dropped
+
+
+def print_streams(streams):
+    names = {PLAY: "reliable", LOOSE: "unreliable", SEQUENCED: "sequenced", BACK: "other way"}
+    for stream, name in names.items():
+        if stream in streams:
+            print(f"  {name:13} {quantiles(streams[stream])}  {streams[stream]['count']} messages")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--loss", type=float, default=0.02)
+    parser.add_argument("--one-lane", action="store_true")
     parser.add_argument("--queue", type=int, default=LINE_QUEUE_BYTES)
     parser.add_argument("--environment", action="append", default=[])
     arguments = parser.parse_args()
     environment = dict(one.split("=", 1) for one in arguments.environment)
-    streams = play_beside_bulk_on_a_lossy_line(arguments.seconds, environment, arguments.loss)
+    ways = ONE_LANE if arguments.one_lane else APART
+    streams = play_beside_bulk_on_a_lossy_line(arguments.seconds, environment, arguments.loss, ways)
     print(f"25 ms, {arguments.loss:.0%} loss each way; 60/s of 64 B each way beside 2 Mbit/s, {arguments.seconds} s")
-    print(f"  beside bulk   {quantiles(streams[PLAY])}")
-    print(f"  other way     {quantiles(streams[BACK])}")
+    print_streams(streams)
     print(f"  bulk          {streams[BULK]['bytes'] * 8 / streams[BULK]['seconds'] / 1e6:.2f} Mbit/s")
     print(f"  transfer alone {transfer_on_a_lossy_line(environment=environment, loss=arguments.loss) / 1e6:.1f} Mbit/s", flush=True)
-    rate, (p50, p99), back, dropped = transfer_on_a_clean_line(environment, arguments.queue)
+    rate, (p50, p99), streams, dropped = transfer_on_a_clean_line(environment, arguments.queue, ways)
     print(f"50 Mbit/s, 15 ms, queue {arguments.queue} bytes; a transfer of 50 MB")
     print(f"  transfer      {rate / 1e6:.1f} Mbit/s, {rate / LINE_BITS_PER_SECOND:.0%} of the line; {dropped} frames dropped")
     print(f"  plain UDP     p50 {p50:.1f}  p99 {p99:.1f} ms")
-    print(f"  other way     {quantiles(back)}")
+    print_streams(streams)
 
 
 if __name__ == "__main__":

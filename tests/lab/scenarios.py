@@ -7,6 +7,8 @@ import itertools
 import os
 import time
 
+from beside import BULK, LINE_BITS_PER_SECOND, LOOSE, PLAY, SEQUENCED
+from beside import play_beside_bulk_on_a_lossy_line, quantiles, transfer_on_a_clean_line
 from network import Network
 
 from life import BACK, DOWN, RETRYING, UP, links
@@ -237,7 +239,33 @@ def a_process_restarts_under_its_id():
                     room.wait("a message", lambda: (again.peer, f"here again {number}") in other.received())
 
 
+# -- the game beside bulk
+
+
+def no_slower(streams, limits):
+    """The 99th percentiles of streams, in ms."""
+    for stream, limit in limits.items():
+        print(f"  {quantiles(streams[stream])}, stream {stream}")
+        assert streams[stream]["p99"] <= limit, streams[stream]
+
+
+def a_game_goes_on_beside_bulk_on_a_lossy_line():
+    """25 ms and 2 % loss each way. Nothing reliable is lost, no sequenced message overtakes a newer one, and nothing waits for the
+    bulk: a machine that is busy with other work has twice the time that docs/lab.md promises."""
+    streams = play_beside_bulk_on_a_lossy_line(int(MINUTES * 60))
+    no_slower(streams, {PLAY: 236, LOOSE: 76, SEQUENCED: 76})
+
+
+def a_game_goes_on_beside_a_transfer_that_fills_a_clean_line():
+    rate, _, streams, _ = transfer_on_a_clean_line()
+    print(f"  the transfer: {rate / LINE_BITS_PER_SECOND:.0%} of the line")
+    assert rate >= 0.6 * LINE_BITS_PER_SECOND, streams[BULK]
+    no_slower(streams, {PLAY: 70, LOOSE: 70, SEQUENCED: 70})
+
+
 TESTS = [
+    a_game_goes_on_beside_bulk_on_a_lossy_line,
+    a_game_goes_on_beside_a_transfer_that_fills_a_clean_line,
     eight_stay_together_under_loss_and_jitter,
     a_pause_of_4_s_is_survived,
     a_pause_of_30_s_is_survived,

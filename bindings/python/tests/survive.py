@@ -471,6 +471,7 @@ def test_layout(_):
         "NetworkOptions": mmn.NetworkOptions,
         "NetworkEvent": mmn.NetworkEvent,
         "PeerStats": mmn.PeerStats,
+        "SendOptions": mmn.SendOptions,
         "SeededOptions": mmn.SeededOptions,
         "EtcdOptions": mmn.EtcdOptions,
     }

@@ -367,6 +367,8 @@ fn told(event: &Event) -> Option<What> {
         | Event::LeadershipGained(_)
         | Event::LeadershipLost(_)
         | Event::Message(_)
+        | Event::SlowPeer(_)
+        | Event::DataDropped { .. }
         | Event::ConnectionResult(_)
         | Event::Discovered { .. } => return None,
     })

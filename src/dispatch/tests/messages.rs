@@ -205,3 +205,90 @@ fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
         assert!(most <= least.map(|least| least + 8).as_ref(), "{told:?}");
     }
 }
+
+/// A queue of three messages, whose handler waits: what it was told, and what lets it go on.
+fn stopped() -> (Arc<Dispatch>, Arc<Mutex<Vec<Event>>>, Sender<()>) {
+    let dispatch = started(limits(3, 1000, FOREVER));
+    let (go, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    let told = Arc::<Mutex<Vec<Event>>>::default();
+    let keep = Arc::clone(&told);
+    dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
+        keep.lock().expect("not poisoned").push(event.clone());
+        // It ends when the other end is dropped.
+        let _ = gate.lock().expect("not poisoned").recv();
+    })));
+    dispatch.push(Event::Joined(peer("sender")));
+    while told.lock().expect("not poisoned").is_empty() {
+        thread::yield_now();
+    }
+    (dispatch, told, go)
+}
+
+fn wait_for(told: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
+    let limit = Instant::now() + TIMEOUT;
+    loop {
+        let events = told.lock().expect("not poisoned").clone();
+        if events.len() >= count {
+            return events;
+        }
+        assert!(Instant::now() < limit, "{events:?}");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn the_oldest_datagrams_make_way_and_take_no_room_of_messages() {
+    let (dispatch, told, go) = stopped();
+    for number in 0..10 {
+        dispatch.push_datagram(message(number, 4), None);
+    }
+    for number in 10..13 {
+        dispatch
+            .try_push_message(message(number, 4))
+            .expect("a room of its own");
+    }
+    drop(go);
+    let numbers: Vec<_> = wait_for(&told, 8)
+        .into_iter()
+        .map(|event| match event {
+            Event::Message(message) => u64::from(number(&message)),
+            Event::DataDropped {
+                direction, count, ..
+            } => {
+                assert_eq!(direction, Direction::Received);
+                count + 100
+            }
+            _ => 1000,
+        })
+        .collect();
+    // One event for all seven, in the place of the first.
+    assert_eq!(numbers, [1000, 107, 7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
+fn slow_peers_and_dropped_data_are_told_once_and_not_after_left() {
+    let (dispatch, told, go) = stopped();
+    let dropped = |count| Event::DataDropped {
+        peer: peer("sender"),
+        direction: Direction::Sent,
+        count,
+    };
+    for count in 1..5 {
+        dispatch.push(Event::SlowPeer(peer("sender")));
+        dispatch.push(dropped(count));
+    }
+    dispatch.push(Event::Left(Left::new(peer("sender"), LeftReason::Left)));
+    dispatch.push(Event::SlowPeer(peer("sender")));
+    dispatch.push(Event::RoomEnded {
+        why: EndReason::Kicked,
+        code: 0,
+        bytes: Vec::new(),
+    });
+    drop(go);
+    let events = wait_for(&told, 5);
+    assert_eq!(events.len(), 5);
+    assert_eq!(events[1..3], [Event::SlowPeer(peer("sender")), dropped(10)]);
+    assert!(matches!(events[3], Event::Left(_)));
+    assert!(matches!(events[4], Event::RoomEnded { .. }));
+}

@@ -64,6 +64,8 @@ fn message(number: u32, len: usize) -> Incoming {
         payload: Bytes::from(payload),
         msg_type: 0x100,
         flags: 0,
+        channel: 0,
+        delivery: Delivery::ReliableOrdered,
     }
 }
 

@@ -1,15 +1,18 @@
 //! Broadcasts that go through the leader: what this node keeps of its own until a leader has relayed it, and
 //! what it relays as leader.
 
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use super::{Entry, Inner, OutMessage, Outboxes, Queued, SenderRole};
+use super::{Entry, Inner, OutMessage, OutboxLimits, Outboxes, Queued, Reliable, SenderRole};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::CentralLog;
 use crate::core::wire::Opaque;
 use crate::error::SendError;
+use crate::net::frame::CLASSIC_LANE;
 
 /// Who leads, as far as this node's broadcasts are concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -30,18 +33,60 @@ pub(crate) enum Lead {
 /// The log of this node, and where it goes.
 #[derive(Debug, Default)]
 pub(super) struct Central {
-    log: CentralLog<Arc<Queued>>,
-    lead: Lead,
+    /// By lane: each counts for itself.
+    logs: BTreeMap<u16, CentralLog<(Arc<Queued>, Reliable)>>,
+    /// How far the numbers of a lane that is used for the first time leap ahead.
+    leap: u64,
+    /// What makes of it a leap for each lane: who sees one must not know the others.
+    keys: RandomState,
+    pub(super) lead: Lead,
 }
 
 impl Central {
-    pub(super) fn first(&self) -> u64 {
-        self.log.first()
+    pub(super) fn first(&self, lane: u16) -> u64 {
+        self.logs.get(&lane).map_or(0, CentralLog::first)
     }
 
     /// Whether no leader has anything to relay.
     pub(super) fn is_flushed(&self) -> bool {
-        self.log.first() == self.log.next() || self.lead == Lead::Nobody
+        self.lead == Lead::Nobody || self.logs.values().all(CentralLog::is_empty)
+    }
+
+    /// Whether one more of `len` bytes may be kept.
+    fn has_room(&self, limits: OutboxLimits, len: usize) -> bool {
+        let kept = self.logs.values().map(CentralLog::kept);
+        let (messages, bytes) = kept.fold((0, 0), |sum, log| (sum.0 + log.0, sum.1 + log.1));
+        messages == 0 || (messages < limits.messages && bytes + len <= limits.bytes)
+    }
+
+    fn leap_of(&self, lane: u16) -> u64 {
+        match lane {
+            _ if self.leap == 0 => 0,
+            CLASSIC_LANE => self.leap,
+            // As many bits as the driver draws.
+            _ => self.keys.hash_one((lane, self.leap)) >> 24,
+        }
+    }
+
+    fn leap(&mut self, leap: u64) {
+        self.leap = leap;
+        let lanes: Vec<_> = self.logs.keys().copied().collect();
+        for lane in lanes {
+            let leap = self.leap_of(lane);
+            if let Some(log) = self.logs.get_mut(&lane) {
+                log.leap(leap);
+            }
+        }
+    }
+
+    fn push(&mut self, message: &Arc<Queued>, how: Reliable) -> u64 {
+        let leap = self.leap_of(how.relay_lane());
+        let log = self.logs.entry(how.relay_lane()).or_insert_with(|| {
+            let mut log = CentralLog::default();
+            log.leap(leap);
+            log
+        });
+        log.push((Arc::clone(message), how), message.len())
     }
 }
 
@@ -51,6 +96,7 @@ pub(crate) struct Relay {
     pub(crate) origin: PeerId,
     pub(crate) incarnation: Incarnation,
     pub(crate) number: u64,
+    pub(crate) how: Reliable,
     pub(crate) message: OutMessage,
     /// Its compressed form, if it came in that.
     pub(crate) packed: Option<Bytes>,
@@ -64,7 +110,7 @@ impl Outboxes {
         if inner.central.lead == lead {
             return;
         }
-        inner.central.log.leap(leap);
+        inner.central.leap(leap);
         inner.central.lead = lead.clone();
         match lead {
             Lead::Nobody => {
@@ -90,32 +136,34 @@ impl Outboxes {
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
-    pub(crate) fn broadcast_central(&self, message: &OutMessage) -> Result<(), SendError> {
+    pub(crate) fn broadcast_central(
+        &self,
+        message: &OutMessage,
+        how: Reliable,
+    ) -> Result<(), SendError> {
         let limits = self.limits;
         let mut inner = self.lock()?;
         let (leader, token) = match &inner.central.lead {
             Lead::Nobody => return Err(SendError::NoLeader),
-            Lead::Myself { .. } => return inner.broadcast(limits, message, &SenderRole::Own, None),
+            Lead::Myself { .. } => {
+                inner.broadcast(limits, message, &SenderRole::Own, how, None)?;
+                return Ok(());
+            }
             Lead::Peer(leader, token) => (leader.clone(), token.clone()),
         };
         let len = message.payload.len();
         // The leader could not relay what one of the others does not take.
         inner.check_sizes(len, None)?;
         let outbox = inner.linked(&leader)?;
-        if !outbox.has_room(limits, len)
-            || !inner
-                .central
-                .log
-                .has_room(limits.messages, limits.bytes, len)
-        {
+        if !outbox.has_room(limits, how.relay_lane(), len) || !inner.central.has_room(limits, len) {
             return Err(SendError::QueueFull {
                 peers: vec![leader],
             });
         }
         let message = Queued::new(message.clone());
-        let number = inner.central.log.push(Arc::clone(&message), len);
-        let entry = Entry::new(message, SenderRole::Central { number, token });
-        inner.linked(&leader)?.push(entry);
+        let number = inner.central.push(&message, how);
+        let entry = Entry::new(message, SenderRole::Central { number, token }, how);
+        inner.linked(&leader)?.push(how.relay_lane(), entry);
         Ok(())
     }
 
@@ -124,16 +172,18 @@ impl Outboxes {
         self.lock_always().carry_log_to(leader);
     }
 
-    /// The peer has relayed every broadcast of this node before number `next`. Tells whether that is possible.
-    pub(crate) fn relayed(&self, peer: &PeerId, next: u64) -> bool {
+    /// The peer has relayed every broadcast of this node on a lane before number `next`. Tells whether that is possible.
+    pub(crate) fn relayed(&self, peer: &PeerId, lane: u16, next: u64) -> bool {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get(peer) else {
             return true;
         };
-        if next > outbox.central_until {
+        if next > outbox.lanes.get(&lane).map_or(0, |lane| lane.central_until) {
             return false; // never sent
         }
-        inner.central.log.relayed(next);
+        if let Some(log) = inner.central.logs.get_mut(&lane) {
+            log.relayed(next);
+        }
         if inner.central.is_flushed() {
             self.drained.notify_waiters();
         }
@@ -143,14 +193,14 @@ impl Outboxes {
     /// Queues another's broadcast for every linked peer but its origin, or for none; tells whether there was
     /// room. A peer that takes no message of that length is left out.
     pub(crate) fn relay(&self, relay: &Relay, token: &Opaque) -> bool {
-        let len = relay.message.payload.len();
+        let (len, lane) = (relay.message.payload.len(), relay.how.relay_lane());
         let mut inner = self.lock_always();
         let origin = Some(&relay.origin);
         let takes_it = |outbox: &super::Outbox| len <= outbox.max_message_size;
         let has_room = inner
             .linked_but(origin)
             .filter(|(_, outbox)| takes_it(outbox))
-            .all(|(_, outbox)| outbox.has_room(self.limits, len));
+            .all(|(_, outbox)| outbox.has_room(self.limits, lane, len));
         if !has_room {
             return false;
         }
@@ -168,13 +218,13 @@ impl Outboxes {
             number: relay.number,
             token: token.clone(),
         };
-        let entry = Entry::new(message, role);
+        let entry = Entry::new(message, role, relay.how);
         for (peer, outbox) in &mut inner.open {
             if !outbox.is_open() || *peer == relay.origin {
                 continue;
             }
             if takes_it(outbox) {
-                outbox.push(entry.clone());
+                outbox.push(lane, entry.clone());
             } else {
                 tracing::warn!(%peer, len, origin = %relay.origin, "a broadcast is too long for a peer");
             }
@@ -191,8 +241,9 @@ impl Outboxes {
     /// How many broadcasts of this node no leader has relayed, as far as it knows.
     #[cfg(test)]
     pub(crate) fn unrelayed(&self) -> u64 {
-        let log = &self.lock_always().central.log;
-        log.next() - log.first()
+        let inner = self.lock_always();
+        let logs = inner.central.logs.values();
+        logs.map(|log| log.next() - log.first()).sum()
     }
 
     /// Whether the host has closed the room.
@@ -215,10 +266,12 @@ impl Inner {
             return;
         }
         outbox.withdraw_unsent();
-        for (number, message) in self.central.log.iter() {
-            let token = token.clone();
-            let role = SenderRole::Central { number, token };
-            outbox.push(Entry::new(Arc::clone(message), role));
+        for (lane, log) in &self.central.logs {
+            for (number, (message, how)) in log.iter() {
+                let token = token.clone();
+                let role = SenderRole::Central { number, token };
+                outbox.push(*lane, Entry::new(Arc::clone(message), role, *how));
+            }
         }
     }
 
@@ -232,46 +285,40 @@ impl Inner {
     fn relay_own(&mut self, me: &PeerId, incarnation: Incarnation, token: &Opaque) {
         let entries: Vec<_> = self
             .central
-            .log
-            .iter()
-            .map(|(number, message)| {
+            .logs
+            .values()
+            .flat_map(CentralLog::iter)
+            .map(|(number, (message, how))| {
                 let role = SenderRole::Relayed {
                     origin: me.clone(),
                     incarnation,
                     number,
                     token: token.clone(),
                 };
-                Entry::new(Arc::clone(message), role)
+                (
+                    how.relay_lane(),
+                    Entry::new(Arc::clone(message), role, *how),
+                )
             })
             .collect();
         for outbox in self.linked_but_mut(None) {
-            for entry in &entries {
+            for (lane, entry) in &entries {
                 if entry.message.len() <= outbox.max_message_size {
-                    outbox.push(entry.clone());
+                    outbox.push(*lane, entry.clone());
                 }
             }
         }
-        let next = self.central.log.next();
-        self.central.log.relayed(next);
+        for log in self.central.logs.values_mut() {
+            log.relayed(log.next());
+        }
     }
 }
 
 impl super::Outbox {
-    /// Takes back the broadcasts for a leader that no link has carried: their numbers on the lane are not
-    /// used yet.
     fn withdraw_unsent(&mut self) {
-        let sent = self.sent_until.saturating_sub(self.first_seq);
-        let mut index = 0;
-        let bytes = &mut self.bytes;
-        self.entries.retain(|entry| {
-            let unsent = index >= sent;
-            index += 1;
-            let keep = !(unsent && matches!(entry.role, SenderRole::Central { .. }));
-            if !keep {
-                *bytes -= entry.message.len();
-            }
-            keep
-        });
-        self.check();
+        for lane in self.lanes.values_mut() {
+            let gone = lane.withdraw_unsent();
+            self.queued.subtract(gone);
+        }
     }
 }

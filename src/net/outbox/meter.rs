@@ -63,6 +63,11 @@ impl Meter {
         }
     }
 
+    /// Longest datagram of the present link.
+    pub(super) fn max_datagram(&self) -> Option<usize> {
+        self.link.as_ref()?.max_datagram_size()
+    }
+
     pub(super) fn reconnected(&mut self) {
         self.before.reconnects += 1;
     }
@@ -83,12 +88,15 @@ impl Outboxes {
         let (mut meter, link) = {
             let inner = self.lock_always();
             let outbox = inner.open.get(peer)?;
-            let oldest = outbox.entries.front().map(|entry| entry.since.elapsed());
+            let lanes = outbox.lanes.values();
+            let oldest = lanes.clone().filter_map(|lane| lane.oldest());
+            let oldest = oldest.map(|entry| entry.since.elapsed()).max();
+            let sent: u64 = lanes.map(|lane| lane.sent_until).sum();
             let meter = PeerMeter {
-                messages_sent: outbox.sent_until,
+                messages_sent: sent + outbox.datagrams.sent,
                 messages_received: outbox.meter.received.load(Ordering::Relaxed),
-                queue_messages: outbox.entries.len(),
-                queue_bytes: outbox.bytes,
+                queue_messages: outbox.queued.messages,
+                queue_bytes: outbox.queued.bytes,
                 queue_age: oldest,
                 ..outbox.meter.before
             };

@@ -1,16 +1,18 @@
-//! What the host has sent and peers have not taken yet: one bounded, numbered queue per peer.
+//! What the host has sent and peers have not taken yet: one bounded queue per peer, with numbered lanes.
 //!
 //! Host threads put messages in, the lane writers of the network thread take copies out, and a message
-//! leaves only when the peer's host queue has taken it (a cumulative ack). A new link to the same peer starts
+//! leaves only when the peer's host queue has taken it (an ack). A new link to the same peer starts
 //! again at the first message that is not acknowledged, so that nothing accepted is lost or reordered.
 //! `central` has what a centralized room adds.
 
 mod central;
+mod datagrams;
+mod lane;
 mod meter;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
@@ -19,12 +21,19 @@ use bytes::{Bytes, BytesMut};
 use tokio::sync::Notify;
 
 use super::compression::pack;
-use super::frame::{MessageHeader, MessageRole, OWN_FLAG, put_message};
+use super::frame::{
+    CLASSIC_LANE, MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, UNORDERED_RELAY_LANE,
+    put_message,
+};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Opaque;
 use crate::error::SendError;
 use central::Central;
 pub(crate) use central::{Lead, Relay};
+use datagrams::Datagrams;
+pub use datagrams::Loose;
+pub(crate) use datagrams::{Dropped, LooseRelay};
+use lane::{Lane, Load};
 use meter::Meter;
 pub use meter::PeerMeter;
 
@@ -46,6 +55,80 @@ pub(crate) struct OutboxLimits {
     pub(crate) messages: usize,
     /// Bytes of their payloads; an empty queue takes one message of any size.
     pub(crate) bytes: usize,
+}
+
+/// A lane with less than this part of the limits has a reserve, so that bulk on another does not fill the queue for it.
+const SMALL_LANE_PART: usize = 8;
+/// The reserve is this part of the limits.
+const RESERVE_PART: usize = 4;
+
+impl OutboxLimits {
+    /// What a small lane may fill.
+    fn with_reserve(self) -> Self {
+        Self {
+            messages: self.messages + self.messages / RESERVE_PART,
+            bytes: self.bytes + self.bytes / RESERVE_PART,
+        }
+    }
+}
+
+/// How a reliable message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reliable {
+    /// Whether it keeps its place among the messages of its channel.
+    pub ordered: bool,
+    /// The sender's channel.
+    pub channel: u8,
+    /// Which goes first.
+    pub priority: u8,
+}
+
+/// The priority of the classic sends.
+pub const DEFAULT_PRIORITY: u8 = 1;
+
+impl Default for Reliable {
+    /// As the classic sends.
+    fn default() -> Self {
+        Self {
+            ordered: true,
+            channel: 0,
+            priority: DEFAULT_PRIORITY,
+        }
+    }
+}
+
+impl Reliable {
+    /// The lane to the receiver.
+    fn lane(self) -> u16 {
+        match self.ordered {
+            true => self.channel.into(),
+            false => UNORDERED_LANE,
+        }
+    }
+
+    /// The lane to the leader that relays it, and from there on.
+    fn relay_lane(self) -> u16 {
+        match self.ordered {
+            true => self.channel.into(),
+            false => UNORDERED_RELAY_LANE,
+        }
+    }
+}
+
+/// How a message is delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Once, unless its receiver leaves or is given up.
+    Reliable(Reliable),
+    /// Once or not at all.
+    Loose(Loose),
+}
+
+impl Default for How {
+    /// As the classic sends.
+    fn default() -> Self {
+        Self::Reliable(Reliable::default())
+    }
 }
 
 /// In whose name a queued message goes.
@@ -90,24 +173,17 @@ struct Inner {
 
 #[derive(Debug)]
 struct Outbox {
-    entries: VecDeque<Entry>,
-    /// The number of the first entry.
-    first_seq: u64,
-    /// How many entries the present link has taken.
-    taken: usize,
-    /// The number after the last message that any link of this session has taken.
-    sent_until: u64,
-    /// The number after the last broadcast that went here to be relayed.
-    central_until: u64,
-    bytes: usize,
+    lanes: BTreeMap<u16, Lane>,
+    /// On all lanes.
+    queued: Load,
+    datagrams: Datagrams,
     max_message_size: usize,
     /// Whether the link is lost: what is queued stays, and nothing is added.
     paused: bool,
     /// Whether the session is about to end: what is queued still goes, and nothing is added.
     finishing: bool,
-    writer: Arc<Notify>,
-    /// Whether the writer found nothing and waits to be told.
-    writer_waits: bool,
+    /// Notified when a lane without a writer has something to write.
+    opener: Arc<Notify>,
     meter: Meter,
 }
 
@@ -115,6 +191,8 @@ struct Outbox {
 struct Entry {
     message: Arc<Queued>,
     role: SenderRole,
+    channel: u8,
+    priority: u8,
     since: Instant,
 }
 
@@ -176,20 +254,21 @@ impl Outboxes {
         peer: &PeerId,
         message: OutMessage,
         role: SenderRole,
+        how: Reliable,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
         let outbox = inner.linked(peer)?;
         outbox.check_size(peer, message.payload.len())?;
-        if !outbox.has_room(self.limits, message.payload.len()) {
+        if !outbox.has_room(self.limits, how.lane(), message.payload.len()) {
             return Err(SendError::QueueFull {
                 peers: vec![peer.clone()],
             });
         }
-        outbox.push(Entry::new(Queued::new(message), role));
+        outbox.push(how.lane(), Entry::new(Queued::new(message), role, how));
         Ok(())
     }
 
-    /// Queues `message` for every linked peer, or for none.
+    /// Queues `message` for every linked peer, or for none. Gives how many those are.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -197,9 +276,38 @@ impl Outboxes {
         &self,
         message: &OutMessage,
         role: &SenderRole,
-    ) -> Result<(), SendError> {
+        how: Reliable,
+    ) -> Result<usize, SendError> {
         let mut inner = self.lock()?;
-        inner.broadcast(self.limits, message, role, None)
+        inner.broadcast(self.limits, message, role, how, None)
+    }
+
+    /// Queues `message` for every linked peer whose queue has room. Gives how many those are, and the others.
+    ///
+    /// # Errors
+    /// [`SendError`], never that a queue is full; nothing was queued then.
+    pub(crate) fn broadcast_partial(
+        &self,
+        message: &OutMessage,
+        how: Reliable,
+    ) -> Result<(usize, Vec<PeerId>), SendError> {
+        let mut inner = self.lock()?;
+        let len = message.payload.len();
+        inner.check_sizes(len, None)?;
+        let entry = Entry::new(Queued::new(message.clone()), SenderRole::Own, how);
+        let (mut took, mut full) = (0, Vec::new());
+        for (peer, outbox) in &mut inner.open {
+            if !outbox.is_open() {
+                continue;
+            }
+            if outbox.has_room(self.limits, how.lane(), len) {
+                outbox.push(how.lane(), entry.clone());
+                took += 1;
+            } else {
+                full.push(peer.clone());
+            }
+        }
+        Ok((took, full))
     }
 
     /// Queues `message` for every linked peer but one, or for none.
@@ -213,7 +321,9 @@ impl Outboxes {
         but: &PeerId,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        inner.broadcast(self.limits, message, role, Some(but))
+        let how = Reliable::default();
+        inner.broadcast(self.limits, message, role, how, Some(but))?;
+        Ok(())
     }
 
     /// Whether messages to the peer are taken at present.
@@ -224,39 +334,38 @@ impl Outboxes {
     /// Opens the queue to a peer whose session begins. It takes messages up to `max_message_size` bytes.
     pub(crate) fn open(&self, peer: &PeerId, max_message_size: usize) {
         let outbox = Outbox {
-            entries: VecDeque::new(),
-            first_seq: 0,
-            taken: 0,
-            sent_until: 0,
-            central_until: 0,
-            bytes: 0,
+            lanes: BTreeMap::from([(CLASSIC_LANE, Lane::new(CLASSIC_LANE))]),
+            queued: Load::default(),
+            datagrams: Datagrams::default(),
             max_message_size,
             paused: false,
             finishing: false,
-            writer: Arc::new(Notify::new()),
-            writer_waits: false,
+            opener: Arc::default(),
             meter: Meter::default(),
         };
         self.lock_always().open.insert(peer.clone(), outbox);
     }
 
-    /// Closes the queue to a peer whose session ended; gives the number of messages that it has not taken.
+    /// Closes the queue to a peer whose session ended; gives the number of reliable messages that it has not taken.
     pub(crate) fn close(&self, peer: &PeerId) -> usize {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
         self.room.notify_waiters();
-        closed.map_or(0, |outbox| outbox.entries.len())
+        closed.map_or(0, |outbox| outbox.queued.messages)
     }
 
     /// The link to a peer is lost but not its session: what is queued waits for the next link, and the peer
-    /// counts as not connected until [`Outboxes::resume`].
-    pub(crate) fn pause(&self, peer: &PeerId) {
+    /// counts as not connected until [`Outboxes::resume`]. Gives how many datagrams are dropped: they do not wait.
+    pub(crate) fn pause(&self, peer: &PeerId) -> u64 {
+        let mut dropped = 0;
         if let Some(outbox) = self.lock_always().open.get_mut(peer) {
             outbox.paused = true;
             outbox.meter.link_lost();
+            dropped = outbox.datagrams.clear();
         }
         self.drained.notify_waiters();
         self.room.notify_waiters();
+        dropped
     }
 
     /// The session with a peer is about to end: its queue takes nothing more. Tells whether the peer is still
@@ -280,54 +389,76 @@ impl Outboxes {
         }
     }
 
-    /// A new link carries the queue: everything that is not acknowledged goes again. The returned notice is
-    /// the writer's; the one of an earlier link is not told any more.
+    /// A new link carries the queue: everything that is not acknowledged goes again. The returned notice says that
+    /// there may be something for [`Outboxes::lanes_to_open`]; the one of an earlier link is notified no more.
     pub(crate) fn attach(&self, peer: &PeerId) -> Option<Arc<Notify>> {
         let mut inner = self.lock_always();
         let outbox = inner.open.get_mut(peer)?;
-        outbox.taken = 0;
-        outbox.writer = Arc::new(Notify::new());
-        outbox.writer_waits = false;
-        let writer = Arc::clone(&outbox.writer);
+        for lane in outbox.lanes.values_mut() {
+            lane.restart();
+        }
+        outbox.datagrams.restart();
+        outbox.opener = Arc::default();
+        let opener = Arc::clone(&outbox.opener);
         // What the leader said on the earlier link may be lost with it.
         inner.carry_log_to(peer);
-        Some(writer)
+        Some(opener)
     }
 
-    /// Copies the next messages to `buffer` as frames, until it holds `max_bytes` or more; returns whether there
-    /// were any. If there were none, the next one triggers the writer's notice.
+    /// A writer of the lane begins. It is notified when there is something to write after it found nothing.
+    pub(crate) fn begin_lane(&self, peer: &PeerId, lane: u16) -> Option<Arc<Notify>> {
+        let mut inner = self.lock_always();
+        let outbox = inner.open.get_mut(peer)?;
+        Some(outbox.lanes.get_mut(&lane)?.begin())
+    }
+
+    /// Lanes with something to write and no writer.
+    pub(crate) fn lanes_to_open(&self, peer: &PeerId) -> Vec<u16> {
+        let inner = self.lock_always();
+        let lanes = inner.open.get(peer).into_iter();
+        let lanes = lanes.flat_map(|outbox| &outbox.lanes);
+        let lacking = lanes.filter(|(_, lane)| lane.lacks_writer());
+        lacking.map(|(lane, _)| *lane).collect()
+    }
+
+    /// Copies the next messages of a lane to `buffer` as frames, until it holds `max_bytes` or more, and of
+    /// [`UNORDERED_LANE`] one; returns the highest of their priorities. If there were none, the next one triggers the
+    /// writer's notice.
     pub(crate) fn take(
         &self,
         peer: &PeerId,
+        lane: u16,
         buffer: &mut BytesMut,
         max_bytes: usize,
-    ) -> Result<bool, postcard::Error> {
+    ) -> Result<Option<u8>, postcard::Error> {
         // Messages are cheap to clone; encoding and compressing happen outside of the lock that host threads
         // wait for.
         let mut batch: Vec<(u64, Entry)> = Vec::new();
         let relayed_before;
         {
             let mut inner = self.lock_always();
-            relayed_before = inner.central.first();
+            relayed_before = inner.central.first(lane);
             let Some(outbox) = inner.open.get_mut(peer) else {
-                return Ok(false);
+                return Ok(None);
             };
+            let on_all_lanes = outbox.bytes_on_the_way();
+            let Some(queue) = outbox.lanes.get_mut(&lane) else {
+                return Ok(None);
+            };
+            let on_other_lanes = on_all_lanes - queue.bytes_on_the_way();
             let mut bytes = 0;
-            while bytes < max_bytes {
-                let Some(entry) = outbox.entries.get(outbox.taken) else {
-                    break;
-                };
+            while bytes < max_bytes
+                && let Some((seq, entry)) = queue.next(on_other_lanes)
+            {
                 bytes += entry.message.len() + 16;
-                if let SenderRole::Central { number, .. } = entry.role {
-                    outbox.central_until = outbox.central_until.max(number + 1);
+                batch.push((seq, entry));
+                if lane == UNORDERED_LANE {
+                    break; // a stream for each
                 }
-                batch.push((outbox.first_seq + outbox.taken as u64, entry.clone()));
-                outbox.taken += 1;
             }
-            let next = outbox.first_seq + outbox.taken as u64;
-            outbox.sent_until = outbox.sent_until.max(next);
-            outbox.writer_waits = batch.is_empty();
-            outbox.check();
+            if batch.is_empty() {
+                queue.wait();
+            }
         }
         let threshold = self.compression_threshold.load(Ordering::Relaxed);
         for (seq, entry) in &batch {
@@ -336,38 +467,47 @@ impl Outboxes {
                 seq: *seq,
                 msg_type: entry.message.message.msg_type,
                 flags,
+                channel: entry.channel,
                 role: entry.role.on_wire(relayed_before),
             };
             put_message(buffer, &header, body)?;
         }
-        Ok(!batch.is_empty())
+        Ok(batch.iter().map(|(_, entry)| entry.priority).max())
     }
 
-    /// The peer has taken every message before number `next`. Tells whether that is possible.
-    pub(crate) fn acked(&self, peer: &PeerId, next: u64) -> bool {
+    /// The peer has taken every message of a lane before number `next`. Tells whether that is possible.
+    pub(crate) fn acked(&self, peer: &PeerId, lane: u16, next: u64) -> bool {
+        self.acked_as(peer, lane, |lane| lane.acked(next))
+    }
+
+    /// The peer has taken every unordered message before number `next`, and those that are named. Tells whether that is
+    /// possible.
+    pub(crate) fn acked_unordered(&self, peer: &PeerId, next: u64, taken: &[u64]) -> bool {
+        self.acked(peer, UNORDERED_LANE, next)
+            && taken
+                .iter()
+                .all(|number| self.acked_as(peer, UNORDERED_LANE, |lane| lane.acked_one(*number)))
+    }
+
+    fn acked_as(
+        &self,
+        peer: &PeerId,
+        lane: u16,
+        ack: impl FnOnce(&mut Lane) -> Option<Load>,
+    ) -> bool {
         let mut inner = self.lock_always();
         let Some(outbox) = inner.open.get_mut(peer) else {
             return true;
         };
-        let Some(count) = next.checked_sub(outbox.first_seq) else {
-            return true; // older than an earlier ack
+        let Some(gone) = outbox.lanes.get_mut(&lane).and_then(ack) else {
+            return false;
         };
-        if next > outbox.sent_until {
-            return false; // never sent
-        }
-        // An ack may outlive the link on which the messages went; a new link need not have taken them again.
-        let count = usize::try_from(count).unwrap_or(usize::MAX);
-        let count = count.min(outbox.entries.len());
-        for entry in outbox.entries.drain(..count) {
-            outbox.bytes -= entry.message.len();
-        }
-        outbox.first_seq = next;
-        outbox.taken = outbox.taken.saturating_sub(count);
-        outbox.check();
-        if outbox.entries.is_empty() {
+        outbox.forget(gone);
+        outbox.wake_held();
+        if outbox.queued.messages == 0 {
             self.drained.notify_waiters();
         }
-        if count > 0 {
+        if gone.messages > 0 {
             self.room.notify_waiters();
         }
         true
@@ -451,23 +591,26 @@ impl Inner {
         limits: OutboxLimits,
         message: &OutMessage,
         role: &SenderRole,
+        how: Reliable,
         but: Option<&PeerId>,
-    ) -> Result<(), SendError> {
+    ) -> Result<usize, SendError> {
         let len = message.payload.len();
         self.check_sizes(len, but)?;
         let full: Vec<_> = self
             .linked_but(but)
-            .filter(|(_, outbox)| !outbox.has_room(limits, len))
+            .filter(|(_, outbox)| !outbox.has_room(limits, how.lane(), len))
             .map(|(peer, _)| peer.clone())
             .collect();
         if !full.is_empty() {
             return Err(SendError::QueueFull { peers: full });
         }
-        let entry = Entry::new(Queued::new(message.clone()), role.clone());
+        let entry = Entry::new(Queued::new(message.clone()), role.clone(), how);
+        let mut count = 0;
         for outbox in self.linked_but_mut(but) {
-            outbox.push(entry.clone());
+            outbox.push(how.lane(), entry.clone());
+            count += 1;
         }
-        Ok(())
+        Ok(count)
     }
 
     fn check_sizes(&self, len: usize, but: Option<&PeerId>) -> Result<(), SendError> {
@@ -488,9 +631,20 @@ impl Outbox {
         Ok(())
     }
 
-    fn has_room(&self, limits: OutboxLimits, len: usize) -> bool {
-        self.entries.is_empty()
-            || (self.entries.len() < limits.messages && self.bytes + len <= limits.bytes)
+    fn has_room(&self, limits: OutboxLimits, lane: u16, len: usize) -> bool {
+        let queue = self.lanes.get(&lane);
+        let own = queue.map_or(Load::default(), Lane::queued);
+        let is_small = own.messages < limits.messages / SMALL_LANE_PART
+            && own.bytes + len <= limits.bytes / SMALL_LANE_PART;
+        let limits = match is_small {
+            true => limits.with_reserve(),
+            false => limits,
+        };
+        let has_number = lane != UNORDERED_LANE || queue.is_none_or(Lane::is_within_span);
+        self.queued.messages == 0
+            || (self.queued.messages < limits.messages
+                && self.queued.bytes + len <= limits.bytes
+                && has_number)
     }
 
     fn is_open(&self) -> bool {
@@ -498,40 +652,42 @@ impl Outbox {
     }
 
     fn is_flushed(&self) -> bool {
-        self.paused || self.entries.is_empty()
+        self.paused || self.queued.messages == 0
     }
 
-    /// What holds between any two calls.
-    fn check(&self) {
-        let taken_until = self.first_seq + self.taken as u64;
-        let queued_until = self.first_seq + self.entries.len() as u64;
-        debug_assert!(taken_until <= self.sent_until, "taken, but not sent");
-        debug_assert!(self.sent_until <= queued_until, "sent, but not queued");
-        debug_assert!(
-            !self.entries.is_empty() || self.bytes == 0,
-            "bytes of no message"
-        );
-        debug_assert!(
-            !self.writer_waits || self.taken == self.entries.len(),
-            "the writer waits for what is there"
-        );
-    }
-
-    fn push(&mut self, entry: Entry) {
-        self.bytes += entry.message.len();
-        self.entries.push_back(entry);
-        if std::mem::take(&mut self.writer_waits) {
-            self.writer.notify_one();
+    fn push(&mut self, lane: u16, entry: Entry) {
+        self.queued.count(&entry);
+        let queue = self.lanes.entry(lane).or_insert_with(|| Lane::new(lane));
+        queue.push(entry);
+        if queue.lacks_writer() {
+            self.opener.notify_one();
         }
-        self.check();
+    }
+
+    fn bytes_on_the_way(&self) -> usize {
+        self.lanes.values().map(Lane::bytes_on_the_way).sum()
+    }
+
+    /// Less may be on the way than before.
+    fn wake_held(&mut self) {
+        let on_all_lanes = self.bytes_on_the_way();
+        for lane in self.lanes.values_mut() {
+            lane.wake_if_held(on_all_lanes - lane.bytes_on_the_way());
+        }
+    }
+
+    fn forget(&mut self, gone: Load) {
+        self.queued.subtract(gone);
     }
 }
 
 impl Entry {
-    fn new(message: Arc<Queued>, role: SenderRole) -> Self {
+    fn new(message: Arc<Queued>, role: SenderRole, how: Reliable) -> Self {
         Self {
             message,
             role,
+            channel: how.channel,
+            priority: how.priority,
             since: Instant::now(),
         }
     }

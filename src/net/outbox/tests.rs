@@ -1,5 +1,8 @@
 //! The queues without links.
 
+use std::pin::pin;
+use std::task::{Context, Waker};
+
 use super::*;
 use crate::core::election::record::Record;
 use crate::net::frame::take_frame;
@@ -32,7 +35,11 @@ fn outboxes(peers: &[&str]) -> Outboxes {
 fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
     let mut buffer = BytesMut::new();
     let mut seqs = Vec::new();
-    while outboxes.take(&id(peer), &mut buffer, 1).expect("encodes") {
+    while outboxes
+        .take(&id(peer), 0, &mut buffer, 1)
+        .expect("encodes")
+        .is_some()
+    {
         while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
             let (header, _) = postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
             seqs.push(header.seq);
@@ -46,10 +53,10 @@ fn a_broadcast_reaches_all_or_nobody() {
     let outboxes = outboxes(&["a", "b"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
-    let full = outboxes.broadcast(&message(1), &SenderRole::Own);
+    let full = outboxes.broadcast(&message(1), &SenderRole::Own, Reliable::default());
     assert_eq!(
         full,
         Err(SendError::QueueFull {
@@ -58,8 +65,11 @@ fn a_broadcast_reaches_all_or_nobody() {
     );
     assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-    assert!(outboxes.acked(&id("a"), 1));
-    assert_eq!(outboxes.broadcast(&message(1), &SenderRole::Own), Ok(()));
+    assert!(outboxes.acked(&id("a"), 0, 1));
+    assert_eq!(
+        outboxes.broadcast(&message(1), &SenderRole::Own, Reliable::default()),
+        Ok(2)
+    );
     assert_eq!(taken_seqs(&outboxes, "b"), vec![0]);
 }
 
@@ -68,25 +78,25 @@ fn a_slot_is_free_again_only_when_the_peer_took_the_message() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
     assert!(
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .is_err()
     );
-    assert!(outboxes.acked(&id("a"), 2));
+    assert!(outboxes.acked(&id("a"), 0, 2));
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     assert!(
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .is_err()
     );
 }
@@ -95,24 +105,24 @@ fn a_slot_is_free_again_only_when_the_peer_took_the_message() {
 fn bytes_are_limited_but_an_empty_queue_takes_one_message_of_any_size() {
     let outboxes = outboxes(&["a"]);
     outboxes
-        .send(&id("a"), message(500), SenderRole::Own)
+        .send(&id("a"), message(500), SenderRole::Own, Reliable::default())
         .expect("empty");
     assert!(
         outboxes
-            .send(&id("a"), message(0), SenderRole::Own)
+            .send(&id("a"), message(0), SenderRole::Own, Reliable::default())
             .is_err()
     );
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     outboxes
-        .send(&id("a"), message(60), SenderRole::Own)
+        .send(&id("a"), message(60), SenderRole::Own, Reliable::default())
         .expect("room");
     outboxes
-        .send(&id("a"), message(40), SenderRole::Own)
+        .send(&id("a"), message(40), SenderRole::Own, Reliable::default())
         .expect("room");
     assert!(
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .is_err()
     );
 }
@@ -120,7 +130,12 @@ fn bytes_are_limited_but_an_empty_queue_takes_one_message_of_any_size() {
 #[test]
 fn the_smaller_limit_of_both_ends_holds() {
     let outboxes = outboxes(&["a"]);
-    let refused = outboxes.send(&id("a"), message(1001), SenderRole::Own);
+    let refused = outboxes.send(
+        &id("a"),
+        message(1001),
+        SenderRole::Own,
+        Reliable::default(),
+    );
     assert_eq!(
         refused,
         Err(SendError::TooLarge {
@@ -136,11 +151,11 @@ fn a_new_link_starts_again_at_the_first_message_without_an_ack() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     outboxes.attach(&id("a"));
     assert_eq!(taken_seqs(&outboxes, "a"), vec![1, 2]);
 }
@@ -150,13 +165,13 @@ fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0, 1, 2]);
     outboxes.attach(&id("a"));
-    assert!(outboxes.acked(&id("a"), 2));
-    assert!(!outboxes.acked(&id("a"), 4));
+    assert!(outboxes.acked(&id("a"), 0, 2));
+    assert!(!outboxes.acked(&id("a"), 0, 4));
     assert_eq!(taken_seqs(&outboxes, "a"), vec![2]);
 }
 
@@ -164,13 +179,13 @@ fn an_ack_for_an_earlier_link_is_good_before_the_new_one_has_taken_anything() {
 fn an_ack_of_what_was_never_sent_is_refused() {
     let outboxes = outboxes(&["a"]);
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
-    assert!(!outboxes.acked(&id("a"), 1));
+    assert!(!outboxes.acked(&id("a"), 0, 1));
     assert_eq!(taken_seqs(&outboxes, "a"), vec![0]);
-    assert!(outboxes.acked(&id("a"), 1));
-    assert!(outboxes.acked(&id("a"), 0), "an old one is no offence");
-    assert!(!outboxes.acked(&id("a"), u64::MAX));
+    assert!(outboxes.acked(&id("a"), 0, 1));
+    assert!(outboxes.acked(&id("a"), 0, 0), "an old one is no offence");
+    assert!(!outboxes.acked(&id("a"), 0, u64::MAX));
 }
 
 #[test]
@@ -178,14 +193,14 @@ fn what_was_not_taken_is_counted_when_the_session_ends() {
     let outboxes = outboxes(&["a"]);
     for _ in 0..3 {
         outboxes
-            .send(&id("a"), message(1), SenderRole::Own)
+            .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     taken_seqs(&outboxes, "a");
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     assert_eq!(outboxes.close(&id("a")), 2);
     assert_eq!(
-        outboxes.send(&id("a"), message(1), SenderRole::Own),
+        outboxes.send(&id("a"), message(1), SenderRole::Own, Reliable::default()),
         Err(SendError::PeerNotFound { id: id("a") })
     );
 }
@@ -222,7 +237,11 @@ fn myself() -> Lead {
 fn taken(outboxes: &Outboxes, peer: &str) -> Vec<(u64, MessageRole, Bytes, u8)> {
     let mut buffer = BytesMut::new();
     let mut messages = Vec::new();
-    while outboxes.take(&id(peer), &mut buffer, 1).expect("encodes") {
+    while outboxes
+        .take(&id(peer), 0, &mut buffer, 1)
+        .expect("encodes")
+        .is_some()
+    {
         while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
             let (header, payload) =
                 postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
@@ -252,6 +271,7 @@ fn relay(origin: &str, len: usize) -> Relay {
         origin: id(origin),
         incarnation: incarnation(),
         number: 0,
+        how: Reliable::default(),
         message: message(len),
         packed: None,
     }
@@ -261,22 +281,25 @@ fn relay(origin: &str, len: usize) -> Relay {
 fn a_paused_queue_keeps_what_it_has_and_takes_no_more() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     assert_eq!(taken_seqs(&outboxes, "a"), [0]);
     outboxes.pause(&id("a"));
     let refused = Err(SendError::PeerNotFound { id: id("a") });
     assert_eq!(
-        outboxes.send(&id("a"), message(1), SenderRole::Own),
+        outboxes.send(&id("a"), message(1), SenderRole::Own, Reliable::default()),
         refused
     );
     assert!(!outboxes.is_linked(&id("a")));
-    assert_eq!(outboxes.broadcast(&message(1), &SenderRole::Own), Ok(()));
+    assert_eq!(
+        outboxes.broadcast(&message(1), &SenderRole::Own, Reliable::default()),
+        Ok(1)
+    );
     assert_eq!(taken_seqs(&outboxes, "b"), [0]);
     outboxes.resume(&id("a"));
     outboxes.attach(&id("a"));
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     assert_eq!(taken_seqs(&outboxes, "a"), [0, 1]);
     assert_eq!(
@@ -292,16 +315,16 @@ async fn a_flush_waits_for_one_peer_and_for_no_lost_link() {
     let outboxes = outboxes(&["a", "b"]);
     let a = id("a");
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     outboxes.flushed_to(&id("b")).await;
     outboxes.flushed_to(&id("nobody")).await;
     taken_seqs(&outboxes, "a");
     tokio::join!(outboxes.flushed_to(&a), outboxes.flushed(), async {
-        assert!(outboxes.acked(&id("a"), 1));
+        assert!(outboxes.acked(&id("a"), 0, 1));
     });
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     tokio::join!(outboxes.flushed_to(&a), async {
         outboxes.pause(&id("a"));
@@ -320,12 +343,19 @@ fn a_broadcast_is_compressed_once_for_all_and_only_above_the_threshold() {
     outboxes.set_compression_threshold(512);
     for len in [512, 513] {
         outboxes
-            .broadcast(&message(len), &SenderRole::Own)
+            .broadcast(&message(len), &SenderRole::Own, Reliable::default())
             .expect("room");
     }
     let packed: Vec<_> = {
         let inner = outboxes.lock_always();
-        let second = |peer| Arc::clone(&inner.open[&id(peer)].entries[1].message);
+        let second = |peer| {
+            Arc::clone(
+                &inner.open[&id(peer)].lanes[&0]
+                    .entry(1)
+                    .expect("two")
+                    .message,
+            )
+        };
         [second("a"), second("b")].into()
     };
     assert!(Arc::ptr_eq(&packed[0], &packed[1]));
@@ -349,7 +379,7 @@ fn the_hosts_bit_0_never_goes_out() {
         ..message(3)
     };
     outboxes
-        .send(&id("a"), flagged, SenderRole::Own)
+        .send(&id("a"), flagged, SenderRole::Own, Reliable::default())
         .expect("room");
     assert_eq!(taken(&outboxes, "a")[0].3, 0xfe);
 }
@@ -358,14 +388,20 @@ fn the_hosts_bit_0_never_goes_out() {
 fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
     let outboxes = outboxes(&["a", "b"]);
     assert_eq!(
-        outboxes.broadcast_central(&message(1)),
+        outboxes.broadcast_central(&message(1), Reliable::default()),
         Err(SendError::NoLeader)
     );
     outboxes.follow(under("far", 1), 0);
     let far = Err(SendError::PeerNotFound { id: id("far") });
-    assert_eq!(outboxes.broadcast_central(&message(1)), far);
+    assert_eq!(
+        outboxes.broadcast_central(&message(1), Reliable::default()),
+        far
+    );
     outboxes.follow(under("a", 2), 0);
-    assert_eq!(outboxes.broadcast_central(&message(1)), Ok(()));
+    assert_eq!(
+        outboxes.broadcast_central(&message(1), Reliable::default()),
+        Ok(())
+    );
     assert_eq!(taken_seqs(&outboxes, "b"), Vec::<u64>::new());
     let messages = taken(&outboxes, "a");
     assert_eq!(
@@ -377,7 +413,10 @@ fn a_broadcast_through_the_leader_needs_one_that_is_linked() {
         }
     );
     outboxes.follow(myself(), 0);
-    assert_eq!(outboxes.broadcast_central(&message(2)), Ok(()));
+    assert_eq!(
+        outboxes.broadcast_central(&message(2), Reliable::default()),
+        Ok(())
+    );
     let to_all = taken(&outboxes, "b").pop().expect("one");
     assert_eq!((to_all.1, to_all.2.len()), (MessageRole::Peer, 2));
 }
@@ -387,16 +426,24 @@ fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);
     for _ in 0..3 {
-        outboxes.broadcast_central(&message(1)).expect("room");
+        outboxes
+            .broadcast_central(&message(1), Reliable::default())
+            .expect("room");
     }
     taken_seqs(&outboxes, "a");
-    assert!(outboxes.acked(&id("a"), 3));
+    assert!(outboxes.acked(&id("a"), 0, 3));
     let full = Err(SendError::QueueFull {
         peers: vec![id("a")],
     });
-    assert_eq!(outboxes.broadcast_central(&message(1)), full);
-    assert!(outboxes.relayed(&id("a"), 1));
-    assert_eq!(outboxes.broadcast_central(&message(1)), Ok(()));
+    assert_eq!(
+        outboxes.broadcast_central(&message(1), Reliable::default()),
+        full
+    );
+    assert!(outboxes.relayed(&id("a"), 0, 1));
+    assert_eq!(
+        outboxes.broadcast_central(&message(1), Reliable::default()),
+        Ok(())
+    );
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [(3, 1)]);
 }
 
@@ -404,13 +451,15 @@ fn what_the_leader_has_not_relayed_fills_the_log_though_it_has_taken_it() {
 fn nobody_relays_what_it_was_not_sent() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes.follow(under("a", 1), 0);
-    outboxes.broadcast_central(&message(1)).expect("room");
-    assert!(!outboxes.relayed(&id("a"), 1), "it did not go out yet");
+    outboxes
+        .broadcast_central(&message(1), Reliable::default())
+        .expect("room");
+    assert!(!outboxes.relayed(&id("a"), 0, 1), "it did not go out yet");
     taken_seqs(&outboxes, "a");
-    assert!(!outboxes.relayed(&id("b"), 1));
-    assert!(!outboxes.relayed(&id("a"), 2));
-    assert!(outboxes.relayed(&id("a"), 1));
-    assert!(outboxes.relayed(&id("a"), 0), "an old word");
+    assert!(!outboxes.relayed(&id("b"), 0, 1));
+    assert!(!outboxes.relayed(&id("a"), 0, 2));
+    assert!(outboxes.relayed(&id("a"), 0, 1));
+    assert!(outboxes.relayed(&id("a"), 0, 0), "an old word");
 }
 
 #[test]
@@ -418,18 +467,22 @@ fn the_next_leader_gets_what_the_last_did_not_relay() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes.follow(under("a", 1), 0);
     for _ in 0..2 {
-        outboxes.broadcast_central(&message(1)).expect("room");
+        outboxes
+            .broadcast_central(&message(1), Reliable::default())
+            .expect("room");
     }
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [(0, 0), (1, 0)]);
-    outboxes.broadcast_central(&message(1)).expect("room");
-    assert!(outboxes.relayed(&id("a"), 1));
+    outboxes
+        .broadcast_central(&message(1), Reliable::default())
+        .expect("room");
+    assert!(outboxes.relayed(&id("a"), 0, 1));
     outboxes.follow(Lead::Nobody, 0);
     assert_eq!(broadcasts(&taken(&outboxes, "a")), [], "taken back");
     outboxes.follow(under("b", 2), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "b")), [(1, 1), (2, 1)]);
     // The word of the last leader came late.
-    assert!(outboxes.relayed(&id("a"), 2));
-    assert!(outboxes.relayed(&id("b"), 3));
+    assert!(outboxes.relayed(&id("a"), 0, 2));
+    assert!(outboxes.relayed(&id("b"), 0, 3));
     outboxes.follow(under("a", 3), 0);
     assert_eq!(broadcasts(&taken(&outboxes, "a")), []);
 }
@@ -438,9 +491,11 @@ fn the_next_leader_gets_what_the_last_did_not_relay() {
 fn a_leader_whose_session_begins_anew_gets_the_log_when_it_is_linked() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);
-    outboxes.broadcast_central(&message(1)).expect("room");
+    outboxes
+        .broadcast_central(&message(1), Reliable::default())
+        .expect("room");
     taken_seqs(&outboxes, "a");
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     outboxes.close(&id("a"));
     outboxes.open(&id("a"), 1000);
     outboxes.attach(&id("a"));
@@ -452,10 +507,12 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
     let outboxes = outboxes(&["a"]);
     outboxes.follow(under("a", 1), 0);
     outboxes
-        .send(&id("a"), message(7), SenderRole::Own)
+        .send(&id("a"), message(7), SenderRole::Own, Reliable::default())
         .expect("room");
     for _ in 0..2 {
-        outboxes.broadcast_central(&message(1)).expect("room");
+        outboxes
+            .broadcast_central(&message(1), Reliable::default())
+            .expect("room");
     }
     for _ in 0..100 {
         outboxes.carry_again(&id("a"));
@@ -475,7 +532,9 @@ fn a_leader_that_asks_again_and_again_gets_no_more_than_one_unsent_copy() {
 fn who_leads_itself_sends_what_it_had_left_to_the_last_leader() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes.follow(under("a", 1), 0);
-    outboxes.broadcast_central(&message(5)).expect("room");
+    outboxes
+        .broadcast_central(&message(5), Reliable::default())
+        .expect("room");
     outboxes.follow(myself(), 0);
     for peer in ["a", "b"] {
         let messages = taken(&outboxes, peer);
@@ -500,14 +559,14 @@ fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
     outboxes.pause(&id("lost"));
     for _ in 0..3 {
         outboxes
-            .send(&id("c"), message(1), SenderRole::Own)
+            .send(&id("c"), message(1), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     let token = led_by("me", 1);
     assert!(!outboxes.relay(&relay("a", 4), &token));
     assert_eq!(taken(&outboxes, "b").len(), 0);
     taken_seqs(&outboxes, "c");
-    assert!(outboxes.acked(&id("c"), 1));
+    assert!(outboxes.acked(&id("c"), 0, 1));
     assert!(outboxes.relay(&relay("a", 4), &token));
     assert_eq!(taken(&outboxes, "a").len(), 0);
     assert_eq!(taken(&outboxes, "b").len(), 1);
@@ -530,19 +589,21 @@ fn a_peer_that_takes_only_shorter_messages_does_not_stop_a_relay() {
 async fn who_waits_for_room_is_told_when_a_peer_takes_something_or_is_gone() {
     let outboxes = outboxes(&["a", "b"]);
     outboxes
-        .send(&id("a"), message(1), SenderRole::Own)
+        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
         .expect("room");
     taken_seqs(&outboxes, "a");
     let room = outboxes.more_room();
     tokio::pin!(room);
     room.as_mut().enable();
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     room.await;
     for gone in [
         |outboxes: &Outboxes| {
             outboxes.close(&id("a"));
         },
-        |outboxes: &Outboxes| outboxes.pause(&id("b")),
+        |outboxes: &Outboxes| {
+            outboxes.pause(&id("b"));
+        },
         |outboxes: &Outboxes| outboxes.shut(),
     ] {
         let room = outboxes.more_room();
@@ -560,15 +621,334 @@ fn the_meter_shows_the_queue_and_what_went_out() {
     assert_eq!(outboxes.meter(&id("a")), Some(PeerMeter::default()));
     for _ in 0..2 {
         outboxes
-            .send(&id("a"), message(5), SenderRole::Own)
+            .send(&id("a"), message(5), SenderRole::Own, Reliable::default())
             .expect("room");
     }
     taken_seqs(&outboxes, "a");
     outboxes.attach(&id("a"));
     taken_seqs(&outboxes, "a");
-    assert!(outboxes.acked(&id("a"), 1));
+    assert!(outboxes.acked(&id("a"), 0, 1));
     let meter = outboxes.meter(&id("a")).expect("open");
     assert_eq!(meter.messages_sent, 2, "sent again, counted once");
     assert_eq!((meter.queue_messages, meter.queue_bytes), (1, 5));
     assert!(meter.queue_age.is_some());
+}
+
+fn unordered() -> Reliable {
+    Reliable {
+        ordered: false,
+        ..Reliable::default()
+    }
+}
+
+fn on_channel(channel: u8) -> Reliable {
+    Reliable {
+        channel,
+        ..Reliable::default()
+    }
+}
+
+fn lane_seqs(outboxes: &Outboxes, lane: u16) -> Vec<u64> {
+    let mut buffer = BytesMut::new();
+    let mut seqs = Vec::new();
+    while outboxes
+        .take(&id("a"), lane, &mut buffer, 1)
+        .expect("encodes")
+        .is_some()
+    {
+        while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
+            let (header, _) = postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
+            seqs.push(header.seq);
+        }
+    }
+    seqs
+}
+
+fn send_on(outboxes: &Outboxes, how: Reliable) -> Result<(), SendError> {
+    outboxes.send(&id("a"), message(1), SenderRole::Own, how)
+}
+
+#[test]
+fn each_channel_has_numbers_of_its_own_and_all_share_the_limits() {
+    let outboxes = outboxes(&["a"]);
+    for channel in [0, 5, 5] {
+        send_on(&outboxes, on_channel(channel)).expect("room");
+    }
+    assert!(send_on(&outboxes, on_channel(9)).is_err());
+    assert!(send_on(&outboxes, unordered()).is_err());
+    assert_eq!(outboxes.lanes_to_open(&id("a")), [0, 5]);
+    assert_eq!(lane_seqs(&outboxes, 0), [0]);
+    assert_eq!(lane_seqs(&outboxes, 5), [0, 1]);
+    assert!(!outboxes.acked(&id("a"), 0, 2), "that is the other lane's");
+    assert!(outboxes.acked(&id("a"), 5, 1));
+    send_on(&outboxes, unordered()).expect("room");
+    outboxes.attach(&id("a"));
+    assert_eq!(lane_seqs(&outboxes, 0), [0]);
+    assert_eq!(lane_seqs(&outboxes, 5), [1]);
+    assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [0]);
+}
+
+#[test]
+fn an_unordered_message_that_was_taken_is_not_sent_again() {
+    let outboxes = outboxes(&["a"]);
+    for _ in 0..3 {
+        send_on(&outboxes, unordered()).expect("room");
+    }
+    assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [0, 1, 2]);
+    assert!(outboxes.acked_unordered(&id("a"), 0, &[1]));
+    assert!(outboxes.acked_unordered(&id("a"), 0, &[1]), "said again");
+    assert_eq!(outboxes.meter(&id("a")).expect("open").queue_messages, 2);
+    outboxes.attach(&id("a"));
+    assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [0, 2]);
+    assert!(!outboxes.acked_unordered(&id("a"), 0, &[3]), "never sent");
+    assert!(!outboxes.acked_unordered(&id("a"), 4, &[]), "never sent");
+    assert!(outboxes.acked_unordered(&id("a"), 1, &[2]));
+    assert_eq!(outboxes.meter(&id("a")).expect("open").queue_bytes, 0);
+    assert_eq!(outboxes.close(&id("a")), 0);
+}
+
+#[test]
+fn no_more_unordered_messages_are_on_the_way_than_there_are_streams() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 1000,
+        bytes: 10_000,
+    });
+    outboxes.open(&id("a"), 1000);
+    for _ in 0..200 {
+        send_on(&outboxes, unordered()).expect("room");
+    }
+    assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE).len(), 128);
+    assert!(outboxes.acked_unordered(&id("a"), 0, &[7, 9]));
+    assert_eq!(lane_seqs(&outboxes, UNORDERED_LANE), [128, 129]);
+}
+
+#[test]
+fn bulk_that_fills_the_queue_leaves_room_to_a_lane_that_holds_little() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 64,
+        bytes: 6400,
+    });
+    outboxes.open(&id("a"), 1000);
+    let fill = |channel| {
+        let mut count = 0;
+        while send_on(&outboxes, on_channel(channel)).is_ok() {
+            count += 1;
+        }
+        count
+    };
+    assert_eq!(fill(0), 64, "a lane alone has what was configured");
+    assert_eq!(fill(1), 8, "an eighth, of the reserve");
+    assert_eq!(fill(2), 8, "and all of the reserve");
+    assert_eq!(fill(3), 0);
+    let full = outboxes.send(&id("a"), message(1), SenderRole::Own, unordered());
+    assert!(full.is_err());
+    let meter = outboxes.meter(&id("a")).expect("open");
+    assert_eq!((meter.queue_messages, meter.queue_bytes), (80, 80));
+
+    // The same by bytes.
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 640,
+        bytes: 1600,
+    });
+    outboxes.open(&id("a"), 1600);
+    let send = |channel, len| {
+        let how = on_channel(channel);
+        outboxes.send(&id("a"), message(len), SenderRole::Own, how)
+    };
+    assert_eq!(send(0, 1600), Ok(()));
+    assert!(send(0, 1).is_err());
+    assert!(send(1, 201).is_err(), "more than an eighth");
+    assert_eq!(send(1, 200), Ok(()));
+    assert_eq!(send(2, 200), Ok(()));
+    assert!(send(3, 1).is_err(), "the reserve is full");
+}
+
+/// Whether the notice has been given.
+fn is_told(notice: &Notify) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    pin!(notice.notified()).poll(&mut context).is_ready()
+}
+
+/// Takes from a lane until nothing more may go; gives how many bytes went.
+fn taken_bytes(outboxes: &Outboxes, lane: u16) -> usize {
+    let mut all = 0;
+    loop {
+        let mut buffer = BytesMut::new();
+        let taken = outboxes.take(&id("a"), lane, &mut buffer, 1);
+        if taken.expect("encodes").is_none() {
+            return all;
+        }
+        all += buffer.len();
+    }
+}
+
+#[test]
+fn bulk_waits_here_and_not_in_quic_while_a_small_lane_goes_on() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 1000,
+        bytes: 256 << 20,
+    });
+    outboxes.open(&id("a"), 1 << 20);
+    let peer = id("a");
+    let mut notices = Vec::new();
+    for channel in 0..64 {
+        for _ in 0..3 {
+            let (bulk, how) = (message(1 << 20), on_channel(channel));
+            let sent = outboxes.send(&peer, bulk, SenderRole::Own, how);
+            sent.expect("room");
+        }
+        notices.push(outboxes.begin_lane(&peer, channel.into()).expect("a lane"));
+    }
+    let mut went = 0;
+    for channel in 0..64 {
+        went += taken_bytes(&outboxes, channel);
+    }
+    // The last one began when there was less than 4 MiB.
+    assert!((4 << 20..5 << 20).contains(&went), "{went}");
+    send_on(&outboxes, on_channel(200)).expect("room");
+    let small = outboxes.begin_lane(&peer, 200);
+    assert_eq!(lane_seqs(&outboxes, 200), [0]);
+    assert!(small.is_some());
+
+    assert!(!notices.iter().any(|notice| is_told(notice)));
+    assert!(outboxes.acked(&peer, 0, 3), "the peer takes all of one");
+    assert!(is_told(&notices[63]), "those that were held back go on");
+    assert_eq!(taken_bytes(&outboxes, 0), 0);
+    assert!(taken_bytes(&outboxes, 63) > 1 << 20);
+    // A message of any size goes when nothing else does.
+    assert!(outboxes.attach(&peer).is_some());
+    assert!(taken_bytes(&outboxes, 63) > 1 << 20);
+}
+
+#[test]
+fn what_was_held_back_and_is_withdrawn_leaves_a_lane_that_goes_on() {
+    let outboxes = Outboxes::new(OutboxLimits {
+        messages: 1000,
+        bytes: 256 << 20,
+    });
+    outboxes.open(&id("a"), 8 << 20);
+    let peer = id("a");
+    for number in 0..3 {
+        let role = SenderRole::Central {
+            number,
+            token: Opaque::default(),
+        };
+        let sent = outboxes.send(&peer, message(8 << 20), role, Reliable::default());
+        sent.expect("room");
+    }
+    let notice = outboxes.begin_lane(&peer, 0).expect("a lane");
+    let went = taken_bytes(&outboxes, 0);
+    assert!((16 << 20..17 << 20).contains(&went), "{went}");
+    {
+        let mut inner = outboxes.lock_always();
+        let outbox = inner.open.get_mut(&peer).expect("open");
+        let gone = outbox.lanes.get_mut(&0).map(Lane::withdraw_unsent);
+        outbox.forget(gone.expect("a lane"));
+    }
+    assert!(outboxes.acked(&peer, 0, 2));
+    send_on(&outboxes, Reliable::default()).expect("room");
+    assert!(is_told(&notice));
+    assert_eq!(lane_seqs(&outboxes, 0), [2]);
+}
+
+fn loose(priority: u8) -> Loose {
+    Loose {
+        priority,
+        ..Loose::default()
+    }
+}
+
+/// The first bytes of the datagrams that wait, and how many were dropped because their time was over.
+fn taken_datagrams(outboxes: &Outboxes) -> (Vec<u8>, u64) {
+    let (mut bytes, mut dropped) = (Vec::new(), 0);
+    loop {
+        let (datagram, count) = outboxes.take_datagram(&id("a"));
+        dropped += count;
+        match datagram {
+            Some(datagram) => bytes.extend(datagram.last()),
+            None => return (bytes, dropped),
+        }
+    }
+}
+
+fn numbered(number: u8, len: usize) -> OutMessage {
+    OutMessage {
+        payload: vec![number; len].into(),
+        ..message(0)
+    }
+}
+
+fn send_loose(outboxes: &Outboxes, number: u8, how: Loose) -> Result<Dropped, SendError> {
+    outboxes.send_loose(&id("a"), &numbered(number, 1), how)
+}
+
+#[test]
+fn the_oldest_datagrams_make_way_and_are_counted() {
+    let outboxes = outboxes(&["a"]);
+    for number in 0..=255 {
+        assert_eq!(send_loose(&outboxes, number, loose(0)), Ok(Vec::new()));
+    }
+    for number in 0..3 {
+        let dropped = send_loose(&outboxes, number, loose(3));
+        assert_eq!(
+            dropped,
+            Ok(vec![(id("a"), 1)]),
+            "the oldest, whatever its priority"
+        );
+    }
+    let (taken, dropped) = taken_datagrams(&outboxes);
+    assert_eq!((taken.len(), dropped), (256, 0));
+    assert_eq!(taken[..4], [0, 1, 2, 3], "the higher priority first");
+    for _ in 0..200 {
+        let long = outboxes.send_loose(&id("a"), &numbered(1, 1000), loose(1));
+        long.expect("they have the length of a datagram");
+    }
+    assert_eq!(taken_datagrams(&outboxes).0.len(), 131, "128 KiB");
+}
+
+#[test]
+fn a_datagram_whose_time_is_over_is_not_sent() {
+    let outboxes = outboxes(&["a"]);
+    let brief = Loose {
+        ttl: Some(std::time::Duration::ZERO),
+        ..loose(1)
+    };
+    send_loose(&outboxes, 1, brief).expect("taken");
+    send_loose(&outboxes, 2, loose(1)).expect("taken");
+    assert_eq!(taken_datagrams(&outboxes), (vec![2], 1));
+}
+
+#[test]
+fn what_may_be_lost_is_dropped_and_counted_while_the_link_is() {
+    let outboxes = outboxes(&["a"]);
+    send_loose(&outboxes, 1, loose(1)).expect("taken");
+    assert_eq!(outboxes.pause(&id("a")), 1);
+    assert_eq!(
+        send_loose(&outboxes, 2, loose(1)),
+        Ok(vec![(id("a"), 1)]),
+        "no error"
+    );
+    let cast = outboxes.broadcast_loose(&numbered(3, 1), loose(1));
+    assert_eq!(cast, Ok((0, vec![(id("a"), 1)])));
+    outboxes.resume(&id("a"));
+    outboxes.attach(&id("a"));
+    assert_eq!(taken_datagrams(&outboxes), (Vec::new(), 0));
+    send_loose(&outboxes, 4, loose(1)).expect("taken");
+    assert_eq!(taken_datagrams(&outboxes).0, [4]);
+    assert_eq!(outboxes.close(&id("a")), 0, "they never count");
+}
+
+#[test]
+fn a_partial_broadcast_leaves_out_the_full_and_no_others() {
+    let outboxes = outboxes(&["a", "b"]);
+    for _ in 0..3 {
+        send_on(&outboxes, Reliable::default()).expect("room");
+    }
+    let took = outboxes.broadcast_partial(&message(1), on_channel(4));
+    assert_eq!(took, Ok((1, vec![id("a")])));
+    assert!(
+        outboxes
+            .broadcast_partial(&message(1001), on_channel(4))
+            .is_err()
+    );
 }

@@ -10,6 +10,7 @@ use super::cut::{cut, heal};
 use super::*;
 use crate::dispatch::{EndReason, Event, kind};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::room::{How, Loose, Reliable};
 
 /// Sends `count` numbered messages from one host to the other as soon as they are linked.
 async fn send_numbered(from: &Host, to: &Host, count: u32) {
@@ -119,6 +120,56 @@ async fn members_that_a_cut_cable_parted_find_each_other_when_it_is_mended() {
     let kept: Vec<_> = (0..20_u8).map(|n| vec![n]).collect();
     let before_the_last_50 = &heard[..heard.len() - 50];
     assert!(before_the_last_50.ends_with(&kept), "once, in order");
+}
+
+#[tokio::test]
+async fn every_channel_goes_on_over_the_next_link_where_it_stopped() {
+    let pair = Pair::settled("channels").await;
+    let ways = [(0, true), (3, true), (255, true), (7, false)].map(|(channel, ordered)| Reliable {
+        ordered,
+        channel,
+        ..Reliable::default()
+    });
+    let send = async |n: u8| {
+        for how in ways {
+            let payload = message(&[how.channel, n]);
+            let sent = pair.a.room.send_with(&id("b"), payload, How::Reliable(how));
+            sent.expect("room in the queue");
+        }
+    };
+    for n in 0..10 {
+        send(n).await;
+    }
+    pair.b.wait_for(told("a", &[255, 9]), 1).await;
+    cut_both(&pair.a, &pair.b);
+    for n in 10..20 {
+        send(n).await;
+    }
+    pair.a.wait_for(left("b"), 1).await;
+    pair.b.wait_for(left("a"), 1).await;
+    let loose = How::Loose(Loose::default());
+    let sent = pair.a.room.send_with(&id("b"), message(b"late"), loose);
+    assert_eq!(sent, Ok(()), "dropped, and no error");
+    heal_both(&pair.a, &pair.b);
+    pair.a.wait_for(joined("b"), 2).await;
+    for n in 20..30 {
+        send(n).await;
+    }
+    let all = |told: &[Told]| {
+        let messages = told.iter().filter(|told| matches!(told, Told::Message(..)));
+        (messages.count() >= 30 * ways.len()).then_some(())
+    };
+    pair.b.wait("every message", all).await;
+    let heard = pair.b.messages_from("a");
+    for how in ways {
+        let all = heard.iter().filter(|payload| payload[0] == how.channel);
+        let mut numbers: Vec<_> = all.map(|payload| payload[1]).collect();
+        if !how.ordered {
+            numbers.sort_unstable();
+        }
+        assert_eq!(numbers, (0..30).collect::<Vec<_>>(), "{how:?}");
+    }
+    assert!(!heard.contains(&b"late".to_vec()));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //! cut cables. After each, the honest members must still have each other, and be told nothing but what happened.
 
 pub(super) mod cut;
+mod deliveries;
 mod floods;
 mod links;
 mod members;
@@ -58,6 +59,10 @@ fn left(name: &str) -> Told {
     Told::Left(name.to_owned())
 }
 
+fn told(from: &str, payload: &[u8]) -> Told {
+    Told::Message(from.to_owned(), payload.to_vec())
+}
+
 /// Short timers, but a heartbeat timeout of 1 s: the machine that runs the tests may stall.
 fn quick() -> Config {
     Config {
@@ -98,6 +103,7 @@ fn message_frame(seq: u64, msg_type: u16, flags: u8, role: MessageRole, payload:
         seq,
         msg_type,
         flags,
+        channel: 0,
         role,
     };
     let mut buffer = BytesMut::new();

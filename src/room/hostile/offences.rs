@@ -9,12 +9,14 @@ use crate::core::wire::{
 };
 use crate::net::close;
 use crate::net::compression::pack;
-use crate::net::frame::OWN_FLAG;
+use crate::net::frame::{MAX_UNORDERED_SPAN, MESSAGE_DATAGRAM, OWN_FLAG, UNORDERED_LANE};
 
 /// Bytes that no member sends, and where.
 enum Offence {
     Control(Vec<u8>),
     Lane(Vec<u8>),
+    /// On streams of their own, each after the header of that lane.
+    Streams(u16, Vec<Vec<u8>>),
     Datagram(Vec<u8>),
     EndOfControl,
 }
@@ -126,7 +128,51 @@ fn offences() -> Vec<(&'static str, Offence)> {
         ),
         (
             "a broadcast that was never sent is relayed",
-            Offence::Control(framed(&ControlFrame::Relayed { next: 1 })),
+            Offence::Control(framed(&ControlFrame::Relayed { lane: 0, next: 1 })),
+        ),
+        (
+            "a lane that was opened twice",
+            Offence::Streams(3, vec![Vec::new(), Vec::new()]),
+        ),
+        (
+            "a message of another channel",
+            Offence::Streams(3, vec![message_frame(0, 0x100, 0, Peer, b"x")]),
+        ),
+        (
+            "two messages on a stream for one",
+            Offence::Streams(
+                UNORDERED_LANE,
+                vec![
+                    [0, 1]
+                        .map(|n| message_frame(n, 0x100, 0, Peer, b"x"))
+                        .concat(),
+                ],
+            ),
+        ),
+        (
+            "an unordered message too far ahead",
+            Offence::Streams(
+                UNORDERED_LANE,
+                vec![message_frame(MAX_UNORDERED_SPAN, 0x100, 0, Peer, b"x")],
+            ),
+        ),
+        (
+            "an unordered message in another's name",
+            Offence::Streams(
+                UNORDERED_LANE,
+                vec![message_frame(0, 0x100, 0, relayed(0), b"x")],
+            ),
+        ),
+        (
+            "an ack of an unordered message that was never sent",
+            Offence::Control(framed(&ControlFrame::AckUnordered {
+                next: 0,
+                taken: vec![0],
+            })),
+        ),
+        (
+            "a message datagram without a header",
+            Offence::Datagram(vec![MESSAGE_DATAGRAM, 1]),
         ),
         ("half of a length", packed_message(&[9, 0, 0])),
         ("a bomb", packed_message(&bomb(max + 1))),
@@ -304,6 +350,13 @@ async fn each_offence_costs_the_offender_its_link_and_nobody_else_anything() {
         match offence {
             Offence::Control(bytes) => member.say_bytes(&bytes).await,
             Offence::Lane(bytes) => member.send_bytes(&bytes).await,
+            Offence::Streams(lane, streams) => {
+                for bytes in streams {
+                    let mut stream = member.open_lane(LaneHeader { lane }).await;
+                    // The other end may have given the link up meanwhile.
+                    let _ = in_time(stream.write_all(&bytes)).await;
+                }
+            }
             Offence::Datagram(bytes) => {
                 let sent = member.connection.send_datagram(bytes.into());
                 sent.expect("datagrams are on");
@@ -355,7 +408,7 @@ async fn an_offender_does_not_get_back_by_saying_that_its_host_asked_for_it() {
 async fn a_lane_of_an_unknown_kind_is_an_offence() {
     let pair = Pair::settled("lanes").await;
     let member = Attacker::new("m", "lanes").join(&pair.a).await;
-    let _lane = member.open_lane(LaneHeader { lane: 7 }).await;
+    let _lane = member.open_lane(LaneHeader { lane: 258 }).await;
     assert_eq!(member.closed().await, close::VIOLATION);
     pair.a.wait_for(left("m"), 1).await;
     pair.undisturbed("an unknown lane").await;

@@ -52,10 +52,6 @@ fn recovering() -> Config {
     }
 }
 
-fn told(from: &str, payload: &[u8]) -> Told {
-    Told::Message(from.to_owned(), payload.to_vec())
-}
-
 fn leader_of(host: &Host) -> Option<String> {
     let snapshot = host.room.snapshot();
     snapshot.leader.as_ref().map(ToString::to_string)
@@ -157,7 +153,7 @@ async fn broadcasts_that_come_twice_or_out_of_turn_are_relayed_once_in_turn() {
     while relayed < 6 {
         let frame = in_time(read_frame(&mut member.recv, 1 << 16)).await;
         let frame = frame.expect("the link lives");
-        if let Ok(ControlFrame::Relayed { next }) = postcard::from_bytes(&frame) {
+        if let Ok(ControlFrame::Relayed { next, .. }) = postcard::from_bytes(&frame) {
             assert!(next >= relayed, "it goes back");
             relayed = next;
         }

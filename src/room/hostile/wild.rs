@@ -27,7 +27,7 @@ use crate::fuzzing::wild::{Known, Wild, probes};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
 use crate::net::close;
 use crate::net::compression::pack;
-use crate::net::frame::OWN_FLAG;
+use crate::net::frame::{OWN_FLAG, datagram};
 use crate::net::identity::peer_fingerprint;
 
 /// How long the wild members go on, in seconds; MMN_WILD_SECONDS overrides it.
@@ -777,6 +777,13 @@ impl WildLink {
                 let probe: Probe = probes::any(wild);
                 let bytes = postcard::to_allocvec(&(PROBE_DATAGRAM, probe)).ok()?;
                 self.connection.send_datagram(bytes.into()).ok()?;
+            }
+            1 if wild.chance.flip() => {
+                let header = wild.datagram_header();
+                let len = wild.chance.below(100);
+                let payload = wild.chance.bytes(len);
+                let bytes = datagram(&header, &payload).ok()?;
+                self.connection.send_datagram(bytes).ok()?;
             }
             1 if wild.chance.one_in(4) => {
                 let len = match wild.tame {

@@ -266,6 +266,37 @@ static int stats(void)
     return accepted;
 }
 
+/* Mostly allowed: one call in eight has a value that may not be there. */
+static const SendOptions *any_send_options(SendOptions *options)
+{
+    memset(options, 0, sizeof *options);
+    options->struct_size = one_in(16) ? any_size(sizeof *options) : (uint32_t)sizeof *options;
+    if (options->struct_size > sizeof *options) options->struct_size = sizeof *options;
+    options->delivery = (uint8_t)below(one_in(8) ? 256 : 4);
+    options->channel = (uint8_t)below(one_in(8) ? 256 : 3);
+    options->priority = (uint8_t)below(4);
+    options->flags = (uint8_t)one_in(8);
+    if (options->delivery > MMN_DELIVERY_RELIABLE_UNORDERED) options->ttl_ms = one_in(2) ? 0 : below(100);
+    if (options->delivery == MMN_DELIVERY_SEQUENCED) options->key = below(4);
+    if (one_in(16)) options->reserved = (uint32_t)chance();
+    return one_in(8) ? NULL : options;
+}
+
+static int to_peer_ex(void)
+{
+    SendOptions options;
+    struct message m = any_message();
+    return code(more.SendToPeerEx(any_peer(), m.data, m.length, m.type, m.flags, any_send_options(&options)));
+}
+
+static int broadcast_ex(void)
+{
+    SendOptions options;
+    struct message m = any_message();
+    int32_t answer = more.BroadcastEx(m.data, m.length, m.type, m.flags, any_send_options(&options));
+    return answer > 0 ? 1 : code(answer);
+}
+
 /* For the windows of gossip, which stay for the later rooms. */
 static uint32_t a_window(void)
 {

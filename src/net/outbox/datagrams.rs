@@ -1,0 +1,377 @@
+//! Messages that go as datagrams: what waits for the link, and what is dropped instead.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use super::central::Lead;
+use super::{Inner, OutMessage, Outboxes};
+use crate::core::id::{Incarnation, PeerId};
+use crate::core::wire::Opaque;
+use crate::error::SendError;
+use crate::net::frame::{
+    DatagramHeader, DatagramRole, MAX_DATAGRAM_HEADER_BYTES, MAX_DATAGRAM_RELAY_BYTES, Sequence,
+    datagram,
+};
+
+/// Datagrams that wait for the link to a peer, at most; the oldest makes way.
+const MAX_QUEUED: usize = 256;
+/// Bytes of their payloads, at most.
+const MAX_QUEUED_BYTES: usize = 128 * 1024;
+/// Priorities of messages.
+const PRIORITIES: usize = 4;
+/// What the smallest path of QUIC (1200 bytes) carries in a datagram, until the link has been asked.
+const LEAST_DATAGRAM_BYTES: usize = 1150;
+
+/// How a message goes that may be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loose {
+    /// The sender's channel.
+    pub channel: u8,
+    /// Which goes first.
+    pub priority: u8,
+    /// How long it may wait.
+    pub ttl: Option<Duration>,
+    /// The key within which an older one is dropped, if there is one.
+    pub key: Option<u64>,
+}
+
+/// Another's datagram that this node relays as leader.
+#[derive(Debug, Clone)]
+pub(crate) struct LooseRelay {
+    pub(crate) origin: PeerId,
+    pub(crate) incarnation: Incarnation,
+    pub(crate) token: Opaque,
+}
+
+/// The peers to which datagrams were dropped, with how many.
+pub(crate) type Dropped = Vec<(PeerId, u64)>;
+
+#[derive(Debug, Clone)]
+struct Waiting {
+    header: DatagramHeader,
+    payload: Bytes,
+    since: Instant,
+    until: Option<Instant>,
+}
+
+/// The queue of one peer.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    /// By priority.
+    waiting: [VecDeque<Waiting>; PRIORITIES],
+    count: usize,
+    bytes: usize,
+    /// The number of the next sequenced one.
+    next_number: u64,
+    /// Longest datagram that the link carries.
+    max_bytes: usize,
+    pub(super) sent: u64,
+    writer: Arc<Notify>,
+    writer_waits: bool,
+}
+
+impl Default for Datagrams {
+    fn default() -> Self {
+        Self {
+            waiting: Default::default(),
+            count: 0,
+            bytes: 0,
+            next_number: 0,
+            max_bytes: LEAST_DATAGRAM_BYTES,
+            sent: 0,
+            writer: Arc::default(),
+            writer_waits: false,
+        }
+    }
+}
+
+impl Datagrams {
+    fn max_payload(&self, is_central: bool) -> usize {
+        let relay = if is_central {
+            MAX_DATAGRAM_RELAY_BYTES
+        } else {
+            0
+        };
+        self.max_bytes
+            .saturating_sub(MAX_DATAGRAM_HEADER_BYTES + relay)
+    }
+
+    /// Queues one; gives how many made way for it.
+    fn push(&mut self, message: &OutMessage, how: Loose, role: DatagramRole) -> u64 {
+        let since = Instant::now();
+        let sequence = how.key.map(|key| {
+            self.next_number += 1;
+            Sequence {
+                key,
+                number: self.next_number,
+            }
+        });
+        let waiting = Waiting {
+            header: DatagramHeader {
+                channel: how.channel,
+                msg_type: message.msg_type,
+                flags: message.flags,
+                ttl_ms: how
+                    .ttl
+                    .map_or(0, |ttl| u32::try_from(ttl.as_millis()).unwrap_or(u32::MAX)),
+                sequence,
+                role,
+            },
+            payload: message.payload.clone(),
+            since,
+            until: how.ttl.and_then(|ttl| since.checked_add(ttl)),
+        };
+        self.bytes += waiting.payload.len();
+        self.count += 1;
+        let priority = usize::from(how.priority).min(PRIORITIES - 1);
+        self.waiting[priority].push_back(waiting);
+        let mut dropped = 0;
+        while self.count > MAX_QUEUED || (self.bytes > MAX_QUEUED_BYTES && self.count > 1) {
+            self.drop_oldest();
+            dropped += 1;
+        }
+        if std::mem::take(&mut self.writer_waits) {
+            self.writer.notify_one();
+        }
+        dropped
+    }
+
+    fn drop_oldest(&mut self) {
+        let fronts = self.waiting.iter_mut();
+        let fronts = fronts.filter(|queue| !queue.is_empty());
+        let oldest = fronts.min_by_key(|queue| queue.front().map(|waiting| waiting.since));
+        if let Some(waiting) = oldest.and_then(VecDeque::pop_front) {
+            self.count -= 1;
+            self.bytes -= waiting.payload.len();
+        }
+    }
+
+    /// The next one whose time is not over, and how many were dropped before it because theirs was.
+    fn take(&mut self) -> (Option<Waiting>, u64) {
+        let now = Instant::now();
+        let mut dropped = 0;
+        for queue in self.waiting.iter_mut().rev() {
+            while let Some(waiting) = queue.pop_front() {
+                self.count -= 1;
+                self.bytes -= waiting.payload.len();
+                if waiting.until.is_some_and(|until| now >= until) {
+                    dropped += 1;
+                    continue;
+                }
+                self.sent += 1;
+                return (Some(waiting), dropped);
+            }
+        }
+        self.writer_waits = true;
+        (None, dropped)
+    }
+
+    /// Forgets what waits; gives how many those were.
+    pub(super) fn clear(&mut self) -> u64 {
+        let count = self.count as u64;
+        self.waiting = Default::default();
+        self.count = 0;
+        self.bytes = 0;
+        count
+    }
+
+    /// A new link carries them.
+    pub(super) fn restart(&mut self) {
+        self.writer = Arc::new(Notify::new());
+        self.writer_waits = false;
+    }
+}
+
+impl Outboxes {
+    /// Queues an unreliable message for a peer. Gives how many were dropped: those that made way, or this one where the
+    /// link is lost.
+    ///
+    /// # Errors
+    /// [`SendError`], never that a queue is full; nothing was queued then.
+    pub(crate) fn send_loose(
+        &self,
+        peer: &PeerId,
+        message: &OutMessage,
+        how: Loose,
+    ) -> Result<Dropped, SendError> {
+        let mut inner = self.lock()?;
+        let unknown = || SendError::PeerNotFound { id: peer.clone() };
+        let outbox = inner.open.get_mut(peer).filter(|outbox| !outbox.finishing);
+        let outbox = outbox.ok_or_else(unknown)?;
+        outbox.check_datagram(peer, message.payload.len(), false)?;
+        let dropped = if outbox.paused {
+            1
+        } else {
+            outbox.datagrams.push(message, how, DatagramRole::Peer)
+        };
+        Ok(some(peer, dropped).into_iter().collect())
+    }
+
+    /// The same for every peer. Gives also for how many it was queued.
+    ///
+    /// # Errors
+    /// As [`Outboxes::send_loose`].
+    pub(crate) fn broadcast_loose(
+        &self,
+        message: &OutMessage,
+        how: Loose,
+    ) -> Result<(usize, Dropped), SendError> {
+        let mut inner = self.lock()?;
+        inner.check_datagrams(message.payload.len(), false)?;
+        Ok(inner.push_loose(message, how, &DatagramRole::Peer, None))
+    }
+
+    /// Queues an unreliable broadcast for the leader to relay. At the leader it goes to every linked peer.
+    ///
+    /// # Errors
+    /// As [`Outboxes::send_loose`].
+    pub(crate) fn broadcast_loose_central(
+        &self,
+        message: &OutMessage,
+        how: Loose,
+    ) -> Result<Dropped, SendError> {
+        let mut inner = self.lock()?;
+        let (leader, token) = match &inner.central.lead {
+            Lead::Nobody => return Err(SendError::NoLeader),
+            Lead::Peer(leader, token) => (leader.clone(), token.clone()),
+            Lead::Myself { .. } => {
+                inner.check_datagrams(message.payload.len(), true)?;
+                return Ok(inner.push_loose(message, how, &DatagramRole::Peer, None).1);
+            }
+        };
+        inner.check_datagrams(message.payload.len(), true)?;
+        let outbox = inner.linked(&leader)?;
+        let dropped = outbox
+            .datagrams
+            .push(message, how, DatagramRole::Central { token });
+        Ok(some(&leader, dropped).into_iter().collect())
+    }
+
+    /// Queues another's datagram for every linked peer but its origin. One that its link does not carry does not get it.
+    pub(crate) fn relay_loose(
+        &self,
+        relay: &LooseRelay,
+        message: &OutMessage,
+        how: Loose,
+    ) -> Dropped {
+        let role = DatagramRole::Relayed {
+            origin: relay.origin.clone(),
+            incarnation: relay.incarnation,
+            token: relay.token.clone(),
+        };
+        let mut inner = self.lock_always();
+        inner.push_loose(message, how, &role, Some(&relay.origin)).1
+    }
+
+    /// The next datagram for the link to a peer, and how many were dropped because their time was over. Where there is
+    /// none, the next one triggers the notice of [`Outboxes::attach_datagrams`].
+    pub(crate) fn take_datagram(&self, peer: &PeerId) -> (Option<Bytes>, u64) {
+        let taken = {
+            let mut inner = self.lock_always();
+            inner
+                .open
+                .get_mut(peer)
+                .map(|outbox| outbox.datagrams.take())
+        };
+        let (waiting, mut dropped) = taken.unwrap_or((None, 0));
+        let bytes = waiting.and_then(|waiting| {
+            let encoded = datagram(&waiting.header, &waiting.payload);
+            if let Err(error) = &encoded {
+                tracing::error!(%error, %peer, "a datagram could not be encoded");
+                dropped += 1;
+            }
+            encoded.ok()
+        });
+        (bytes, dropped)
+    }
+
+    /// A new link carries the datagrams to a peer; gives what notifies its writer.
+    pub(crate) fn attach_datagrams(&self, peer: &PeerId) -> Option<Arc<Notify>> {
+        let inner = self.lock_always();
+        let outbox = inner.open.get(peer)?;
+        Some(Arc::clone(&outbox.datagrams.writer))
+    }
+
+    /// The link to a peer carries datagrams up to that length.
+    pub(crate) fn set_max_datagram(&self, peer: &PeerId, bytes: usize) {
+        if let Some(outbox) = self.lock_always().open.get_mut(peer) {
+            outbox.datagrams.max_bytes = bytes;
+        }
+    }
+
+    /// The longest unreliable message that the link to a peer carries, or to every linked one; through the leader if
+    /// `is_central`. `None` where there is no such peer.
+    pub(crate) fn max_loose(&self, peer: Option<&PeerId>, is_central: bool) -> Option<usize> {
+        let mut inner = self.lock_always();
+        let open = inner.open.iter_mut();
+        let linked =
+            open.filter(|(id, outbox)| outbox.is_open() && peer.is_none_or(|peer| peer == *id));
+        linked
+            .map(|(_, outbox)| {
+                if let Some(max) = outbox.meter.max_datagram() {
+                    outbox.datagrams.max_bytes = max;
+                }
+                outbox.max_loose(is_central)
+            })
+            .min()
+    }
+}
+
+fn some(peer: &PeerId, dropped: u64) -> Option<(PeerId, u64)> {
+    (dropped > 0).then(|| (peer.clone(), dropped))
+}
+
+impl Inner {
+    fn check_datagrams(&self, len: usize, is_central: bool) -> Result<(), SendError> {
+        self.linked_but(None)
+            .try_for_each(|(peer, outbox)| outbox.check_datagram(peer, len, is_central))
+    }
+
+    fn push_loose(
+        &mut self,
+        message: &OutMessage,
+        how: Loose,
+        role: &DatagramRole,
+        but: Option<&PeerId>,
+    ) -> (usize, Dropped) {
+        let mut queued = 0;
+        let mut dropped = Vec::new();
+        for (peer, outbox) in &mut self.open {
+            if Some(peer) == but || outbox.finishing {
+                continue;
+            }
+            let fits = message.payload.len() <= outbox.datagrams.max_payload(but.is_some());
+            let count = if outbox.paused || !fits {
+                1
+            } else {
+                queued += 1;
+                outbox.datagrams.push(message, how, role.clone())
+            };
+            dropped.extend(some(peer, count));
+        }
+        (queued, dropped)
+    }
+}
+
+impl super::Outbox {
+    fn max_loose(&self, is_central: bool) -> usize {
+        let max = self.datagrams.max_payload(is_central);
+        max.min(self.max_message_size)
+    }
+
+    fn check_datagram(&self, peer: &PeerId, len: usize, is_central: bool) -> Result<(), SendError> {
+        let max = self.max_loose(is_central);
+        if len > max {
+            return Err(SendError::DatagramTooLarge {
+                len,
+                max,
+                id: peer.clone(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,330 @@
+//! One lane of the queue to a peer.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::{Entry, SenderRole};
+use crate::net::frame::{MAX_UNORDERED_ON_THE_WAY, MAX_UNORDERED_SPAN, UNORDERED_LANE};
+use crate::net::identity::{RECEIVE_WINDOW_BYTES, SEND_WINDOW_BYTES, STREAM_RECEIVE_WINDOW_BYTES};
+
+/// Messages with their numbers.
+#[derive(Debug)]
+pub(super) struct Lane {
+    /// Messages that may be on the way.
+    most_on_the_way: usize,
+    /// An unordered message that the peer has taken leaves a gap until those before it are taken. The first is none.
+    entries: VecDeque<Option<Entry>>,
+    /// Of those that are none.
+    queued: Load,
+    /// The number of the first entry.
+    first_seq: u64,
+    /// How many entries the present link has taken.
+    taken: usize,
+    /// How many of those the peer has not taken.
+    on_the_way: usize,
+    /// What they cost.
+    bytes_on_the_way: usize,
+    /// The number after the last message that any link of this session has taken.
+    pub(super) sent_until: u64,
+    /// The number after the last broadcast that went here to be relayed.
+    pub(super) central_until: u64,
+    /// The writer's, once there is one.
+    writer: Option<Arc<Notify>>,
+    /// Whether the writer found nothing and waits to be notified.
+    writer_waits: bool,
+    /// Whether it waits although there is a message, until less is on the way to the peer.
+    held: bool,
+}
+
+/// What a message counts beside its payload while it is on its way.
+const MESSAGE_COST_BYTES: usize = 64;
+/// As much of a long message is in QUIC at once, at either end.
+const MAX_MESSAGE_COST_BYTES: usize = STREAM_RECEIVE_WINDOW_BYTES as usize + MESSAGE_COST_BYTES;
+/// Messages go while less than this is on the way on all lanes to the peer. What is beyond waits here: in QUIC it would
+/// be in the way of the control stream and of other lanes.
+const MAX_BYTES_ON_THE_WAY: usize = 4 << 20;
+/// Where this much of a lane is on the way and no more, bulk on other lanes does not stop it,
+const SMALL_LANE_BYTES: usize = 64 << 10;
+/// until this much is on the way on all.
+const MAX_BYTES_WITH_SMALL_LANES: usize = 7 << 20;
+// Bulk leaves room to small lanes, and all of them to the control stream.
+const _: () = {
+    assert!(MAX_BYTES_ON_THE_WAY + MAX_MESSAGE_COST_BYTES < MAX_BYTES_WITH_SMALL_LANES);
+    assert!(MAX_BYTES_WITH_SMALL_LANES + SMALL_LANE_BYTES < SEND_WINDOW_BYTES as usize);
+    assert!(SEND_WINDOW_BYTES <= RECEIVE_WINDOW_BYTES as u64);
+};
+
+/// Messages, and the bytes of their payloads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Load {
+    pub(super) messages: usize,
+    pub(super) bytes: usize,
+}
+
+impl Load {
+    pub(super) fn count(&mut self, entry: &Entry) {
+        self.messages += 1;
+        self.bytes += entry.message.len();
+    }
+
+    pub(super) fn subtract(&mut self, gone: Self) {
+        self.messages -= gone.messages;
+        self.bytes -= gone.bytes;
+        debug_assert!(self.messages > 0 || self.bytes == 0, "bytes of no message");
+    }
+}
+
+/// What a message counts while it is on its way.
+fn cost(entry: &Entry) -> usize {
+    MAX_MESSAGE_COST_BYTES.min(entry.message.len() + MESSAGE_COST_BYTES)
+}
+
+impl Lane {
+    pub(super) fn new(lane: u16) -> Self {
+        Self {
+            most_on_the_way: match lane {
+                UNORDERED_LANE => MAX_UNORDERED_ON_THE_WAY,
+                _ => usize::MAX,
+            },
+            entries: VecDeque::new(),
+            queued: Load::default(),
+            first_seq: 0,
+            taken: 0,
+            on_the_way: 0,
+            bytes_on_the_way: 0,
+            sent_until: 0,
+            central_until: 0,
+            writer: None,
+            writer_waits: false,
+            held: false,
+        }
+    }
+
+    pub(super) fn oldest(&self) -> Option<&Entry> {
+        self.entries.front()?.as_ref()
+    }
+
+    #[cfg(test)]
+    pub(super) fn entry(&self, index: usize) -> Option<&Entry> {
+        self.entries.get(index)?.as_ref()
+    }
+
+    /// Whether the next number is near enough to the first for the peer to remember which it has taken.
+    pub(super) fn is_within_span(&self) -> bool {
+        (self.entries.len() as u64) < MAX_UNORDERED_SPAN
+    }
+
+    /// Whether there is something to write and nobody to do it.
+    pub(super) fn lacks_writer(&self) -> bool {
+        self.writer.is_none() && self.taken < self.entries.len()
+    }
+
+    /// What the peer has not taken.
+    pub(super) fn queued(&self) -> Load {
+        self.queued
+    }
+
+    /// A writer begins; what it gets is notified when there is something to write after it found nothing.
+    pub(super) fn begin(&mut self) -> Arc<Notify> {
+        let writer = Arc::new(Notify::new());
+        self.writer = Some(Arc::clone(&writer));
+        self.writer_waits = false;
+        self.held = false;
+        writer
+    }
+
+    /// A new link carries the lane, with a writer of its own.
+    pub(super) fn restart(&mut self) {
+        self.taken = 0;
+        self.on_the_way = 0;
+        self.bytes_on_the_way = 0;
+        self.writer = None;
+        self.writer_waits = false;
+        self.held = false;
+    }
+
+    /// Bytes that the present link has taken and the peer has not.
+    pub(super) fn bytes_on_the_way(&self) -> usize {
+        self.bytes_on_the_way
+    }
+
+    /// Whether the next message may go when other lanes have this many bytes on the way.
+    fn may_go(&self, on_other_lanes: usize) -> bool {
+        let Some(next) = self.entries.get(self.taken) else {
+            return false;
+        };
+        let cost = next.as_ref().map_or(0, cost);
+        let max = match self.bytes_on_the_way + cost <= SMALL_LANE_BYTES {
+            true => MAX_BYTES_WITH_SMALL_LANES,
+            false => MAX_BYTES_ON_THE_WAY,
+        };
+        on_other_lanes + self.bytes_on_the_way < max && self.on_the_way < self.most_on_the_way
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.queued.count(&entry);
+        self.entries.push_back(Some(entry));
+        if !self.held {
+            self.wake();
+        }
+        self.check();
+    }
+
+    fn wake(&mut self) {
+        self.held = false;
+        if std::mem::take(&mut self.writer_waits)
+            && let Some(writer) = &self.writer
+        {
+            writer.notify_one();
+        }
+    }
+
+    /// The next message for the link, with its number; none where it may not go yet.
+    pub(super) fn next(&mut self, on_other_lanes: usize) -> Option<(u64, Entry)> {
+        loop {
+            if !self.may_go(on_other_lanes) {
+                return None;
+            }
+            let entry = self.entries.get(self.taken)?.clone();
+            let seq = self.first_seq + self.taken as u64;
+            self.taken += 1;
+            let Some(entry) = entry else {
+                continue; // taken from an earlier link
+            };
+            self.on_the_way += 1;
+            self.bytes_on_the_way += cost(&entry);
+            self.sent_until = self.sent_until.max(seq + 1);
+            if let SenderRole::Central { number, .. } = entry.role {
+                self.central_until = self.central_until.max(number + 1);
+            }
+            self.check();
+            return Some((seq, entry));
+        }
+    }
+
+    /// The writer found nothing, or nothing that may go.
+    pub(super) fn wait(&mut self) {
+        self.writer_waits = true;
+        self.held = self.taken < self.entries.len();
+    }
+
+    /// Less may be on the way than before.
+    pub(super) fn wake_if_held(&mut self, on_other_lanes: usize) {
+        if self.held && self.may_go(on_other_lanes) {
+            self.wake();
+        }
+    }
+
+    /// The peer has taken every message before number `next`. `None` if that is impossible.
+    pub(super) fn acked(&mut self, next: u64) -> Option<Load> {
+        let mut gone = Load::default();
+        let Some(count) = next.checked_sub(self.first_seq) else {
+            return Some(gone); // older than an earlier ack
+        };
+        if next > self.sent_until {
+            return None; // never sent
+        }
+        // An ack may outlive the link on which the messages went; a new link need not have taken them again.
+        let count = usize::try_from(count).unwrap_or(usize::MAX);
+        let count = count.min(self.entries.len());
+        for (index, entry) in self.entries.drain(..count).enumerate() {
+            if let Some(entry) = entry {
+                gone.count(&entry);
+                if index < self.taken {
+                    self.on_the_way -= 1;
+                    self.bytes_on_the_way -= cost(&entry);
+                }
+            }
+        }
+        self.queued.subtract(gone);
+        self.first_seq = next;
+        self.taken = self.taken.saturating_sub(count);
+        self.drop_leading_gaps();
+        self.check();
+        Some(gone)
+    }
+
+    /// The peer has taken the unordered message `seq`. `None` if that is impossible.
+    pub(super) fn acked_one(&mut self, seq: u64) -> Option<Load> {
+        if seq >= self.sent_until {
+            return None;
+        }
+        let mut gone = Load::default();
+        let Some(index) = seq.checked_sub(self.first_seq) else {
+            return Some(gone);
+        };
+        let index = usize::try_from(index).unwrap_or(usize::MAX);
+        if let Some(entry) = self.entries.get_mut(index).and_then(Option::take) {
+            gone.count(&entry);
+            if index < self.taken {
+                self.on_the_way -= 1;
+                self.bytes_on_the_way -= cost(&entry);
+            }
+        }
+        self.queued.subtract(gone);
+        self.drop_leading_gaps();
+        self.check();
+        Some(gone)
+    }
+
+    fn drop_leading_gaps(&mut self) {
+        while let Some(None) = self.entries.front() {
+            self.entries.pop_front();
+            self.first_seq += 1;
+            self.taken = self.taken.saturating_sub(1);
+        }
+        self.forget_held();
+    }
+
+    /// What was held back may be gone.
+    fn forget_held(&mut self) {
+        self.held &= self.taken < self.entries.len();
+    }
+
+    /// Takes back the broadcasts for a leader that no link has carried: their numbers on the lane are not
+    /// used yet.
+    pub(super) fn withdraw_unsent(&mut self) -> Load {
+        let sent = self.sent_until.saturating_sub(self.first_seq);
+        let mut index = 0;
+        let mut gone = Load::default();
+        self.entries.retain(|entry| {
+            let unsent = index >= sent;
+            index += 1;
+            match entry {
+                Some(entry) if unsent && matches!(entry.role, SenderRole::Central { .. }) => {
+                    gone.count(entry);
+                    false
+                }
+                _ => true,
+            }
+        });
+        self.queued.subtract(gone);
+        self.forget_held();
+        self.check();
+        gone
+    }
+
+    /// What holds between any two calls.
+    fn check(&self) {
+        let taken_until = self.first_seq + self.taken as u64;
+        let queued_until = self.first_seq + self.entries.len() as u64;
+        debug_assert!(taken_until <= self.sent_until, "taken, but not sent");
+        debug_assert!(self.sent_until <= queued_until, "sent, but not queued");
+        debug_assert!(self.on_the_way <= self.taken, "on the way, but not taken");
+        debug_assert!(
+            self.on_the_way * MESSAGE_COST_BYTES <= self.bytes_on_the_way
+                && (self.on_the_way > 0 || self.bytes_on_the_way == 0),
+            "bytes on the way of other messages"
+        );
+        debug_assert!(
+            !matches!(self.entries.front(), Some(None)),
+            "a gap before the first message"
+        );
+        debug_assert!(
+            !self.writer_waits || self.taken == self.entries.len() || self.held,
+            "the writer waits for what is there"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! What this node has taken of a peer's messages, through the links of one session.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::frame::MAX_UNORDERED_SPAN;
+use crate::core::id::PeerId;
+
+/// Keys of sequenced messages that are remembered of one origin, at most.
+const MAX_KEYS: usize = 1024;
+/// Origins whose sequenced messages come over one link, at most: the peer and, if it leads, the members that it relays for.
+const MAX_ORIGINS: usize = 256;
+
+/// The state of a session's receiving end, which outlives links.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    /// The next number expected on each ordered lane.
+    lanes: Mutex<BTreeMap<u16, Arc<AtomicU64>>>,
+    unordered: Mutex<Unordered>,
+    sequenced: Mutex<Sequenced>,
+    /// Messages taken.
+    pub(crate) count: Arc<AtomicU64>,
+}
+
+impl Received {
+    /// The next number expected on an ordered lane. Changed only in the moment in which a message is taken, so that a
+    /// reader that is stopped leaves an exact number to its successor.
+    pub(super) fn next_seq(&self, lane: u16) -> Arc<AtomicU64> {
+        Arc::clone(lock(&self.lanes).entry(lane).or_default())
+    }
+
+    /// One more message was taken.
+    pub(super) fn count_one(&self) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn unordered(&self) -> MutexGuard<'_, Unordered> {
+        lock(&self.unordered)
+    }
+
+    pub(super) fn sequenced(&self) -> MutexGuard<'_, Sequenced> {
+        lock(&self.sequenced)
+    }
+}
+
+/// Nothing panics halfway through a change of what these hold.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which unordered messages were taken: all before a number, and some beyond it.
+#[derive(Debug, Default)]
+pub(super) struct Unordered {
+    next: u64,
+    beyond: BTreeSet<u64>,
+}
+
+impl Unordered {
+    /// Every message before this number was taken.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether this message is to be taken.
+    ///
+    /// # Errors
+    /// It is further ahead than any that a member sends.
+    pub(super) fn is_new(&self, number: u64) -> Result<bool, &'static str> {
+        if number.saturating_sub(self.next) >= MAX_UNORDERED_SPAN {
+            return Err("an unordered message is too far ahead");
+        }
+        Ok(number >= self.next && !self.beyond.contains(&number))
+    }
+
+    /// This message was taken.
+    pub(super) fn insert(&mut self, number: u64) {
+        if number >= self.next {
+            self.beyond.insert(number);
+        }
+        while self.beyond.remove(&self.next) {
+            self.next += 1;
+        }
+    }
+}
+
+/// The newest sequenced messages, by origin and key.
+#[derive(Debug, Default)]
+pub(super) struct Sequenced {
+    origins: BTreeMap<PeerId, Keys>,
+}
+
+impl Sequenced {
+    /// Whether this message is newer than all of its key; then it is the newest.
+    pub(super) fn is_newest(&mut self, origin: &PeerId, key: u64, number: u64) -> bool {
+        if self.origins.len() >= MAX_ORIGINS && !self.origins.contains_key(origin) {
+            self.origins.pop_first();
+        }
+        let keys = self.origins.entry(origin.clone()).or_default();
+        keys.is_newest(key, number)
+    }
+}
+
+/// The keys that were used last.
+#[derive(Debug, Default)]
+struct Keys {
+    newest: HashMap<u64, Newest>,
+    /// Keys by their last use.
+    used: BTreeMap<u64, u64>,
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Newest {
+    number: u64,
+    used: u64,
+}
+
+impl Keys {
+    fn is_newest(&mut self, key: u64, number: u64) -> bool {
+        self.uses += 1;
+        let now = self.uses;
+        let is_newest = match self.newest.get_mut(&key) {
+            Some(newest) => {
+                self.used.remove(&newest.used);
+                newest.used = now;
+                let is_newest = number > newest.number;
+                newest.number = newest.number.max(number);
+                is_newest
+            }
+            None => {
+                // The number of a forgotten key was smaller: its sender counts all keys together.
+                if self.newest.len() >= MAX_KEYS
+                    && let Some((_, oldest)) = self.used.pop_first()
+                {
+                    self.newest.remove(&oldest);
+                }
+                self.newest.insert(key, Newest { number, used: now });
+                true
+            }
+        };
+        self.used.insert(now, key);
+        is_newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unordered_messages_are_new_once_whatever_their_order() {
+        let mut unordered = Unordered::default();
+        for number in [3, 0, 1, 5] {
+            assert_eq!(unordered.is_new(number), Ok(true));
+            unordered.insert(number);
+            assert_eq!(unordered.is_new(number), Ok(false));
+        }
+        assert_eq!(unordered.next(), 2);
+        unordered.insert(2);
+        assert_eq!(unordered.next(), 4);
+        unordered.insert(4);
+        assert_eq!((unordered.next(), unordered.beyond.len()), (6, 0));
+    }
+
+    #[test]
+    fn an_unordered_message_too_far_ahead_is_refused() {
+        let mut unordered = Unordered::default();
+        assert_eq!(unordered.is_new(MAX_UNORDERED_SPAN - 1), Ok(true));
+        assert!(unordered.is_new(MAX_UNORDERED_SPAN).is_err());
+        unordered.insert(0);
+        assert_eq!(unordered.is_new(MAX_UNORDERED_SPAN), Ok(true));
+        assert!(unordered.is_new(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn a_sequenced_message_older_than_the_newest_of_its_key_is_dropped() {
+        let mut sequenced = Sequenced::default();
+        let [a, b] = ["a", "b"].map(|name| PeerId::new(name).expect("an id"));
+        assert!(sequenced.is_newest(&a, 1, 5));
+        assert!(!sequenced.is_newest(&a, 1, 4));
+        assert!(!sequenced.is_newest(&a, 1, 5));
+        assert!(sequenced.is_newest(&a, 2, 4), "another key");
+        assert!(sequenced.is_newest(&b, 1, 4), "another origin");
+        assert!(sequenced.is_newest(&a, 1, 6));
+    }
+
+    #[test]
+    fn the_1024_keys_that_were_used_last_are_remembered() {
+        let mut sequenced = Sequenced::default();
+        let a = PeerId::new("a").expect("an id");
+        for key in 0..1024 {
+            assert!(sequenced.is_newest(&a, key, 10 + key));
+        }
+        assert!(!sequenced.is_newest(&a, 0, 1), "used again");
+        assert!(sequenced.is_newest(&a, 1024, 2000));
+        assert!(!sequenced.is_newest(&a, 0, 1));
+        assert!(!sequenced.is_newest(&a, 2, 1));
+        assert!(sequenced.is_newest(&a, 1, 1), "the one that was forgotten");
+        assert_eq!(sequenced.origins[&a].newest.len(), MAX_KEYS);
+        assert_eq!(sequenced.origins[&a].used.len(), MAX_KEYS);
+    }
+}

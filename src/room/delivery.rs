@@ -1,0 +1,98 @@
+//! Sends that say how they are delivered.
+
+use std::time::Instant;
+
+use super::{How, OutMessage, Room, incoming};
+use crate::clock::Moment;
+use crate::core::id::PeerId;
+use crate::dispatch::{Delivery, Event};
+use crate::error::SendError;
+use crate::net::datagrams::report_dropped;
+use crate::net::outbox::SenderRole;
+
+impl Room {
+    /// Queues `message` for `peer`; one for oneself is delivered here.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn send_with(&self, peer: &PeerId, message: OutMessage, how: How) -> Result<(), SendError> {
+        let shared = &self.shared;
+        let to_myself = *peer == shared.peer_id;
+        match how {
+            How::Reliable(how) if to_myself => self.deliver_here(peer, message, how),
+            How::Reliable(how) => shared.outboxes.send(peer, message, SenderRole::Own, how),
+            How::Loose(how) if to_myself => {
+                let delivery = match how.key {
+                    Some(_) => Delivery::Sequenced,
+                    None => Delivery::Unreliable,
+                };
+                let until = how.ttl.and_then(|ttl| Instant::now().checked_add(ttl));
+                let message = incoming(peer, message, how.channel, delivery);
+                shared.dispatch.push_datagram(message, until);
+                Ok(())
+            }
+            How::Loose(how) => {
+                let dropped = shared.outboxes.send_loose(peer, &message, how)?;
+                report_dropped(&shared.dispatch, dropped);
+                Ok(())
+            }
+        }
+    }
+
+    /// Queues `message` for every connected peer, or for none; gives how many they are. In centralized mode it goes
+    /// through the leader, and the number is 0. If it is `partial`, peers whose queue is full do not get it, and
+    /// [`Event::SlowPeer`] names them.
+    ///
+    /// # Errors
+    /// [`SendError`]; nothing was queued then.
+    pub fn broadcast_with(
+        &self,
+        message: &OutMessage,
+        how: How,
+        partial: bool,
+    ) -> Result<usize, SendError> {
+        let outboxes = &self.shared.outboxes;
+        let dispatch = &self.shared.dispatch;
+        if self.is_centralized() {
+            if partial {
+                return Err(SendError::PartialCentralized);
+            }
+            // A leader relays its own broadcasts, too.
+            if self.snapshot().has_lapsed(Moment::now) {
+                return Err(SendError::NoLeader);
+            }
+            match how {
+                How::Reliable(how) => outboxes.broadcast_central(message, how)?,
+                How::Loose(how) => {
+                    report_dropped(dispatch, outboxes.broadcast_loose_central(message, how)?);
+                }
+            }
+            return Ok(0);
+        }
+        match how {
+            How::Loose(how) => {
+                let (took, dropped) = outboxes.broadcast_loose(message, how)?;
+                report_dropped(dispatch, dropped);
+                Ok(took)
+            }
+            How::Reliable(how) if partial => {
+                let (took, full) = outboxes.broadcast_partial(message, how)?;
+                for peer in full {
+                    dispatch.push(Event::SlowPeer(peer));
+                }
+                Ok(took)
+            }
+            How::Reliable(how) => outboxes.broadcast(message, &SenderRole::Own, how),
+        }
+    }
+
+    /// The longest unreliable message that goes to `peer`, or to every connected peer, in bytes. `None` where it is not
+    /// connected, or nobody is.
+    pub fn max_datagram_size(&self, peer: Option<&PeerId>) -> Option<usize> {
+        let max = self
+            .shared
+            .outboxes
+            .max_loose(peer, peer.is_none() && self.is_centralized());
+        max.map(|max| max.min(self.max_message_size()))
+    }
+}
