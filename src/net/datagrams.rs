@@ -156,7 +156,7 @@ impl DatagramReader {
             None => Delivery::Unreliable,
         };
         self.asker.received.count_one();
-        let message = Asker::incoming(from, message, channel, delivery);
+        let message = message.into_incoming(from, channel, delivery);
         let until = ttl.and_then(|ttl| arrived.checked_add(ttl));
         context.dispatch.push_datagram(message, until);
         Ok(())

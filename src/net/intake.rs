@@ -12,7 +12,6 @@ use super::outbox::OutMessage;
 use super::received::Received;
 use crate::core::event::Delivery;
 use crate::core::id::PeerId;
-use crate::dispatch::Incoming;
 
 /// Messages after which an ack goes to the sender, so that it may send more.
 const ACK_EVERY_MESSAGES: u64 = 16;
@@ -43,23 +42,6 @@ impl Asker {
     pub(super) async fn tell(&self, event: LinkEvent) {
         // Without a room there is nobody to tell.
         let _ = self.context.events.send((self.link, event)).await;
-    }
-
-    /// A message as the host gets it.
-    pub(super) fn incoming(
-        from: PeerId,
-        message: OutMessage,
-        channel: u8,
-        delivery: Delivery,
-    ) -> Incoming {
-        Incoming {
-            from,
-            payload: message.payload,
-            msg_type: message.msg_type,
-            flags: message.flags,
-            channel,
-            delivery,
-        }
     }
 }
 
@@ -153,7 +135,7 @@ impl Intake {
             false => Delivery::ReliableUnordered,
         };
         debug_assert!(is_ordered(self.lane), "each unordered message has a stream");
-        let message = Asker::incoming(from, message, channel, delivery);
+        let message = message.into_incoming(from, channel, delivery);
         self.asker.context.dispatch.push_message(message).await;
     }
 }
@@ -194,7 +176,7 @@ impl UnorderedIntake {
     /// Gives the host a message, once there is room for it.
     pub(super) async fn take(&self, number: u64, message: OutMessage, channel: u8) {
         let peer = self.asker.peer.clone();
-        let message = Asker::incoming(peer, message, channel, Delivery::ReliableUnordered);
+        let message = message.into_incoming(peer, channel, Delivery::ReliableUnordered);
         self.asker.context.dispatch.push_message(message).await;
         // At once: the stream may be stopped wherever it waits.
         self.asker.received.unordered().insert(number);

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{How, OutMessage, Room, incoming};
+use super::{How, OutMessage, Room};
 use crate::clock::Moment;
 use crate::core::id::PeerId;
 use crate::dispatch::{Delivery, Event};
@@ -27,7 +27,7 @@ impl Room {
                     None => Delivery::Unreliable,
                 };
                 let until = how.ttl.and_then(|ttl| Instant::now().checked_add(ttl));
-                let message = incoming(peer, message, how.channel, delivery);
+                let message = message.into_incoming(peer.clone(), how.channel, delivery);
                 shared.dispatch.push_datagram(message, until);
                 Ok(())
             }

@@ -40,7 +40,7 @@ use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::core::wire::HostMode;
-use crate::dispatch::{Delivery, Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
+use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, SimulationError,
     StartError,
@@ -362,20 +362,7 @@ impl Room {
     /// # Errors
     /// [`SendError`]; nothing was queued then.
     pub fn broadcast(&self, message: OutMessage) -> Result<(), SendError> {
-        if self.is_centralized() {
-            // A leader relays its own broadcasts, too.
-            if self.snapshot().has_lapsed(Moment::now) {
-                return Err(SendError::NoLeader);
-            }
-            let outboxes = &self.shared.outboxes;
-            return outboxes.broadcast_central(&message, Reliable::default());
-        }
-        self.broadcast_as(&message, &SenderRole::Own)
-    }
-
-    fn broadcast_as(&self, message: &OutMessage, role: &SenderRole) -> Result<(), SendError> {
-        let outboxes = &self.shared.outboxes;
-        outboxes.broadcast(message, role, Reliable::default())?;
+        self.broadcast_with(&message, How::default(), false)?;
         Ok(())
     }
 
@@ -404,7 +391,9 @@ impl Room {
     pub fn send_from_leader(&self, message: OutMessage) -> Result<(), SendError> {
         let token = self.snapshot().leader_token_at(Moment::now).cloned();
         let role = SenderRole::Leader(token.ok_or(SendError::NotLeader)?);
-        self.broadcast_as(&message, &role)
+        let outboxes = &self.shared.outboxes;
+        outboxes.broadcast(&message, &role, Reliable::default())?;
+        Ok(())
     }
 
     fn deliver_here(
@@ -413,11 +402,7 @@ impl Room {
         message: OutMessage,
         how: Reliable,
     ) -> Result<(), SendError> {
-        let delivery = match how.ordered {
-            true => Delivery::ReliableOrdered,
-            false => Delivery::ReliableUnordered,
-        };
-        let incoming = incoming(from, message, how.channel, delivery);
+        let incoming = message.into_incoming(from.clone(), how.channel, how.delivery());
         self.shared
             .dispatch
             .try_push_message(incoming)
@@ -437,18 +422,6 @@ impl Room {
         let (answer, answered) = blocking::sync_channel(1);
         self.shared.commands.send(command(answer)).ok()?;
         answered.recv().ok()
-    }
-}
-
-/// A message as the own host gets it.
-fn incoming(from: &PeerId, message: OutMessage, channel: u8, delivery: Delivery) -> Incoming {
-    Incoming {
-        from: from.clone(),
-        payload: message.payload,
-        msg_type: message.msg_type,
-        flags: message.flags,
-        channel,
-        delivery,
     }
 }
 

@@ -13,11 +13,12 @@ use tokio::time::Instant;
 
 #[cfg(test)]
 use super::shared::Census;
-use crate::core::event::{Direction, Event, Left, LeftReason};
+use crate::core::event::{Event, Left, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::LinkEnd;
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::net::close;
+use crate::net::datagrams::report_dropped;
 use crate::net::events::{LinkContext, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
@@ -432,13 +433,9 @@ impl Sessions {
             return;
         };
         session.count.losses = session.count.losses.saturating_add(1);
-        let count = self.context.outboxes.pause(peer);
-        if count > 0 {
-            self.context.dispatch.push(Event::DataDropped {
-                peer: peer.clone(),
-                direction: Direction::Sent,
-                count,
-            });
+        let dropped = self.context.outboxes.pause(peer);
+        if dropped > 0 {
+            report_dropped(&self.context.dispatch, vec![(peer.clone(), dropped)]);
         }
         let current = session
             .current

@@ -25,6 +25,7 @@ use super::frame::{
     CLASSIC_LANE, MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, UNORDERED_RELAY_LANE,
     put_message,
 };
+use crate::core::event::{Delivery, Incoming};
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::Opaque;
 use crate::error::SendError;
@@ -46,6 +47,20 @@ pub struct OutMessage {
     pub msg_type: u16,
     /// The application's flags; bit 0 is clear.
     pub flags: u8,
+}
+
+impl OutMessage {
+    /// As the receiver's host gets it.
+    pub(crate) fn into_incoming(self, from: PeerId, channel: u8, delivery: Delivery) -> Incoming {
+        Incoming {
+            from,
+            payload: self.payload,
+            msg_type: self.msg_type,
+            flags: self.flags,
+            channel,
+            delivery,
+        }
+    }
 }
 
 /// How much the queue of one peer holds.
@@ -103,6 +118,14 @@ impl Reliable {
         match self.ordered {
             true => self.channel.into(),
             false => UNORDERED_LANE,
+        }
+    }
+
+    /// What its receiver's host is told.
+    pub(crate) fn delivery(self) -> Delivery {
+        match self.ordered {
+            true => Delivery::ReliableOrdered,
+            false => Delivery::ReliableUnordered,
         }
     }
 

@@ -33,10 +33,14 @@ fn outboxes(peers: &[&str]) -> Outboxes {
 }
 
 fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
+    seqs_on(outboxes, peer, 0)
+}
+
+fn seqs_on(outboxes: &Outboxes, peer: &str, lane: u16) -> Vec<u64> {
     let mut buffer = BytesMut::new();
     let mut seqs = Vec::new();
     while outboxes
-        .take(&id(peer), 0, &mut buffer, 1)
+        .take(&id(peer), lane, &mut buffer, 1)
         .expect("encodes")
         .is_some()
     {
@@ -649,19 +653,7 @@ fn on_channel(channel: u8) -> Reliable {
 }
 
 fn lane_seqs(outboxes: &Outboxes, lane: u16) -> Vec<u64> {
-    let mut buffer = BytesMut::new();
-    let mut seqs = Vec::new();
-    while outboxes
-        .take(&id("a"), lane, &mut buffer, 1)
-        .expect("encodes")
-        .is_some()
-    {
-        while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
-            let (header, _) = postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
-            seqs.push(header.seq);
-        }
-    }
-    seqs
+    seqs_on(outboxes, "a", lane)
 }
 
 fn send_on(outboxes: &Outboxes, how: Reliable) -> Result<(), SendError> {
