@@ -148,7 +148,10 @@ struct Event {
   bool success;
   std::uint16_t type;
   std::uint8_t flags;
-  std::uint64_t undelivered;  // MMN_EVENT_LEFT: number of accepted messages that are not known to be delivered
+  // MMN_EVENT_LEFT: number of reliable messages for the member that are not known to be delivered; MMN_EVENT_RETURNED: number
+  // of those that it will not get
+  std::uint64_t undelivered;
+  std::uint64_t missed;       // MMN_EVENT_RETURNED: number of the member's reliable messages that this host will not get
   std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
   std::uint64_t term, epoch;
   std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
@@ -455,7 +458,7 @@ inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
   const std::string_view data(reinterpret_cast<const char*>(event->data), static_cast<std::size_t>(event->length));
   call(Handlers::get().event,
        Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
-             event->msg_type, event->flags, event->count, event->request, event->term, event->epoch,
+             event->msg_type, event->flags, event->count, event->missed, event->request, event->term, event->epoch,
              event->channel, event->delivery});
 }
 inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {

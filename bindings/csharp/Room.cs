@@ -99,8 +99,10 @@ namespace MetaMystia.Network
         public byte Channel;
         /// <summary>Message: how it was delivered, one of NativeMethods.Delivery...</summary>
         public byte DeliveryMode;
-        /// <summary>Left: the number of messages accepted for the member that are not known to be delivered. DataDropped: the number of messages.</summary>
+        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of those that it will not get. DataDropped: the number of messages.</summary>
         public ulong Undelivered;
+        /// <summary>Returned: the number of the member's reliable messages that this host will not get.</summary>
+        public ulong Missed;
         /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
         public ulong Request;
         public ulong Term;
@@ -1065,6 +1067,7 @@ namespace MetaMystia.Network
                 copy.Channel = native.Channel;
                 copy.DeliveryMode = native.Delivery;
                 copy.Undelivered = native.Count;
+                copy.Missed = native.Missed;
                 copy.Request = native.Request;
                 copy.Term = native.Term;
                 copy.Epoch = native.Epoch;

@@ -83,7 +83,10 @@ class Event(NamedTuple):
     type: int
     flags: int
     undelivered: int
-    """EVENT_LEFT: the number of messages accepted for the member that are not known to be delivered."""
+    """EVENT_LEFT: the number of reliable messages for the member that are not known to be delivered;
+    EVENT_RETURNED: the number of those that it will not get."""
+    missed: int
+    """EVENT_RETURNED: the number of the member's reliable messages that this host will not get."""
     request: int
     """EVENT_JOIN_REQUEST: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
     term: int
@@ -862,6 +865,7 @@ class Room:
                     type=event.msg_type,
                     flags=event.flags,
                     undelivered=event.count,
+                    missed=event.missed,
                     request=event.request,
                     term=event.term,
                     epoch=event.epoch,

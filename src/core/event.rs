@@ -19,8 +19,8 @@ pub enum Event {
     Joined(PeerId),
     /// The peer is lost; its session goes on, and it is dialled.
     Reconnecting(PeerId),
-    /// The lost peer is linked again.
-    Returned(PeerId),
+    /// The lost peer is linked again. It comes before the messages that the peer sends on the new link.
+    Returned(Returned),
     /// The session with a peer is over. It comes after the peer's last message.
     Left(Left),
     /// Another leader, or none.
@@ -108,9 +108,33 @@ impl Event {
     /// Whose link it is about.
     pub fn peer(&self) -> Option<&PeerId> {
         match self {
-            Self::Joined(peer) | Self::Reconnecting(peer) | Self::Returned(peer) => Some(peer),
+            Self::Joined(peer) | Self::Reconnecting(peer) => Some(peer),
+            Self::Returned(returned) => Some(&returned.peer),
             Self::Left(left) => Some(&left.peer),
             _ => None,
+        }
+    }
+}
+
+/// The return of a lost peer, with the reliable messages that were sent while it was lost and will not arrive. The room
+/// counts them; each is counted once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Returned {
+    /// The peer.
+    pub peer: PeerId,
+    /// Messages of this host that the peer will not get.
+    pub undelivered: u64,
+    /// Messages of the peer's host that this one will not get.
+    pub missed: u64,
+}
+
+impl Returned {
+    /// A return with nothing lost.
+    pub fn new(peer: PeerId) -> Self {
+        Self {
+            peer,
+            undelivered: 0,
+            missed: 0,
         }
     }
 }
@@ -126,7 +150,9 @@ pub struct Left {
     pub code: i32,
     /// What came with a kick.
     pub bytes: Vec<u8>,
-    /// Messages to it that were accepted and are not known to be delivered. The room counts them when the session ends.
+    /// Reliable messages to it that were accepted and are not known to be delivered, or were sent while it was lost and did
+    /// not fit into its queue, except for those that a [`Returned`] has counted. The room counts them when the session
+    /// ends.
     pub undelivered: u64,
 }
 

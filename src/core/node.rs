@@ -37,7 +37,7 @@ use timers::Timer;
 
 pub use relay::OriginIncarnation;
 
-pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason};
+pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason, Returned};
 pub use contract::{
     AdmissionRefusal, Command, CommandError, Input, LinkEnd, LinkUp, NodeConfig, Output,
 };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::core::event::{self, Event, Incoming, LeaderChange, Left, LeftReason};
+use crate::core::event::{self, Event, Incoming, LeaderChange, Left, LeftReason, Returned};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus as Status;
 
@@ -157,7 +157,9 @@ impl Kind for PeerStatus {
         _: &PeerId,
     ) -> Option<(&'a PeerId, Status)> {
         match event {
-            Event::Joined(peer) | Event::Returned(peer) => Some((peer, Status::Connected)),
+            Event::Joined(peer) | Event::Returned(Returned { peer, .. }) => {
+                Some((peer, Status::Connected))
+            }
             Event::Left(_) if before == Some(Status::Reconnecting) => None,
             Event::Reconnecting(peer) | Event::Left(Left { peer, .. }) => {
                 Some((peer, Status::Disconnected))
@@ -190,7 +192,7 @@ impl Kind for Reconnect {
     ) -> Option<(&'a PeerId, ReconnectStatus)> {
         match event {
             Event::Reconnecting(peer) => Some((peer, ReconnectStatus::Retrying)),
-            Event::Returned(peer) => Some((peer, ReconnectStatus::Returned)),
+            Event::Returned(returned) => Some((&returned.peer, ReconnectStatus::Returned)),
             Event::Left(left) if before == Some(Status::Reconnecting) => {
                 Some((&left.peer, ReconnectStatus::GaveUp))
             }
@@ -295,7 +297,7 @@ pub struct View {
 impl View {
     pub(super) fn note(&mut self, event: &Event) {
         match event {
-            Event::Joined(peer) | Event::Returned(peer) => {
+            Event::Joined(peer) | Event::Returned(Returned { peer, .. }) => {
                 self.peers.insert(peer.clone(), Status::Connected);
             }
             Event::Reconnecting(peer) => {

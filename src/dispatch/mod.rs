@@ -28,7 +28,7 @@ use queue::{Call, Offer, Queue};
 
 pub use crate::core::event::{
     ConnectionResult, Delivery, Direction, EndReason, Event, Incoming, LeaderChange, Left,
-    LeftReason,
+    LeftReason, Returned,
 };
 pub use kind::{EventHandler, ReconnectStatus};
 

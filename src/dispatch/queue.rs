@@ -11,7 +11,7 @@ use super::Limits;
 use super::kind::{
     Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
 };
-use crate::core::event::{Direction, Event, Incoming};
+use crate::core::event::{Direction, Event, Incoming, Returned};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
 
@@ -199,7 +199,9 @@ impl Queue {
                 }
                 change.old = self.newest_leader().clone();
             }
-            Event::Returned(peer) if self.withdraw_one_of_many_losses(peer) => return None,
+            Event::Returned(returned) if self.withdraw_one_of_many_losses(returned) => {
+                return None;
+            }
             Event::SlowPeer(peer) => {
                 self.note(peer, Note::SlowPeer, 1);
                 return None;
@@ -275,24 +277,30 @@ impl Queue {
         entries.any(|entry| matches!(entry, Entry::Event(queued) if queued == event))
     }
 
-    /// Removes the undelivered loss of `peer`, where there are too many losses and it is the last word on the
-    /// peer; says whether it did.
-    fn withdraw_one_of_many_losses(&mut self, peer: &PeerId) -> bool {
+    /// Removes the undelivered loss of a peer that has returned, where there are too many losses and it is the last word on
+    /// the peer; says whether it did. What the return counts goes to the one before it; where there is none, both stay.
+    fn withdraw_one_of_many_losses(&mut self, returned: &Returned) -> bool {
         let is_loss = |entry: &&Entry| matches!(entry, Entry::Event(Event::Reconnecting(_)));
         if self.entries.iter().filter(is_loss).count() <= MAX_UNDELIVERED_LOSSES {
             return false;
         }
-        let last_word = self
-            .entries
-            .iter()
-            .rposition(|entry| matches!(entry, Entry::Event(event) if event.peer() == Some(peer)));
-        match last_word {
-            Some(index) if is_loss(&&self.entries[index]) => {
-                self.entries.remove(index);
-                true
+        let mut words = self.entries.iter().enumerate().rev().filter(
+            |(_, entry)| matches!(entry, Entry::Event(event) if event.peer() == Some(&returned.peer)),
+        );
+        let Some(loss) = words.next().filter(|(_, entry)| is_loss(entry)) else {
+            return false;
+        };
+        let (loss, before) = (loss.0, words.next().map(|(index, _)| index));
+        match before.and_then(|index| self.entries.get_mut(index)) {
+            Some(Entry::Event(Event::Returned(before))) => {
+                before.undelivered = before.undelivered.saturating_add(returned.undelivered);
+                before.missed = before.missed.saturating_add(returned.missed);
             }
-            _ => false,
+            _ if returned.undelivered > 0 || returned.missed > 0 => return false,
+            _ => {}
         }
+        self.entries.remove(loss);
+        true
     }
 
     /// Removes the oldest event of the same kind where there are too many of them.

@@ -18,14 +18,19 @@ use crate::runtime;
 /// NetworkEvent.kind: `peer` is connected. This event precedes the peer's first message.
 pub const MMN_EVENT_JOINED: u32 = 1;
 /// NetworkEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
-/// messages already accepted for the peer.
+/// messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as
+/// the send queue has room.
 pub const MMN_EVENT_RECONNECTING: u32 = 2;
-/// NetworkEvent.kind: the link to `peer` is back. Messages accepted before the loss arrive, once
-/// and in order. The peer missed what was broadcast while it was away.
+/// NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
+/// in order. `count` is the number of this host's reliable messages that the peer will not get: they
+/// were broadcast while it was away and did not fit into its queue. `missed` is the number of the
+/// peer's that this host will not get. Each message is counted once. This event precedes what the
+/// peer sends on the new link.
 pub const MMN_EVENT_RETURNED: u32 = 3;
 /// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
-/// the host that removed it. `count` is the number of messages accepted for the peer that are not
-/// known to be delivered. This event follows the peer's last message.
+/// the host that removed it. `count` is the number of reliable messages for the peer that are not
+/// known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's
+/// last message.
 pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
 pub const MMN_EVENT_MESSAGE: u32 = 5;
@@ -186,7 +191,7 @@ pub struct NetworkEvent {
     pub flags: u8,
     /// 1 or 0.
     pub success: u8,
-    /// Reserved for a later version; 0. Since ABI version 9.
+    /// MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.
     pub missed: u64,
     /// Reserved for a later version; 0. Since ABI version 9.
     pub peer_index: u32,
@@ -332,7 +337,11 @@ fn fill_in<'a>(
     match told {
         Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
         Event::Reconnecting(peer) => about_peer(event, MMN_EVENT_RECONNECTING, peer),
-        Event::Returned(peer) => about_peer(event, MMN_EVENT_RETURNED, peer),
+        Event::Returned(returned) => {
+            event.count = returned.undelivered;
+            event.missed = returned.missed;
+            about_peer(event, MMN_EVENT_RETURNED, &returned.peer)
+        }
         Event::Left(left) => {
             event.kind = MMN_EVENT_LEFT;
             event.reason = left_reason(left.why);
@@ -501,7 +510,7 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::dispatch::{ConnectionResult, Delivery, Incoming, Left};
+    use crate::dispatch::{ConnectionResult, Delivery, Incoming, Left, Returned};
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
@@ -588,7 +597,14 @@ mod tests {
                 Event::Reconnecting(id("b")),
                 expected(2, "b", "", b"", none),
             ),
-            (Event::Returned(id("b")), expected(3, "b", "", b"", none)),
+            (
+                Event::Returned(Returned {
+                    peer: id("b"),
+                    undelivered: 5,
+                    missed: 6,
+                }),
+                expected(3, "b", "", b"", [0, 0, 0, 5, 0, 0, 0, 0, 0]),
+            ),
             (
                 Event::MemberState {
                     peer: id("b"),

@@ -20,6 +20,10 @@ const LIBRARY_FLAG: u8 = 1;
 /// MMN_OK means that the message is queued. It arrives once, even if a link is lost and comes back,
 /// unless the receiver leaves or is given up. Any other result means that nothing was queued.
 ///
+/// A member that is reconnecting gets the message when it returns, as long as its queue has room. It
+/// never causes MMN_SEND_QUEUE_FULL: what does not fit it misses, with all that follows until it
+/// returns, and MMN_EVENT_RETURNED counts these messages at both ends.
+///
 /// The library reads `data` during the call only; it may be NULL when `length` is 0. `msg_type` is
 /// the host's own, MMN_MIN_MESSAGE_TYPE or more. `flags` are the host's own, except that bit 0
 /// arrives clear. Messages from one sender arrive in the order of the calls, each once. Never waits
@@ -47,11 +51,12 @@ pub unsafe extern "C" fn BroadcastMessage(
     })
 }
 
-/// Sends a message to one peer. A message to this node's own id goes to its own ReceiveCallback.
-/// Arguments and delivery are as in BroadcastMessage.
+/// Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes
+/// to its own ReceiveCallback. Arguments and delivery are as in BroadcastMessage.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
-/// MMN_PEER_NOT_FOUND or MMN_SEND_QUEUE_FULL.
+/// MMN_PEER_NOT_FOUND (neither connected nor reconnecting) or MMN_SEND_QUEUE_FULL (also if the peer
+/// is reconnecting and missed a broadcast meanwhile).
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL. `data` is as in BroadcastMessage.

@@ -111,6 +111,7 @@ macro_rules! variants {
 variants!(control_frames, ControlFrame, |wild| {
     Ready => ControlFrame::Ready,
     Core => ControlFrame::Core(wild.envelope()),
+    Resume => ControlFrame::Resume { missed: wild.number(0) },
     Ack => ControlFrame::Ack {
         lane: wild.small(0) as u16,
         next: wild.number(0),

@@ -94,9 +94,20 @@ pub(super) async fn read_control(
     mut recv: RecvStream,
     events: mpsc::Sender<(LinkId, LinkEvent)>,
 ) {
+    let mut has_resumed = false;
     loop {
         let event = match read_frame(&mut recv, MAX_CONTROL_FRAME_BYTES).await {
             Ok(frame) => match postcard::take_from_bytes(&frame) {
+                Ok((ControlFrame::Resume { missed }, [])) if !has_resumed => {
+                    has_resumed = true;
+                    LinkEvent::Resumed(missed)
+                }
+                Ok((ControlFrame::Resume { .. }, [])) => {
+                    LinkEvent::Violation("resume was said twice")
+                }
+                Ok((_, [])) if !has_resumed => {
+                    LinkEvent::Violation("a control frame before resume")
+                }
                 Ok((ControlFrame::Core(envelope), [])) => LinkEvent::Control(envelope),
                 Ok((ControlFrame::Ack { lane, next }, [])) if is_ordered(lane) => {
                     LinkEvent::Acked(lane, next)

@@ -26,6 +26,8 @@ pub(crate) struct LinkId(pub(crate) u64);
 pub(crate) enum LinkEvent {
     /// A control message arrived.
     Control(Envelope),
+    /// The peer begins to send on this link: of all that it sent in this session, this node will not get so many messages.
+    Resumed(u64),
     /// A probe arrived.
     Datagram(Probe),
     /// The peer has taken every message of an ordered lane before this number.

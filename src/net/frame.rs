@@ -29,6 +29,13 @@ pub(crate) enum ControlFrame {
     Ready,
     /// From core to core.
     Core(Envelope),
+    /// The first frame after [`ControlFrame::Ready`], of either end: nothing of the sender's lanes and datagrams counts
+    /// before it.
+    Resume {
+        /// Reliable messages of this session that the sender's host sent while the receiver was lost and that the receiver
+        /// will not get.
+        missed: u64,
+    },
     /// Every message of an ordered lane before this number was taken by the sender's host queue.
     Ack {
         /// The lane.

@@ -33,6 +33,10 @@ pub(crate) struct Link {
     /// Of the single lanes.
     lanes: lane::Tasks,
     lane_end: Option<oneshot::Sender<lane::Ending>>,
+    /// What the readers of the lanes need, until they start.
+    reader: Option<Asker>,
+    /// Whether the peer has said what comes before its messages.
+    has_resumed: bool,
     /// Who takes messages in datagrams, while the link carries a session.
     datagrams: watch::Sender<Option<Arc<DatagramReader>>>,
     /// Frames that had arrived when a probe was sent: any more is a sign of life.
@@ -40,8 +44,13 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Starts the control tasks of an admitted link.
-    pub(crate) fn start(id: LinkId, admitted: Admitted, context: &LinkContext) -> Self {
+    /// Starts the control tasks of an admitted link. The peer is told first how many messages it `missed`.
+    pub(crate) fn start(
+        id: LinkId,
+        admitted: Admitted,
+        missed: u64,
+        context: &LinkContext,
+    ) -> Self {
         let Admitted {
             connection,
             send,
@@ -73,19 +82,25 @@ impl Link {
                 }
             }),
         ];
-        Self {
+        let link = Self {
             connection,
             control,
             control_tasks,
             lane_tasks: Vec::new(),
             lanes: lane::Tasks::default(),
             lane_end: None,
+            reader: None,
+            has_resumed: false,
             datagrams,
             frames_at_probe: None,
-        }
+        };
+        let has_room = link.send_control(ControlFrame::Resume { missed }, false);
+        debug_assert!(has_room, "the queue is new");
+        link
     }
 
-    /// Starts to carry the messages of a session. `received` is what was taken of the peer; it outlives the link.
+    /// Starts to carry the messages of a session. `received` is what was taken of the peer; it outlives the link. Nothing is
+    /// read before the peer's [`ControlFrame::Resume`].
     pub(crate) fn start_lanes(
         &mut self,
         id: LinkId,
@@ -117,17 +132,8 @@ impl Link {
             context: context.clone(),
             received: Arc::clone(received),
         };
-        let datagram_reader = DatagramReader::new(asker.clone());
-        self.datagrams.send_replace(Some(Arc::new(datagram_reader)));
-        let reader = lane::Readers::new(
-            self.connection.clone(),
-            asker,
-            self.control.clone(),
-            self.lanes.clone(),
-        );
         self.lane_tasks = vec![
             tokio::spawn(writer.run()),
-            tokio::spawn(reader.run()),
             tokio::spawn(write_datagrams(
                 self.connection.clone(),
                 peer.clone(),
@@ -136,6 +142,32 @@ impl Link {
                 Arc::clone(&context.dispatch),
             )),
         ];
+        self.reader = Some(asker);
+        self.read();
+    }
+
+    /// The peer has said [`ControlFrame::Resume`]: what it sends is read, if this link carries the session.
+    pub(crate) fn resumed(&mut self) {
+        self.has_resumed = true;
+        self.read();
+    }
+
+    fn read(&mut self) {
+        if !self.has_resumed {
+            return;
+        }
+        let Some(asker) = self.reader.take() else {
+            return;
+        };
+        let datagram_reader = DatagramReader::new(asker.clone());
+        self.datagrams.send_replace(Some(Arc::new(datagram_reader)));
+        let reader = lane::Readers::new(
+            self.connection.clone(),
+            asker,
+            self.control.clone(),
+            self.lanes.clone(),
+        );
+        self.lane_tasks.push(tokio::spawn(reader.run()));
     }
 
     /// Stops carrying messages: another link does from now on. What arrived but was not taken will be sent
@@ -146,6 +178,7 @@ impl Link {
         }
         self.lanes.stop();
         self.lane_end = None;
+        self.reader = None;
         if let Some(reader) = self.datagrams.send_replace(None) {
             reader.stop();
         }

@@ -289,11 +289,15 @@ impl Driver {
     }
 
     fn tell(&mut self, event: Event) {
-        log(&event);
-        match event {
-            Event::Left(left) => return self.sessions.end(left, self.node.core.is_over()),
-            Event::Reconnecting(ref peer) => self.sessions.lost(peer),
+        match &event {
+            // It is told when it is known what it missed.
+            Event::Returned(returned) => return self.sessions.returns(&returned.peer),
+            Event::Reconnecting(peer) if !self.sessions.lost(peer) => return,
             _ => {}
+        }
+        log(&event);
+        if let Event::Left(left) = event {
+            return self.sessions.end(left, self.node.core.is_over());
         }
         self.shared.dispatch.push(event);
     }
@@ -646,6 +650,15 @@ impl Driver {
                     envelope,
                 });
             }
+            LinkEvent::Resumed(missed) => match self.sessions.resumed(id, &peer, role, missed) {
+                Ok(Some(returned)) => {
+                    let event = Event::Returned(returned);
+                    log(&event);
+                    self.shared.dispatch.push(event);
+                }
+                Ok(None) => {}
+                Err(what) => self.broken(peer, what),
+            },
             LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
             LinkEvent::Acked(lane, next) => {
                 if !self.shared.outboxes.acked(&peer, lane, next) {
@@ -737,6 +750,10 @@ impl Driver {
             }
             LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
                 self.sessions.departed(id);
+            }
+            LinkEvent::Resumed(missed) => {
+                // It cannot be punished any more.
+                let _ = self.sessions.resumed(id, peer, Role::Departing, missed);
             }
             LinkEvent::Control(_)
             | LinkEvent::Datagram(_)

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 #[cfg(test)]
 use super::shared::Census;
-use crate::core::event::{Event, Left, LeftReason};
+use crate::core::event::{Event, Left, LeftReason, Returned};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::LinkEnd;
 use crate::core::wire::{Envelope, Hello, Probe};
@@ -64,6 +64,12 @@ struct Session {
     key: Fingerprint,
     /// What was taken of the peer's messages.
     received: Arc<Received>,
+    /// How many messages the peer's host sent in this session that this one will not get.
+    missed: u64,
+    /// How many of those the host was told of.
+    missed_told: u64,
+    /// Whether a link is back and the host is still to be told so: it learns it with what it missed.
+    returns: bool,
     close_code: VarInt,
     close_reason: &'static str,
 }
@@ -307,7 +313,8 @@ impl Sessions {
         let peer = &theirs.peer_id;
         self.links += 1;
         let id = LinkId(self.links);
-        let link = Link::start(id, link, &self.context);
+        let missed = self.context.outboxes.resume(peer);
+        let link = Link::start(id, link, missed, &self.context);
         self.owners.insert(id, peer.clone());
         let current = Current { id, link, dialled };
         match self.sessions.get_mut(peer) {
@@ -319,7 +326,6 @@ impl Sessions {
                 session.count.losses = count.losses;
                 session.current = Some(current);
                 (session.close_code, session.close_reason) = (close::DONE, "");
-                self.context.outboxes.resume(peer);
             }
             None => {
                 let session = Session {
@@ -329,6 +335,9 @@ impl Sessions {
                     incarnation: theirs.incarnation,
                     key,
                     received: Arc::default(),
+                    missed: 0,
+                    missed_told: 0,
+                    returns: false,
                     close_code: close::DONE,
                     close_reason: "",
                 };
@@ -339,6 +348,53 @@ impl Sessions {
             }
         }
         true
+    }
+
+    /// The core counts a lost peer as returned. The host is told with the peer's [`ControlFrame::Resume`].
+    pub(super) fn returns(&mut self, peer: &PeerId) {
+        if let Some(session) = self.sessions.get_mut(peer) {
+            session.returns = true;
+        }
+    }
+
+    /// The peer's host has sent so many messages in this session that this one will not get; what follows is read. Gives
+    /// the return of the peer, if the host is to be told of it.
+    ///
+    /// # Errors
+    /// No member says that.
+    pub(super) fn resumed(
+        &mut self,
+        id: LinkId,
+        peer: &PeerId,
+        role: Role,
+        missed: u64,
+    ) -> Result<Option<Returned>, &'static str> {
+        if role == Role::Departing {
+            if let Some(departing) = self.departing.get_mut(&id) {
+                departing.link.resumed();
+            }
+            return Ok(None);
+        }
+        let Some(session) = self.sessions.get_mut(peer) else {
+            return Ok(None);
+        };
+        let Some(current) = session.current.as_mut().filter(|_| role == Role::Current) else {
+            return Ok(None); // the other link says it, too
+        };
+        if missed < session.missed {
+            return Err("fewer messages were missed than before");
+        }
+        session.missed = missed;
+        current.link.resumed();
+        if !std::mem::take(&mut session.returns) {
+            return Ok(None);
+        }
+        let told = std::mem::replace(&mut session.missed_told, missed);
+        Ok(Some(Returned {
+            peer: peer.clone(),
+            undelivered: self.context.outboxes.tell_missed(peer),
+            missed: missed - told,
+        }))
     }
 
     /// The present link of a session carries its messages from now on.
@@ -427,11 +483,13 @@ impl Sessions {
         Some(link_end(error))
     }
 
-    /// The core counts a peer as lost. Its session goes on without a link.
-    pub(super) fn lost(&mut self, peer: &PeerId) {
+    /// The core counts a peer as lost. Its session goes on without a link. Says whether the host is to be told: to it, a
+    /// peer that it was not told to be back is still lost.
+    pub(super) fn lost(&mut self, peer: &PeerId) -> bool {
         let Some(session) = self.sessions.get_mut(peer) else {
-            return;
+            return true;
         };
+        let was_back = !std::mem::take(&mut session.returns);
         session.count.losses = session.count.losses.saturating_add(1);
         let dropped = self.context.outboxes.pause(peer);
         if dropped > 0 {
@@ -447,6 +505,7 @@ impl Sessions {
             link.close(session.close_code, session.close_reason);
             self.owners.remove(&id);
         }
+        was_back
     }
 
     /// The core has ended a session. The host receives Left after the peer's last message.
@@ -456,7 +515,7 @@ impl Sessions {
         if undelivered > 0 {
             tracing::info!(%peer, undelivered, "messages are not known to be delivered");
         }
-        left.undelivered = undelivered as u64;
+        left.undelivered = undelivered;
         let Some(session) = self.sessions.remove(peer) else {
             return self.tell_left(left);
         };

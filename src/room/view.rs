@@ -61,7 +61,10 @@ pub(super) fn log(event: &Event) {
     match event {
         Event::Joined(peer) => tracing::info!(%peer, "joined"),
         Event::Reconnecting(peer) => tracing::info!(%peer, "lost, and being dialled"),
-        Event::Returned(peer) => tracing::info!(%peer, "returned"),
+        Event::Returned(returned) => {
+            let peer = &returned.peer;
+            tracing::info!(%peer, undelivered = returned.undelivered, missed = returned.missed, "returned");
+        }
         Event::Left(left) => tracing::info!(peer = %left.peer, why = ?left.why, "left"),
         Event::LeaderChanged(change) => {
             let name = change.new.as_ref().map_or("", PeerId::as_str);

@@ -5,6 +5,7 @@ mod delivery;
 mod entering;
 mod harness;
 mod leadership;
+mod lost;
 mod membership;
 mod messages;
 mod options;

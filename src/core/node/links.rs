@@ -74,7 +74,7 @@ impl Node {
             },
         );
         self.event(if returns {
-            Event::Returned(peer.clone())
+            Event::Returned(Returned::new(peer.clone()))
         } else {
             Event::Joined(peer.clone())
         });

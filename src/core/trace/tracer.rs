@@ -316,7 +316,9 @@ fn told(event: &Event) -> Option<What> {
     Some(match event.clone() {
         Event::Joined(peer) => What::Joined { peer },
         Event::Reconnecting(peer) => What::Reconnecting { peer },
-        Event::Returned(peer) => What::Returned { peer },
+        Event::Returned(returned) => What::Returned {
+            peer: returned.peer,
+        },
         Event::Left(left) => What::Left {
             peer: left.peer,
             why: left_reason(left.why),

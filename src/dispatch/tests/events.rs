@@ -35,7 +35,7 @@ fn a_loss_is_told_once_and_its_outcome_follows() {
             vec!["status b 1", "reconnect b 0"],
         ),
         (
-            Event::Returned(peer("b")),
+            Event::Returned(Returned::new(peer("b"))),
             vec!["status b 0", "reconnect b 1"],
         ),
         (
@@ -63,7 +63,7 @@ fn a_new_status_handler_is_not_told_of_a_peer_that_is_lost_until_it_is_back() {
     dispatch.register::<PeerStatus>(Some(status(&sender, "")));
     drain(&dispatch.shared);
     assert_eq!(told(&seen), ["status a 0"]);
-    dispatch.push(Event::Returned(peer("b")));
+    dispatch.push(Event::Returned(Returned::new(peer("b"))));
     drain(&dispatch.shared);
     assert_eq!(told(&seen), ["status b 0"]);
 }
@@ -80,7 +80,7 @@ fn one_handler_hears_everything_after_the_classic_one() {
     dispatch.push(led_by("b"));
     dispatch.try_push_message(message(1, 4)).expect("room");
     dispatch.push(Event::Reconnecting(peer("b")));
-    dispatch.push(Event::Returned(peer("b")));
+    dispatch.push(Event::Returned(Returned::new(peer("b"))));
     dispatch.push(left("b"));
     dispatch.push(Event::SetLeaderResult {
         target: peer("b"),
@@ -311,7 +311,7 @@ fn what_nobody_takes_does_not_grow_without_bound() {
         });
         let flapping = peer(["a", "b", "c"][n as usize % 3]);
         dispatch.push(Event::Reconnecting(flapping.clone()));
-        dispatch.push(Event::Returned(flapping));
+        dispatch.push(Event::Returned(Returned::new(flapping)));
     }
     let (sender, seen) = channel();
     dispatch.register_event_handler(Some(events(&sender, "")));
@@ -333,7 +333,7 @@ fn a_loss_whose_return_came_too_late_is_still_told() {
     }
     dispatch.push(left("p99"));
     dispatch.push(Event::Joined(peer("p99")));
-    dispatch.push(Event::Returned(peer("p0")));
+    dispatch.push(Event::Returned(Returned::new(peer("p0"))));
     dispatch.register_event_handler(Some(events(&sender, "")));
     drain(&dispatch.shared);
     let told = told(&seen);

@@ -73,7 +73,7 @@ proptest! {
                         dispatch.push(Event::Reconnecting(peer(id)));
                     } else if now.lost.remove(id) {
                         now.joined.insert(id.to_owned());
-                        dispatch.push(Event::Returned(peer(id)));
+                        dispatch.push(Event::Returned(Returned::new(peer(id))));
                     }
                 }
                 Step::Run(times) => {

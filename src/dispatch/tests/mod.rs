@@ -146,7 +146,12 @@ fn events(sender: &Sender<String>, name: &'static str) -> EventHandler {
             Event::LeadershipLost(change) => format!("lost to {}", text(&change.new)),
             Event::Joined(peer) => format!("joined {peer}"),
             Event::Reconnecting(peer) => format!("reconnecting {peer}"),
-            Event::Returned(peer) => format!("returned {peer}"),
+            Event::Returned(returned) => match (returned.undelivered, returned.missed) {
+                (0, 0) => format!("returned {}", returned.peer),
+                (undelivered, missed) => {
+                    format!("returned {} {undelivered} {missed}", returned.peer)
+                }
+            },
             Event::Left(left) => format!("left {} {}", left.peer, left.why as i32),
             Event::LeaderChanged(change) => {
                 format!("leader {}>{}", text(&change.old), text(&change.new))

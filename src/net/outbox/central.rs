@@ -127,7 +127,7 @@ impl Outboxes {
                 token,
             } => {
                 inner.withdraw_unsent();
-                inner.relay_own(&me, incarnation, &token);
+                inner.relay_own(self.limits, &me, incarnation, &token);
             }
         }
     }
@@ -191,7 +191,7 @@ impl Outboxes {
     }
 
     /// Queues another's broadcast for every linked peer but its origin, or for none; tells whether there was
-    /// room. A peer that takes no message of that length is left out.
+    /// room. A linked peer that takes no message of that length is left out; a lost one gets it as far as there is room.
     pub(crate) fn relay(&self, relay: &Relay, token: &Opaque) -> bool {
         let (len, lane) = (relay.message.payload.len(), relay.how.relay_lane());
         let mut inner = self.lock_always();
@@ -219,11 +219,10 @@ impl Outboxes {
             token: token.clone(),
         };
         let entry = Entry::new(message, role, relay.how);
-        for (peer, outbox) in &mut inner.open {
-            if !outbox.is_open() || *peer == relay.origin {
-                continue;
-            }
-            if takes_it(outbox) {
+        for (peer, outbox) in inner.members_but_mut(origin) {
+            if outbox.paused {
+                outbox.push_or_miss(self.limits, lane, &entry);
+            } else if takes_it(outbox) {
                 outbox.push(lane, entry.clone());
             } else {
                 tracing::warn!(%peer, len, origin = %relay.origin, "a broadcast is too long for a peer");
@@ -282,7 +281,13 @@ impl Inner {
     }
 
     /// This node leads now: what it left to an earlier leader goes to all, who may have some of it already.
-    fn relay_own(&mut self, me: &PeerId, incarnation: Incarnation, token: &Opaque) {
+    fn relay_own(
+        &mut self,
+        limits: OutboxLimits,
+        me: &PeerId,
+        incarnation: Incarnation,
+        token: &Opaque,
+    ) {
         let entries: Vec<_> = self
             .central
             .logs
@@ -301,9 +306,11 @@ impl Inner {
                 )
             })
             .collect();
-        for outbox in self.linked_but_mut(None) {
+        for (_, outbox) in self.members_but_mut(None) {
             for (lane, entry) in &entries {
-                if entry.message.len() <= outbox.max_message_size {
+                if outbox.paused {
+                    outbox.push_or_miss(limits, *lane, entry);
+                } else if entry.message.len() <= outbox.max_message_size {
                     outbox.push(*lane, entry.clone());
                 }
             }

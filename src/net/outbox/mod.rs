@@ -201,8 +201,15 @@ struct Outbox {
     queued: Load,
     datagrams: Datagrams,
     max_message_size: usize,
-    /// Whether the link is lost: what is queued stays, and nothing is added.
+    /// Whether the link is lost: what is queued waits for the next one.
     paused: bool,
+    /// Whether a message was left out since the link is lost. Nothing is added then, so that what the peer gets after its
+    /// return has one gap.
+    has_gap: bool,
+    /// Messages of this session that the peer will not get.
+    missed: u64,
+    /// How many of those this host was told of.
+    missed_told: u64,
     /// Whether the session is about to end: what is queued still goes, and nothing is added.
     finishing: bool,
     /// Notified when a lane without a writer has something to write.
@@ -268,7 +275,7 @@ impl Outboxes {
         self.compression_threshold.store(bytes, Ordering::Relaxed);
     }
 
-    /// Queues `message` for one peer.
+    /// Queues `message` for one peer, also while its link is lost.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -280,9 +287,9 @@ impl Outboxes {
         how: Reliable,
     ) -> Result<(), SendError> {
         let mut inner = self.lock()?;
-        let outbox = inner.linked(peer)?;
+        let outbox = inner.member(peer)?;
         outbox.check_size(peer, message.payload.len())?;
-        if !outbox.has_room(self.limits, how.lane(), message.payload.len()) {
+        if outbox.has_gap || !outbox.has_room(self.limits, how.lane(), message.payload.len()) {
             return Err(SendError::QueueFull {
                 peers: vec![peer.clone()],
             });
@@ -291,7 +298,8 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Queues `message` for every linked peer, or for none. Gives how many those are.
+    /// Queues `message` for every linked peer, or for none. Gives how many those are. A peer whose link is lost gets it as
+    /// far as its queue has room; it makes nothing fail.
     ///
     /// # Errors
     /// [`SendError`]; nothing was queued then.
@@ -305,7 +313,8 @@ impl Outboxes {
         inner.broadcast(self.limits, message, role, how, None)
     }
 
-    /// Queues `message` for every linked peer whose queue has room. Gives how many those are, and the others.
+    /// Queues `message` for every linked peer whose queue has room. Gives how many those are, and the others. Peers whose
+    /// link is lost are neither.
     ///
     /// # Errors
     /// [`SendError`], never that a queue is full; nothing was queued then.
@@ -319,11 +328,10 @@ impl Outboxes {
         inner.check_sizes(len, None)?;
         let entry = Entry::new(Queued::new(message.clone()), SenderRole::Own, how);
         let (mut took, mut full) = (0, Vec::new());
-        for (peer, outbox) in &mut inner.open {
-            if !outbox.is_open() {
-                continue;
-            }
-            if outbox.has_room(self.limits, how.lane(), len) {
+        for (peer, outbox) in inner.members_but_mut(None) {
+            if outbox.paused {
+                outbox.push_or_miss(self.limits, how.lane(), &entry);
+            } else if outbox.has_room(self.limits, how.lane(), len) {
                 outbox.push(how.lane(), entry.clone());
                 took += 1;
             } else {
@@ -349,7 +357,7 @@ impl Outboxes {
         Ok(())
     }
 
-    /// Whether messages to the peer are taken at present.
+    /// Whether the peer is linked, and messages to it are taken.
     pub(crate) fn is_linked(&self, peer: &PeerId) -> bool {
         self.lock_always().linked(peer).is_ok()
     }
@@ -362,6 +370,9 @@ impl Outboxes {
             datagrams: Datagrams::default(),
             max_message_size,
             paused: false,
+            has_gap: false,
+            missed: 0,
+            missed_told: 0,
             finishing: false,
             opener: Arc::default(),
             meter: Meter::default(),
@@ -369,16 +380,19 @@ impl Outboxes {
         self.lock_always().open.insert(peer.clone(), outbox);
     }
 
-    /// Closes the queue to a peer whose session ended; gives the number of reliable messages that it has not taken.
-    pub(crate) fn close(&self, peer: &PeerId) -> usize {
+    /// Closes the queue to a peer whose session ended; gives the number of reliable messages that it has not taken or was
+    /// left out of, without those that [`Outboxes::tell_missed`] gave.
+    pub(crate) fn close(&self, peer: &PeerId) -> u64 {
         let closed = self.lock_always().open.remove(peer);
         self.drained.notify_waiters();
         self.room.notify_waiters();
-        closed.map_or(0, |outbox| outbox.queued.messages)
+        closed.map_or(0, |outbox| {
+            outbox.queued.messages as u64 + outbox.missed - outbox.missed_told
+        })
     }
 
-    /// The link to a peer is lost but not its session: what is queued waits for the next link, and the peer
-    /// counts as not connected until [`Outboxes::resume`]. Gives how many datagrams are dropped: they do not wait.
+    /// The link to a peer is lost but not its session: what is queued waits for the next link, as does what follows, as long
+    /// as there is room, until [`Outboxes::resume`]. Gives how many datagrams are dropped: they do not wait.
     pub(crate) fn pause(&self, peer: &PeerId) -> u64 {
         let mut dropped = 0;
         if let Some(outbox) = self.lock_always().open.get_mut(peer) {
@@ -403,13 +417,28 @@ impl Outboxes {
         }
     }
 
-    /// The peer of a paused queue is linked again; [`Outboxes::attach`] follows.
-    pub(crate) fn resume(&self, peer: &PeerId) {
-        if let Some(outbox) = self.lock_always().open.get_mut(peer)
-            && std::mem::take(&mut outbox.paused)
-        {
+    /// The peer is linked: nothing is left out any more. Gives how many messages of this session were; the peer is to know
+    /// that before it reads what follows them. [`Outboxes::attach`] follows.
+    pub(crate) fn resume(&self, peer: &PeerId) -> u64 {
+        let mut inner = self.lock_always();
+        let Some(outbox) = inner.open.get_mut(peer) else {
+            return 0;
+        };
+        outbox.has_gap = false;
+        if std::mem::take(&mut outbox.paused) {
             outbox.meter.reconnected();
         }
+        outbox.missed
+    }
+
+    /// This host is told how many messages the peer will not get; gives how many that are since the last time.
+    pub(crate) fn tell_missed(&self, peer: &PeerId) -> u64 {
+        let mut inner = self.lock_always();
+        let Some(outbox) = inner.open.get_mut(peer) else {
+            return 0;
+        };
+        let told = std::mem::replace(&mut outbox.missed_told, outbox.missed);
+        outbox.missed - told
     }
 
     /// A new link carries the queue: everything that is not acknowledged goes again. The returned notice says that
@@ -596,17 +625,26 @@ impl Inner {
         outbox.ok_or_else(|| SendError::PeerNotFound { id: peer.clone() })
     }
 
+    /// The queue to a peer that is linked, or lost and waited for.
+    fn member(&mut self, peer: &PeerId) -> Result<&mut Outbox, SendError> {
+        let outbox = self.open.get_mut(peer).filter(|outbox| !outbox.finishing);
+        outbox.ok_or_else(|| SendError::PeerNotFound { id: peer.clone() })
+    }
+
     fn linked_but(&self, but: Option<&PeerId>) -> impl Iterator<Item = (&PeerId, &Outbox)> {
         self.open
             .iter()
             .filter(move |(peer, outbox)| outbox.is_open() && Some(*peer) != but)
     }
 
-    fn linked_but_mut(&mut self, but: Option<&PeerId>) -> impl Iterator<Item = &mut Outbox> {
+    /// The queues to all that are linked, or lost and waited for.
+    fn members_but_mut(
+        &mut self,
+        but: Option<&PeerId>,
+    ) -> impl Iterator<Item = (&PeerId, &mut Outbox)> {
         self.open
             .iter_mut()
-            .filter(move |(peer, outbox)| outbox.is_open() && Some(*peer) != but)
-            .map(|(_, outbox)| outbox)
+            .filter(move |(peer, outbox)| !outbox.finishing && Some(*peer) != but)
     }
 
     fn broadcast(
@@ -629,9 +667,13 @@ impl Inner {
         }
         let entry = Entry::new(Queued::new(message.clone()), role.clone(), how);
         let mut count = 0;
-        for outbox in self.linked_but_mut(but) {
-            outbox.push(how.lane(), entry.clone());
-            count += 1;
+        for (_, outbox) in self.members_but_mut(but) {
+            if outbox.paused {
+                outbox.push_or_miss(limits, how.lane(), &entry);
+            } else {
+                outbox.push(how.lane(), entry.clone());
+                count += 1;
+            }
         }
         Ok(count)
     }
@@ -676,6 +718,18 @@ impl Outbox {
 
     fn is_flushed(&self) -> bool {
         self.paused || self.queued.messages == 0
+    }
+
+    /// Queues a message for a lost peer, unless there is no room or an earlier one was left out.
+    fn push_or_miss(&mut self, limits: OutboxLimits, lane: u16, entry: &Entry) {
+        debug_assert!(self.paused, "a linked peer misses nothing");
+        let len = entry.message.len();
+        self.has_gap |= len > self.max_message_size || !self.has_room(limits, lane, len);
+        if self.has_gap {
+            self.missed += 1;
+        } else {
+            self.push(lane, entry.clone());
+        }
     }
 
     fn push(&mut self, lane: u16, entry: Entry) {

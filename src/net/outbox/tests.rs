@@ -281,37 +281,112 @@ fn relay(origin: &str, len: usize) -> Relay {
     }
 }
 
+fn send(outboxes: &Outboxes, peer: &str, len: usize) -> Result<(), SendError> {
+    outboxes.send(
+        &id(peer),
+        message(len),
+        SenderRole::Own,
+        Reliable::default(),
+    )
+}
+
+fn broadcast(outboxes: &Outboxes, len: usize) -> Result<usize, SendError> {
+    outboxes.broadcast(&message(len), &SenderRole::Own, Reliable::default())
+}
+
+fn full(peer: &str) -> Result<(), SendError> {
+    Err(SendError::QueueFull {
+        peers: vec![id(peer)],
+    })
+}
+
 #[test]
-fn a_paused_queue_keeps_what_it_has_and_takes_no_more() {
+fn a_lost_peers_queue_takes_what_fits_and_nothing_after_the_first_miss() {
     let outboxes = outboxes(&["a", "b"]);
-    outboxes
-        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
-        .expect("room");
+    send(&outboxes, "a", 1).expect("room");
     assert_eq!(taken_seqs(&outboxes, "a"), [0]);
     outboxes.pause(&id("a"));
-    let refused = Err(SendError::PeerNotFound { id: id("a") });
-    assert_eq!(
-        outboxes.send(&id("a"), message(1), SenderRole::Own, Reliable::default()),
-        refused
-    );
     assert!(!outboxes.is_linked(&id("a")));
-    assert_eq!(
-        outboxes.broadcast(&message(1), &SenderRole::Own, Reliable::default()),
-        Ok(1)
-    );
-    assert_eq!(taken_seqs(&outboxes, "b"), [0]);
-    outboxes.resume(&id("a"));
+    assert_eq!(broadcast(&outboxes, 1), Ok(1), "a lost peer is not counted");
+    send(&outboxes, "a", 1).expect("room");
+    assert_eq!(broadcast(&outboxes, 1), Ok(1), "it makes nothing fail");
+    assert!(outboxes.acked(&id("a"), 0, 1));
+    assert_eq!(send(&outboxes, "a", 1), full("a"), "room, but a gap");
+    assert_eq!(outboxes.resume(&id("a")), 1);
     outboxes.attach(&id("a"));
-    outboxes
-        .send(&id("a"), message(1), SenderRole::Own, Reliable::default())
-        .expect("room");
-    assert_eq!(taken_seqs(&outboxes, "a"), [0, 1]);
+    assert_eq!(taken_seqs(&outboxes, "a"), [1, 2]);
+    assert!(outboxes.acked(&id("a"), 0, 3));
+    send(&outboxes, "a", 1).expect("room");
+    assert_eq!(taken_seqs(&outboxes, "a"), [3], "the numbers have no gap");
     assert_eq!(
         outboxes.meter(&id("a")).map(|meter| meter.reconnects),
         Some(1)
     );
+    assert_eq!(outboxes.tell_missed(&id("a")), 1);
+    assert_eq!(outboxes.tell_missed(&id("a")), 0);
     outboxes.pause(&id("a"));
-    assert_eq!(outboxes.close(&id("a")), 2);
+    assert_eq!(outboxes.resume(&id("a")), 1, "of the whole session");
+}
+
+#[test]
+fn a_send_that_is_refused_leaves_no_gap() {
+    let outboxes = outboxes(&["a"]);
+    send(&outboxes, "a", 1).expect("room");
+    assert_eq!(taken_seqs(&outboxes, "a"), [0]);
+    outboxes.pause(&id("a"));
+    for _ in 0..2 {
+        send(&outboxes, "a", 1).expect("room");
+    }
+    assert_eq!(send(&outboxes, "a", 1), full("a"));
+    assert!(outboxes.acked(&id("a"), 0, 1));
+    send(&outboxes, "a", 1).expect("room");
+    assert_eq!(outboxes.resume(&id("a")), 0);
+}
+
+#[test]
+fn what_a_lost_peer_misses_counts_until_somebody_is_told() {
+    let outboxes = outboxes(&["a"]);
+    outboxes.pause(&id("a"));
+    for _ in 0..5 {
+        assert_eq!(broadcast(&outboxes, 1), Ok(0));
+    }
+    assert_eq!(outboxes.resume(&id("a")), 2);
+    // Lost again before the host was told.
+    outboxes.pause(&id("a"));
+    for _ in 0..4 {
+        assert_eq!(broadcast(&outboxes, 1), Ok(0));
+    }
+    assert_eq!(outboxes.resume(&id("a")), 6);
+    assert_eq!(outboxes.tell_missed(&id("a")), 6);
+    outboxes.pause(&id("a"));
+    assert_eq!(broadcast(&outboxes, 1), Ok(0));
+    assert_eq!(outboxes.close(&id("a")), 3 + 1, "queued and missed since");
+}
+
+#[test]
+fn a_lost_peers_limit_on_messages_stops_nobody() {
+    let outboxes = outboxes(&["a"]);
+    outboxes.open(&id("short"), 3);
+    assert!(broadcast(&outboxes, 4).is_err(), "it is connected");
+    outboxes.pause(&id("short"));
+    assert_eq!(broadcast(&outboxes, 4), Ok(1));
+    assert!(send(&outboxes, "short", 4).is_err());
+    assert_eq!(outboxes.resume(&id("short")), 1);
+}
+
+#[test]
+fn a_partial_broadcast_counts_no_lost_peer_as_slow_or_served() {
+    let outboxes = outboxes(&["a", "lost"]);
+    outboxes.pause(&id("lost"));
+    for took in [1, 1, 1, 0] {
+        let (took_it, full) = outboxes
+            .broadcast_partial(&message(1), Reliable::default())
+            .expect("sent");
+        assert_eq!(took_it, took);
+        assert_eq!(full.len(), 1 - took);
+        assert!(!full.contains(&id("lost")));
+    }
+    assert_eq!(outboxes.resume(&id("lost")), 1);
 }
 
 #[tokio::test]
@@ -575,9 +650,9 @@ fn a_relay_goes_to_all_but_its_origin_or_to_nobody() {
     assert_eq!(taken(&outboxes, "a").len(), 0);
     assert_eq!(taken(&outboxes, "b").len(), 1);
     assert_eq!(taken(&outboxes, "c").len(), 1);
-    outboxes.resume(&id("lost"));
+    assert_eq!(outboxes.resume(&id("lost")), 0);
     outboxes.attach(&id("lost"));
-    assert_eq!(taken(&outboxes, "lost").len(), 0);
+    assert_eq!(taken(&outboxes, "lost").len(), 1, "it waited");
 }
 
 #[test]

@@ -28,9 +28,7 @@ async fn datagrams_that_come_before_joined_wait_and_follow_it_and_at_most_64_do(
         // Each in its turn.
         sleep(Duration::from_millis(1)).await;
     }
-    let mut ready = BytesMut::new();
-    put_value(&mut ready, &ControlFrame::Ready).expect("encodes");
-    send.write_all(&ready).await.expect("written");
+    send.write_all(&first_words()).await.expect("written");
     pair.a.wait_for(joined("m"), 1).await;
     pair.a.wait_for(told("m", &[99]), 1).await;
     let told = pair.a.told.borrow().clone();

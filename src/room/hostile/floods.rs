@@ -63,7 +63,7 @@ async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member
         incarnation: attacker.incarnation(),
         lane: None,
     };
-    member.say(&ControlFrame::Ready).await;
+    member.say_bytes(&first_words()).await;
     to.wait_for(joined(&attacker.name), 1).await;
     member
 }

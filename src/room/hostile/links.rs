@@ -313,9 +313,7 @@ async fn take_dial(puppet: &Attacker) -> Option<Hello> {
         },
     };
     write_hello_ack(&mut send, &ack).await.ok()?;
-    let mut buffer = BytesMut::new();
-    put_value(&mut buffer, &ControlFrame::Ready).expect("encodes");
-    send.write_all(&buffer).await.ok()?;
+    send.write_all(&first_words()).await.ok()?;
     read_frame(&mut recv, 8).await.ok()?;
     // It stays linked for as long as the other end wants.
     connection.closed().await;

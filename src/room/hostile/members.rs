@@ -225,9 +225,7 @@ async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
         hello: other.hello(),
     };
     write_hello_ack(&mut send, &ack).await.expect("written");
-    let mut ready = BytesMut::new();
-    put_value(&mut ready, &ControlFrame::Ready).expect("encodes");
-    send.write_all(&ready).await.expect("written");
+    send.write_all(&first_words()).await.expect("written");
     pair.a.wait_for(joined("other"), 1).await;
     eventually("nobody is called ghost", || {
         pair.a.room.snapshot().peer("ghost").is_none()
@@ -306,9 +304,7 @@ async fn members_that_come_and_go_do_not_fill_the_memory_of_a_host_that_looks_aw
         }
         admitted += 1;
         assert!(admitted <= 400, "more and more are admitted");
-        let mut ready = BytesMut::new();
-        put_value(&mut ready, &ControlFrame::Ready).expect("encodes");
-        send.write_all(&ready).await.expect("written");
+        send.write_all(&first_words()).await.expect("written");
         eventually("it is a member", || pair.a.has(&attacker.name)).await;
         connection.close(VarInt::from_u32(0), b"");
         eventually("it is gone", || !pair.a.has(&attacker.name)).await;

@@ -437,12 +437,21 @@ impl Attacker {
             incarnation: hello.incarnation,
             lane: None,
         };
-        member.say(&ControlFrame::Ready).await;
+        member.say_bytes(&first_words()).await;
         let ready = in_time(read_frame(&mut member.recv, 8)).await;
         let ready = ready.expect("an answer");
         assert_eq!(postcard::from_bytes(&ready), Ok(ControlFrame::Ready));
         member
     }
+}
+
+/// What a member says first on the control stream of a link: it takes it, and this host missed nothing of what it sent.
+fn first_words() -> BytesMut {
+    let mut words = BytesMut::new();
+    for frame in [ControlFrame::Ready, ControlFrame::Resume { missed: 0 }] {
+        put_value(&mut words, &frame).expect("encodes");
+    }
+    words
 }
 
 /// An attacker's end of a link to a member.

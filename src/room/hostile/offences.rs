@@ -224,6 +224,10 @@ fn offences() -> Vec<(&'static str, Offence)> {
             Offence::Control(framed(&ControlFrame::Ready)),
         ),
         (
+            "Resume again",
+            Offence::Control(framed(&ControlFrame::Resume { missed: 0 })),
+        ),
+        (
             "a malformed frame",
             Offence::Control([length(20), vec![0xff; 20]].concat()),
         ),

@@ -694,9 +694,7 @@ impl Attack {
         if ack.code != 0 {
             return Some(Err(ack.code));
         }
-        let mut ready = BytesMut::new();
-        put_value(&mut ready, &ControlFrame::Ready).ok()?;
-        send.write_all(&ready).await.ok()?;
+        send.write_all(&first_words()).await.ok()?;
         Some(Ok(WildLink::start(connection, send, recv, heard)))
     }
 }
@@ -718,9 +716,7 @@ async fn answer(
     }
     ack.hello.eligible = eligible;
     write_hello_ack(&mut send, &ack).await.ok()?;
-    let mut ready = BytesMut::new();
-    put_value(&mut ready, &ControlFrame::Ready).ok()?;
-    send.write_all(&ready).await.ok()?;
+    send.write_all(&first_words()).await.ok()?;
     Some(WildLink::start(connection, send, recv, heard))
 }
 

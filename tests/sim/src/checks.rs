@@ -13,7 +13,7 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
-use room_core::node::{Event, LeaderChange, Left, LeftReason, Output};
+use room_core::node::{Event, LeaderChange, Left, LeftReason, Output, Returned};
 use room_core::quorum::Quorum;
 use room_core::wire::Message;
 
@@ -331,7 +331,7 @@ impl Checker {
                 })?;
                 life.lost.insert(peer.clone(), births.unwrap_or(0));
             }
-            Output::Event(Event::Returned(peer)) => {
+            Output::Event(Event::Returned(Returned { peer, .. })) => {
                 let births = life.lost.remove(peer);
                 life.stays_out(peer)?;
                 ensure(births == life.linked.get(peer).copied(), "P8", || {

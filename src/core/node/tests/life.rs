@@ -36,7 +36,10 @@ fn m7_m18_a_lost_member_that_comes_back_returns_and_does_not_join_again() {
         net.has("a", "b") && net.has("b", "a")
     });
     for (one, other) in [("a", "b"), ("b", "a")] {
-        assert_eq!(net.times(one, &Event::Returned(id(other))), 1);
+        assert_eq!(
+            net.times(one, &Event::Returned(Returned::new(id(other)))),
+            1
+        );
         assert_eq!(net.times(one, &joined(other)), 0);
         assert_eq!(net.times(one, &left(other, LeftReason::Lost)), 0);
     }
@@ -88,7 +91,7 @@ fn a_link_with_another_key_is_no_return_even_where_no_question_was_asked() {
     net.link("a", "b");
     assert_eq!(net.times("a", &left("b", LeftReason::Replaced)), 1);
     assert_eq!(net.times("a", &joined("b")), 1);
-    assert_eq!(net.times("a", &Event::Returned(id("b"))), 0);
+    assert_eq!(net.times("a", &Event::Returned(Returned::new(id("b")))), 0);
 }
 
 #[test]

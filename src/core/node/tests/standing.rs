@@ -101,7 +101,10 @@ fn a_host_that_returns_leads_on() {
     net.run(ms(60_000));
     for guest in ["a", "b"] {
         assert_eq!(ends_told(&net, guest), [""; 0]);
-        assert_eq!(net.times(guest, &Event::Returned(id("h"))), 1);
+        assert_eq!(
+            net.times(guest, &Event::Returned(Returned::new(id("h")))),
+            1
+        );
     }
 }
 

@@ -271,7 +271,7 @@ fn a_peer_that_returns_in_another_incarnation_is_reported() {
         let lost = [joined("a"), Output::Event(Event::Reconnecting(id("a")))];
         assert_eq!(checker.observe(0, &lost, &away), Ok(()));
         checker.linked(0, &id("a"), life);
-        let back = [Output::Event(Event::Returned(id("a")))];
+        let back = [Output::Event(Event::Returned(Returned::new(id("a"))))];
         assert_eq!(property(checker.observe(0, &back, &now)), expected);
     }
 }
