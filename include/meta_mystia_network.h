@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 9
+#define MMN_ABI_VERSION 10
 
 /**
  * The call succeeded.
@@ -448,20 +448,25 @@
 
 /**
  * NetworkEvent.kind: the link to `peer` is lost and the library is dialling it again. It keeps the
- * messages already accepted for the peer.
+ * messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as
+ * the send queue has room.
  */
 #define MMN_EVENT_RECONNECTING 2
 
 /**
- * NetworkEvent.kind: the link to `peer` is back. Messages accepted before the loss arrive, once
- * and in order. The peer missed what was broadcast while it was away.
+ * NetworkEvent.kind: the link to `peer` is back. Messages that were queued for it arrive, once and
+ * in order. `count` is the number of this host's reliable messages that the peer will not get: they
+ * were broadcast while it was away and did not fit into its queue. `missed` is the number of the
+ * peer's that this host will not get. Each message is counted once. This event precedes what the
+ * peer sends on the new link.
  */
 #define MMN_EVENT_RETURNED 3
 
 /**
  * NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
- * the host that removed it. `count` is the number of messages accepted for the peer that are not
- * known to be delivered. This event follows the peer's last message.
+ * the host that removed it. `count` is the number of reliable messages for the peer that are not
+ * known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's
+ * last message.
  */
 #define MMN_EVENT_LEFT 4
 
@@ -1228,7 +1233,7 @@ typedef struct NetworkEvent {
    */
   uint8_t success;
   /**
-   * Reserved for a later version; 0. Since ABI version 9.
+   * MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.
    */
   uint64_t missed;
   /**
@@ -2130,6 +2135,10 @@ int32_t ReleaseLock(const char *name);
  * MMN_OK means that the message is queued. It arrives once, even if a link is lost and comes back,
  * unless the receiver leaves or is given up. Any other result means that nothing was queued.
  *
+ * A member that is reconnecting gets the message when it returns, as long as its queue has room. It
+ * never causes MMN_SEND_QUEUE_FULL: what does not fit it misses, with all that follows until it
+ * returns, and MMN_EVENT_RETURNED counts these messages at both ends.
+ *
  * The library reads `data` during the call only; it may be NULL when `length` is 0. `msg_type` is
  * the host's own, MMN_MIN_MESSAGE_TYPE or more. `flags` are the host's own, except that bit 0
  * arrives clear. Messages from one sender arrive in the order of the calls, each once. Never waits
@@ -2146,11 +2155,12 @@ int32_t ReleaseLock(const char *name);
 int32_t BroadcastMessage(const uint8_t *data, int32_t length, uint16_t msg_type, uint8_t flags);
 
 /**
- * Sends a message to one peer. A message to this node's own id goes to its own ReceiveCallback.
- * Arguments and delivery are as in BroadcastMessage.
+ * Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes
+ * to its own ReceiveCallback. Arguments and delivery are as in BroadcastMessage.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_MESSAGE_TOO_LARGE,
- * MMN_PEER_NOT_FOUND or MMN_SEND_QUEUE_FULL.
+ * MMN_PEER_NOT_FOUND (neither connected nor reconnecting) or MMN_SEND_QUEUE_FULL (also if the peer
+ * is reconnecting and missed a broadcast meanwhile).
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL. `data` is as in BroadcastMessage.

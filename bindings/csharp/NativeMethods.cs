@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 9;
+        public const uint AbiVersion = 10;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -344,7 +344,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int BroadcastMessage(byte[] data, int length, ushort messageType, byte flags);
 
-        /// <summary>Sends a message to one peer. A message to this node's own id goes to its own ReceiveCallback. Arguments and delivery are as in BroadcastMessage.</summary>
+        /// <summary>Sends a message to one peer, also while it is reconnecting. A message to this node's own id goes to its own ReceiveCallback. Arguments and delivery are as in BroadcastMessage.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SendToPeer(byte[] peerId, byte[] data, int length, ushort messageType, byte flags);
 
@@ -602,7 +602,7 @@ namespace MetaMystia.Network
         public byte Flags;
         /// <summary>1 or 0.</summary>
         public byte Success;
-        /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
+        /// <summary>MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.</summary>
         public ulong Missed;
         /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
         public uint PeerIndex;
@@ -725,11 +725,11 @@ namespace MetaMystia.Network
     {
         /// <summary>NetworkEvent.kind: <c>peer</c> is connected. This event precedes the peer's first message.</summary>
         public const uint Joined = 1;
-        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is lost and the library is dialling it again. It keeps the messages already accepted for the peer.</summary>
+        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is lost and the library is dialling it again. It keeps the messages already accepted for the peer, and reliable messages that are sent meanwhile, as long as the send queue has room.</summary>
         public const uint Reconnecting = 2;
-        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages accepted before the loss arrive, once and in order. The peer missed what was broadcast while it was away.</summary>
+        /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> is the number of this host's reliable messages that the peer will not get: they were broadcast while it was away and did not fit into its queue. <c>missed</c> is the number of the peer's that this host will not get. Each message is counted once. This event precedes what the peer sends on the new link.</summary>
         public const uint Returned = 3;
-        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed it. <c>count</c> is the number of messages accepted for the peer that are not known to be delivered. This event follows the peer's last message.</summary>
+        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed it. <c>count</c> is the number of reliable messages for the peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's last message.</summary>
         public const uint Left = 4;
         /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
         public const uint Message = 5;

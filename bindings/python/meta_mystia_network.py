@@ -266,7 +266,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 9
+ABI_VERSION = 10
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
