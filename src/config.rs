@@ -96,6 +96,8 @@ pub struct Config {
     pub authority: Authority,
     /// Whether one fixed member leads, and whether that is this one.
     pub host_mode: HostMode,
+    /// Who links to whom: a star has a fixed host.
+    pub topology: Topology,
     /// Most other members of the room, where this member leads it and SetMaxPeers was not called; 0 is no limit.
     pub max_peers: u32,
     /// How long a lost member's place is kept.
@@ -217,6 +219,7 @@ impl Config {
             trace_path: None,
             authority: Authority::default(),
             host_mode: HostMode::default(),
+            topology: Topology::default(),
             max_peers: 0,
             member_hold: DEFAULT_MEMBER_HOLD,
             eligible: true,
@@ -229,6 +232,11 @@ impl Config {
             reconnect_max_retries: None,
             centralized_auto_forward: true,
         }
+    }
+
+    /// Whether this member links to the fixed host alone.
+    pub fn is_star_guest(&self) -> bool {
+        self.topology == Topology::Star && self.host_mode == HostMode::Guest
     }
 
     /// How long a peer may be silent before it counts as lost: the interval times the multiplier.
@@ -302,6 +310,9 @@ impl Config {
         self.check_quorum()?;
         if self.host_mode == HostMode::Host && !self.eligible {
             return Err(ConfigError::HostNotEligible);
+        }
+        if self.topology == Topology::Star && self.host_mode == HostMode::Off {
+            return Err(ConfigError::StarWithoutHost);
         }
         Ok(self)
     }

@@ -285,6 +285,11 @@ pub enum ConfigError {
         "eligible is 0, but host_mode 1 (host) makes this member the only one that leads; give eligible 1, or another host_mode"
     )]
     HostNotEligible,
+    /// A star without its centre.
+    #[error(
+        "topology is 1 (star), but host_mode is 0 (off), and a star has a fixed host to which all guests link; give host_mode 1 or 2, or topology 0"
+    )]
+    StarWithoutHost,
     /// A static quorum and a fixed host exclude each other.
     #[error(
         "quorum_policy is 1 (static), but host_mode is {}, and a room with a fixed host holds no elections; give host_mode 0, or quorum_policy 0",

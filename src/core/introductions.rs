@@ -24,6 +24,8 @@ pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
 const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
+/// Time between two dials of a member that is linked through the leader.
+const DIRECT_AGAIN_INTERVAL: Duration = Duration::from_secs(30);
 /// Peers that wait to be dialled, at most.
 const MAX_CANDIDATES: usize = 1024;
 
@@ -55,8 +57,19 @@ pub struct Dial {
     pub peer: PeerId,
     /// The key that it must show.
     pub key: Fingerprint,
-    /// Where it may be reached, the likeliest first; at least one.
+    /// Where it may be reached, the likeliest first.
     pub addresses: Vec<SocketAddr>,
+    /// Whether it may be reached through the leader, where it is at none of the addresses.
+    pub through_leader: bool,
+}
+
+/// How a peer may be reached at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ways {
+    /// At its addresses.
+    pub direct: bool,
+    /// Through the leader.
+    pub through_leader: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -68,6 +81,8 @@ struct Candidate {
     dialing: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
+    /// Whether it is linked through the leader, and dialled for a link of its own.
+    direct_again: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -152,9 +167,6 @@ impl Introductions {
             .filter(|address| is_dialable(*address))
             .take(MAX_PEER_ADDRESSES)
             .collect();
-        if addresses.is_empty() {
-            return;
-        }
         if let Some(known) = self.candidates.get_mut(peer) {
             if known.key == key {
                 for address in addresses {
@@ -182,8 +194,30 @@ impl Introductions {
                 give_up_at: now + GIVE_UP_AFTER,
                 dialing: false,
                 lost: None,
+                direct_again: false,
             },
         );
+    }
+
+    /// The peer is linked through the leader: it is dialled for a link of its own from time to time, at the addresses that
+    /// are known and at these.
+    pub fn linked_through_leader(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        addresses: &[SocketAddr],
+    ) {
+        let dial_at = now + DIRECT_AGAIN_INTERVAL;
+        self.add(now, dial_at, peer, key, addresses);
+        if let Some(candidate) = self.candidates.get_mut(peer)
+            && !candidate.direct_again
+        {
+            candidate.direct_again = true;
+            candidate.dialing = false;
+            candidate.lost = None;
+            candidate.dial_at = dial_at;
+        }
     }
 
     /// The peer is linked, or shall not be dialled any more.
@@ -204,6 +238,10 @@ impl Introductions {
             return false;
         };
         candidate.dialing = false;
+        if candidate.direct_again {
+            candidate.dial_at = now + DIRECT_AGAIN_INTERVAL;
+            return false;
+        }
         let Some(lost) = candidate.lost else {
             candidate.dial_at = candidate.dial_at.max(now);
             if permanent {
@@ -230,11 +268,11 @@ impl Introductions {
         false
     }
 
-    /// Peers that are being dialled now.
+    /// Peers that are being dialled now and have no link.
     pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
         self.candidates
             .iter()
-            .filter(|(_, candidate)| candidate.dialing)
+            .filter(|(_, candidate)| candidate.dialing && !candidate.direct_again)
             .map(|(id, _)| id)
     }
 
@@ -244,7 +282,10 @@ impl Introductions {
             .candidates
             .values()
             .filter(|candidate| !candidate.dialing)
-            .map(|candidate| candidate.dial_at.min(candidate.give_up_at))
+            .map(|candidate| match candidate.direct_again {
+                true => candidate.dial_at,
+                false => candidate.dial_at.min(candidate.give_up_at),
+            })
             .min()?;
         Some(if self.tokens == 0 {
             next.max(self.refilled_at + refill_interval())
@@ -253,11 +294,12 @@ impl Introductions {
         })
     }
 
-    /// The dials that are due, as many as the limits allow.
-    pub fn due(&mut self, now: Time) -> Vec<Dial> {
+    /// The dials that are due, as many as the limits allow. `ways` says how a peer may be reached.
+    pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
         self.refill(now);
-        self.candidates
-            .retain(|_, candidate| candidate.dialing || now < candidate.give_up_at);
+        self.candidates.retain(|_, candidate| {
+            candidate.dialing || candidate.direct_again || now < candidate.give_up_at
+        });
         self.dialled
             .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
         // Who has waited longest goes first, so that nobody can keep others back with names that sort early.
@@ -272,9 +314,19 @@ impl Introductions {
             if self.tokens == 0 {
                 break;
             }
-            let mut addresses = candidate.addresses.clone();
+            let ways = ways(peer);
+            let through_leader = ways.through_leader && !candidate.direct_again;
+            let mut addresses = match ways.direct {
+                true => candidate.addresses.clone(),
+                false => Vec::new(),
+            };
+            if addresses.is_empty() && !through_leader {
+                candidate.dial_at = now + REDIAL_INTERVAL;
+                continue;
+            }
             match &mut candidate.lost {
                 Some(lost) => lost.dials += 1,
+                None if addresses.is_empty() => {}
                 None => {
                     let dialled_at = |address| self.dialled.get(address).copied();
                     let rested_at = addresses.iter().filter_map(dialled_at).min();
@@ -294,6 +346,7 @@ impl Introductions {
                 peer: peer.clone(),
                 key: candidate.key,
                 addresses,
+                through_leader,
             });
         }
         dials

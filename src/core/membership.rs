@@ -60,6 +60,8 @@ pub struct Member {
     pub addresses: Vec<SocketAddr>,
     /// Whether the room ends with it.
     pub is_host: bool,
+    /// Whether it is linked through the leader: it has no part in elections here.
+    pub through_leader: bool,
     /// Its round-trip time.
     pub rtt: RttEstimator,
     last_heard: Time,
@@ -84,6 +86,7 @@ impl Member {
             key,
             addresses,
             is_host: false,
+            through_leader: false,
             rtt: RttEstimator::default(),
             last_heard: now,
             next_seq: 0,
@@ -210,6 +213,11 @@ impl Membership {
     /// The linked peer of that name.
     pub fn get(&self, id: &PeerId) -> Option<&Member> {
         self.members.get(id)
+    }
+
+    /// The same, if it has a link of its own.
+    pub fn direct(&self, id: &PeerId) -> Option<&Member> {
+        self.get(id).filter(|member| !member.through_leader)
     }
 
     pub(super) fn get_mut(&mut self, id: &PeerId) -> Option<&mut Member> {

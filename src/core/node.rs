@@ -348,7 +348,7 @@ impl Node {
     /// Whether a message that `from` sent as leader with this token may be delivered. A newer leadership is adopted
     /// first, so poll the outputs before the message is delivered.
     pub fn accept_leader_message(&mut self, now: Time, from: &PeerId, token: &Opaque) -> bool {
-        if self.membership.get(from).is_none() {
+        if self.membership.direct(from).is_none() {
             return false;
         }
         let accepted = self.election.judge(now, &self.view, from, token);
@@ -420,8 +420,9 @@ impl Node {
     /// Carries on what an input set off: the election's outputs, and the leader that the host is told.
     fn after(&mut self, now: Time) {
         debug_assert!({
-            let members = self.membership.iter().map(|(id, _)| id);
-            self.view.voters.keys().eq(members)
+            let members = self.membership.iter();
+            let direct = members.filter(|(_, member)| !member.through_leader);
+            self.view.voters.keys().eq(direct.map(|(id, _)| id))
         });
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
@@ -517,7 +518,10 @@ impl Node {
 
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
         if let Some(member) = self.membership.get_mut(peer) {
-            let pulse = self.election.pulse(now, &self.view, peer);
+            let pulse = match member.through_leader {
+                true => Opaque::default(),
+                false => self.election.pulse(now, &self.view, peer),
+            };
             let heartbeat = member.next_heartbeat(now, pulse);
             self.transmit_with(peer, Message::Heartbeat(heartbeat), urgent);
         }
@@ -532,7 +536,11 @@ impl Node {
             return; // G9: of another incarnation
         }
         member.heard(now);
+        let through_leader = member.through_leader;
         self.binding_lives(from);
+        if through_leader && !may_go_through_leader(&envelope.message) {
+            return;
+        }
         match envelope.message {
             Message::PeerList(entries) => self.introduced(now, from, entries),
             Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
@@ -575,6 +583,12 @@ impl Node {
             return;
         };
         let answer = member.heartbeat_received(now, heartbeat.seq, heartbeat.echo);
+        if member.through_leader {
+            if answer {
+                self.heartbeat(now, from, true);
+            }
+            return;
+        }
         if let Some(voter) = self.view.voters.get_mut(from) {
             voter.rtt = member.rtt.smoothed();
         }
@@ -757,6 +771,10 @@ impl Node {
     }
 
     fn transmit_with(&mut self, to: &PeerId, message: Message, urgent: bool) {
+        let member = self.membership.get(to);
+        if member.is_some_and(|member| member.through_leader) && !may_go_through_leader(&message) {
+            return;
+        }
         self.outputs.push_back(Output::Transmit {
             to: to.clone(),
             envelope: Envelope {
@@ -777,6 +795,15 @@ impl Node {
     fn event(&mut self, event: Event) {
         self.outputs.push_back(Output::Event(event));
     }
+}
+
+/// What members say to each other on a link through the leader: signs of life and farewells. The room's affairs they learn
+/// from the leader.
+fn may_go_through_leader(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Heartbeat(_) | Message::Leave { .. } | Message::LeaveAck
+    )
 }
 
 fn entry_of((id, member): (&PeerId, &Member)) -> PeerEntry {

@@ -157,6 +157,16 @@ impl HostMode {
     }
 }
 
+/// Who links to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Topology {
+    /// Every member to all that it can reach.
+    #[default]
+    Mesh,
+    /// The guests to the fixed host alone; to each other they are linked through it.
+    Star,
+}
+
 /// The rules that all members of a room share. Two members that differ do not link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RoomPolicy {
@@ -170,6 +180,8 @@ pub struct RoomPolicy {
     pub authority: Authority,
     /// Whether one fixed member leads.
     pub host_mode: HostMode,
+    /// Who links to whom.
+    pub topology: Topology,
 }
 
 impl RoomPolicy {
@@ -191,7 +203,7 @@ impl RoomPolicy {
                 )
             };
         }
-        compare!(strategy, quorum, merge, authority);
+        compare!(strategy, quorum, merge, authority, topology);
         (!self.host_mode.goes_with(other.host_mode)).then(|| said!(host_mode))
     }
 }

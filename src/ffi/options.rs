@@ -149,6 +149,14 @@ pub struct NetworkOptions {
     /// The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL].
     /// Since ABI version 8.
     pub etcd: *const EtcdOptions,
+    /// Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
+    /// all members. In a star guests link to the fixed host alone, and everything that they send each
+    /// other goes through it, encrypted from end to end. No guest learns the address of another, and
+    /// one reachable port, the host's, is enough. There is no host migration. A star needs host_mode.
+    /// Since ABI version 10.
+    pub topology: u32,
+    /// 0. Since ABI version 10.
+    pub reserved3: u32,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -165,9 +173,13 @@ const SIXTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, seeded);
 /// Bytes of it in version 7 of the ABI. Never changes.
 const SEVENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, etcd);
 
+/// Bytes of it in version 8 of the ABI. Never changes.
+const EIGHTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, topology);
+
 impl Growing for NetworkOptions {
     const NAME: &'static str = "NetworkOptions";
     const EARLIER: &'static [usize] = &[
+        EIGHTH_VERSION_BYTES,
         SEVENTH_VERSION_BYTES,
         SIXTH_VERSION_BYTES,
         FIFTH_VERSION_BYTES,
@@ -215,6 +227,8 @@ impl Default for NetworkOptions {
             quorum_roster: ptr::null(),
             seeded: ptr::null(),
             etcd: ptr::null(),
+            topology: MMN_TOPOLOGY_MESH,
+            reserved3: 0,
         }
     }
 }

@@ -12,6 +12,11 @@ use crate::error::SendError;
 use crate::room::{PeerMeter, Room};
 use crate::snapshot::PeerView;
 
+/// PeerStats.path: on a link of its own.
+pub const MMN_PATH_DIRECT: u32 = 0;
+/// PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.
+pub const MMN_PATH_THROUGH_LEADER: u32 = 1;
+
 /// Statistics of a peer, from GetPeerStats. Counts of bytes, packets and messages start at 0 when
 /// the peer joins, and continue when a lost link comes back.
 ///
@@ -53,6 +58,10 @@ pub struct PeerStats {
     pub path_mtu: u32,
     /// How often the link was lost and came back.
     pub reconnects: u32,
+    /// How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.
+    pub path: u32,
+    /// 0. Since ABI version 10.
+    pub reserved: u32,
 }
 
 /// The size and the first figure: less can hold no answer.
@@ -129,6 +138,11 @@ impl PeerStats {
             congestion_window: meter.congestion_window,
             path_mtu: meter.path_mtu.into(),
             reconnects: meter.reconnects,
+            path: match meter.through_leader {
+                true => MMN_PATH_THROUGH_LEADER,
+                false => MMN_PATH_DIRECT,
+            },
+            reserved: 0,
         }
     }
 }

@@ -74,6 +74,11 @@ pub const MMN_HOST_MODE_HOST: u8 = 1;
 /// host_mode: another member is the room's fixed host.
 pub const MMN_HOST_MODE_GUEST: u8 = 2;
 
+/// topology: every member links to all members that it can reach.
+pub const MMN_TOPOLOGY_MESH: u32 = 0;
+/// topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.
+pub const MMN_TOPOLOGY_STAR: u32 = 1;
+
 /// quorum_policy: a majority of the members that are connected when an election starts.
 pub const MMN_QUORUM_DYNAMIC: u32 = 0;
 /// quorum_policy: a majority of the voters in quorum_roster, connected or not.

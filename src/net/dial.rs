@@ -62,6 +62,8 @@ pub(crate) enum Ask {
     Hello {
         /// Its key.
         key: Fingerprint,
+        /// Where we dialled it.
+        at: SocketAddr,
         /// Which dial of the host it is, if the host asked for this link.
         by_hand: Option<HostDial>,
         /// Our Hello; or the code that ends the dial.
@@ -235,6 +237,7 @@ impl Connector {
         let hello = self
             .ask(|answer| Ask::Hello {
                 key,
+                at: address,
                 by_hand,
                 answer,
             })

@@ -86,6 +86,8 @@ pub(crate) struct DiscoveryConfig<'a> {
     pub(crate) mdns_port: u16,
     /// What to do.
     pub(crate) mode: DiscoveryMode,
+    /// Whether this node takes links, and so announces itself.
+    pub(crate) announces: bool,
     /// Told each address of each member that is found, where the mode is to report.
     pub(crate) found: mpsc::Sender<SocketAddr>,
     /// Set as soon as something was announced.
@@ -113,6 +115,7 @@ impl Discovery {
         let tag = tag(config.session);
         let service = announcement(&instance, &tag, config.bound)?;
         let own_name = service.get_fullname().to_owned();
+        let service = Some(service).filter(|_| config.announces);
         let responder = Responder::start(config.mdns_port, service.clone())?;
         let (stop, stopped) = oneshot::channel();
         let runner = Runner {
@@ -147,13 +150,15 @@ struct Responder {
 }
 
 impl Responder {
-    /// Announces and looks. On an error nothing is left running.
-    fn start(mdns_port: u16, service: ServiceInfo) -> Result<Self, mdns_sd::Error> {
+    /// Announces the service, if there is one, and looks. On an error nothing is left running.
+    fn start(mdns_port: u16, service: Option<ServiceInfo>) -> Result<Self, mdns_sd::Error> {
         let daemon = ServiceDaemon::new_with_port(mdns_port)?;
         let begun = (|| {
             let monitor = daemon.monitor()?;
             let events = daemon.browse(SERVICE)?;
-            daemon.register(service)?;
+            if let Some(service) = service {
+                daemon.register(service)?;
+            }
             Ok((monitor, events))
         })();
         match begun {
@@ -183,7 +188,7 @@ enum Over {
 
 /// The task.
 struct Runner {
-    service: ServiceInfo,
+    service: Option<ServiceInfo>,
     mdns_port: u16,
     gate: Arc<Connector>,
     tag: String,

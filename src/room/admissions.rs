@@ -92,6 +92,8 @@ pub(super) enum Step {
 pub(super) struct Answer {
     pub(super) key: Fingerprint,
     pub(super) arrived: Time,
+    /// Where it asks from.
+    pub(super) from: SocketAddr,
     asker: Asker,
     result: Result<Reservation, Refused>,
 }
@@ -195,7 +197,7 @@ impl Admissions {
                     entry: PeerEntry {
                         id: hello.peer_id.clone(),
                         key: *key,
-                        addresses: vec![listens_at(*from, hello)],
+                        addresses: listens_at(*from, hello).into_iter().collect(),
                     },
                     incarnation: hello.incarnation,
                     payload: hello.join_payload.clone(),
@@ -258,6 +260,7 @@ impl Applicant {
         Answer {
             key: self.key,
             arrived: self.arrived,
+            from: self.from,
             asker: self.asker,
             result,
         }
@@ -322,6 +325,7 @@ fn explained(code: Code, refusal: &AdmissionRefusal) -> Refused {
 }
 
 /// Where a peer that was seen at `from` accepts links.
-pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> SocketAddr {
-    SocketAddr::new(socket::canonical(from).ip(), hello.listen_port)
+pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> Option<SocketAddr> {
+    let address = SocketAddr::new(socket::canonical(from).ip(), hello.listen_port);
+    (!is_virtual(from)).then_some(address)
 }

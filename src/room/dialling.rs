@@ -16,6 +16,7 @@ use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, HostDial, Refused};
 use crate::net::socket::{self, Bound};
+use crate::net::tunnel::virtual_address;
 use crate::target::{Host, Target, parse_target};
 
 /// Time between two dials of one member at different addresses.
@@ -240,7 +241,8 @@ pub(super) fn connection_result(
     }
 }
 
-/// Dials a member at all of its addresses, one shortly after the other; the first link is taken.
+/// Dials a member at all of its addresses, one shortly after the other, and at last through the leader, if that is allowed;
+/// the first link is taken.
 async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
     let mut wait = Duration::ZERO;
@@ -252,6 +254,20 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
             gate.dial(address, Some(dial.key), None, limit).await
         });
         wait += DIAL_STAGGER;
+    }
+    if dial.through_leader {
+        let gate = Arc::clone(gate);
+        // A member that can be reached answers before that.
+        let wait = match attempts.is_empty() {
+            true => Duration::ZERO,
+            false => gate.handshake_timeout / 2,
+        };
+        attempts.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let limit = gate.handshake_timeout;
+            let address = virtual_address(dial.key);
+            gate.dial(address, Some(dial.key), None, limit).await
+        });
     }
     let mut result = Err(Code::ConnectionFailed.into());
     while let Some(ended) = attempts.join_next().await {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -13,7 +14,7 @@ use super::admissions::{Admissions, Answer, Applicant, Asker, Step, listens_at, 
 use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
 use super::live_node::LiveNode;
 use super::relay::Broadcasts;
-use super::sessions::{Count, Role, Sessions};
+use super::sessions::{Attached, Count, Role, Sessions};
 use super::shared::{HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
@@ -35,7 +36,10 @@ use crate::net::discovery::Discovery;
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 use crate::net::frame::ControlFrame;
 use crate::net::identity::close_code;
+use crate::net::tunnel::is_virtual;
 
+/// What a guest of a star says to those who dial it.
+const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
 /// How long accepted messages are flushed when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving takes at most.
@@ -383,18 +387,19 @@ impl Driver {
         match ask {
             Ask::Hello {
                 key,
+                at,
                 by_hand,
                 answer,
             } => {
                 let _ = answer.send(if self.dialling.is_severed(by_hand, None, key) {
                     Err(Code::Rejected)
-                } else if self.sessions.is_linked(key) {
+                } else if self.sessions.is_linked(key, is_virtual(at)) {
                     Err(Code::AlreadyConnected)
                 } else if self.node.core.is_over() {
                     Err(Code::Rejected)
                 } else {
                     let side = self.node.core.side(self.node.now());
-                    Ok(self.hello(key, by_hand.is_some(), side))
+                    Ok(self.hello(key, at, by_hand.is_some(), side))
                 });
             }
             Ask::Check {
@@ -448,6 +453,14 @@ impl Driver {
     }
 
     fn consider(&mut self, applicant: Applicant) {
+        let is_host = applicant.hello.policy.host_mode == HostMode::Host;
+        if self.shared.config.is_star_guest() && !is_host && !is_virtual(applicant.from) {
+            let refused = Refused {
+                bytes: Bytes::from_static(DIAL_THE_HOST.as_bytes()),
+                ..Code::NotLeader.into()
+            };
+            return self.answer(applicant.answer(Err(refused)));
+        }
         let by_own_hand = applicant.asker.is_own_hand();
         match self.place_for(&applicant.hello, applicant.key, by_own_hand, true) {
             Ok(place) => {
@@ -480,11 +493,12 @@ impl Driver {
     fn answer(&self, answer: Answer) {
         let (key, arrived) = (answer.key, answer.arrived);
         let side = || self.node.core.side_in_answer(self.node.now(), arrived);
-        answer.send(|| self.hello(key, false, side()));
+        let from = answer.from;
+        answer.send(|| self.hello(key, from, false, side()));
     }
 
-    /// What this node says of itself to the holder of a key.
-    fn hello(&self, key: Fingerprint, by_hand: bool, side: Opaque) -> Hello {
+    /// What this node says of itself to the holder of a key at an address.
+    fn hello(&self, key: Fingerprint, at: SocketAddr, by_hand: bool, side: Opaque) -> Hello {
         let Count { generation, losses } = self.sessions.count(key);
         let core = &self.node.core;
         let (eligible, priority) = core.standing_of_myself();
@@ -497,7 +511,8 @@ impl Driver {
             losses,
             by_hand,
             policy: core.policy(),
-            listen_port: self.listen_port,
+            // Where a member is, those beyond the leader need not know.
+            listen_port: if is_virtual(at) { 0 } else { self.listen_port },
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
             eligible,
             priority,
@@ -598,27 +613,33 @@ impl Driver {
         drop(reservation);
         self.admissions.release(&peer);
 
-        if self.sessions.attach(link, &theirs, key, count, dialled) {
+        let attached = self.sessions.attach(link, &theirs, key, count, dialled);
+        if attached != Attached::Second {
             if by_hand || theirs.by_hand {
                 self.feed(Input::Command(Command::LiftBan(peer.clone())));
             }
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
             }
-            let seen_at = listens_at(connection.remote_address(), &theirs);
+            let at = connection.remote_address();
+            let through_leader = is_virtual(at);
+            let addresses = listens_at(at, &theirs);
             self.feed(Input::LinkUp(Box::new(LinkUp {
                 peer: peer.clone(),
                 incarnation: theirs.incarnation,
                 key,
-                addresses: vec![seen_at],
+                addresses: addresses.into_iter().collect(),
                 eligible: theirs.eligible,
                 priority: theirs.priority,
                 is_host: theirs.policy.host_mode == HostMode::Host,
+                through_leader,
                 ours: our_side,
                 theirs: theirs.side,
             })));
-            // Joined is in the host's queue; messages may follow.
-            self.sessions.start_lanes(&peer);
+            if attached == Attached::Carries {
+                // Joined is in the host's queue; messages may follow.
+                self.sessions.start_lanes(&peer);
+            }
         }
         let _ = answer.send(Ok(()));
     }

@@ -303,6 +303,7 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
             merge: config.merge_policy,
             authority: config.authority,
             host_mode: config.host_mode,
+            topology: config.topology,
         },
         quorum: config.quorum.clone(),
         heartbeat_timeout: config.heartbeat_timeout(),
@@ -351,6 +352,7 @@ fn start_discovery(
         bound,
         mdns_port,
         mode: shared.config.discovery,
+        announces: !shared.config.is_star_guest(),
         found,
         announced: Arc::clone(&shared.announced),
     };

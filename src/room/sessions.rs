@@ -24,6 +24,7 @@ use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
 use crate::net::received::Received;
+use crate::net::tunnel::is_virtual;
 
 /// How long a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);
@@ -80,6 +81,23 @@ struct Current {
     link: Link,
     /// Whether we dialled it.
     dialled: bool,
+}
+
+impl Current {
+    fn is_through_leader(&self) -> bool {
+        is_virtual(self.link.connection.remote_address())
+    }
+}
+
+/// What a new link is to its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attached {
+    /// It carries the session: a new one, or one that had lost its last link.
+    Carries,
+    /// It takes over from a link through the leader.
+    TakesOver,
+    /// Both ends dialled, and it is a second link.
+    Second,
 }
 
 /// A peer that has left, while its last messages are read.
@@ -147,9 +165,13 @@ impl Sessions {
         self.sessions.get(peer).map(|session| session.key)
     }
 
-    /// Whether a link to the holder of `key` is up.
-    pub(super) fn is_linked(&self, key: Fingerprint) -> bool {
-        let linked = |session: &Session| session.key == key && session.current.is_some();
+    /// Whether a link to the holder of `key` is up that is as good as one more would be, through the leader or not.
+    pub(super) fn is_linked(&self, key: Fingerprint, through_leader: bool) -> bool {
+        let linked = |session: &Session| {
+            let current = session.current.as_ref();
+            session.key == key
+                && current.is_some_and(|current| through_leader || !current.is_through_leader())
+        };
         self.sessions.values().any(linked)
     }
 
@@ -300,8 +322,7 @@ impl Sessions {
         }
     }
 
-    /// Both ends take a link. Tells whether it carries the session: a new one, or one that had lost its last link.
-    /// [`Sessions::start_lanes`] follows then. Otherwise both ends dialled, and this is a second link.
+    /// Both ends take a link. [`Sessions::start_lanes`] follows where it carries the session.
     pub(super) fn attach(
         &mut self,
         link: Admitted,
@@ -309,7 +330,7 @@ impl Sessions {
         key: Fingerprint,
         count: Count,
         dialled: bool,
-    ) -> bool {
+    ) -> Attached {
         let peer = &theirs.peer_id;
         self.links += 1;
         let id = LinkId(self.links);
@@ -319,8 +340,7 @@ impl Sessions {
         let current = Current { id, link, dialled };
         match self.sessions.get_mut(peer) {
             Some(session) if session.current.is_some() => {
-                self.attach_second(peer, current);
-                return false;
+                return self.attach_second(peer, current);
             }
             Some(session) => {
                 session.count.losses = count.losses;
@@ -347,7 +367,7 @@ impl Sessions {
                 self.context.outboxes.open(peer, limit);
             }
         }
-        true
+        Attached::Carries
     }
 
     /// The core counts a lost peer as returned. The host is told with the peer's [`ControlFrame::Resume`].
@@ -406,17 +426,20 @@ impl Sessions {
         }
     }
 
-    /// A second link in one session: both ends dialled. Both keep the one that the smaller id dialled.
-    fn attach_second(&mut self, peer: &PeerId, mut new: Current) {
+    /// A second link in one session: both ends dialled. Both keep the one that does not go through the leader, else the one
+    /// that the smaller id dialled.
+    fn attach_second(&mut self, peer: &PeerId, mut new: Current) -> Attached {
         let Some(session) = self.sessions.get_mut(peer) else {
-            return;
+            return Attached::Second;
         };
         let Some(current) = &mut session.current else {
-            return;
+            return Attached::Second;
         };
+        let takes_over = current.is_through_leader() && !new.is_through_leader();
+        let gives_way = new.is_through_leader() && !current.is_through_leader();
         // Twice from the same end: it lost the first.
-        let wins = current.dialled == new.dialled || new.dialled == (self.me < *peer);
-        if wins {
+        let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
+        if takes_over || (is_ours && !gives_way) {
             current.link.stop_lanes();
             new.link
                 .start_lanes(new.id, peer, &session.received, &self.context);
@@ -429,6 +452,10 @@ impl Sessions {
             };
             oldest.close(close::SUPERSEDED, "too many links");
             self.owners.remove(&id);
+        }
+        match takes_over {
+            true => Attached::TakesOver,
+            false => Attached::Second,
         }
     }
 }

@@ -65,6 +65,8 @@ pub struct LinkUp {
     pub priority: i32,
     /// Whether the room ends with it.
     pub is_host: bool,
+    /// Whether the link goes through the leader. A member that is linked so may be linked once more without that.
+    pub through_leader: bool,
     /// What we said about leadership.
     pub ours: Opaque,
     /// What it said about leadership.

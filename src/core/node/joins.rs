@@ -264,6 +264,10 @@ impl Node {
                 self.joins.granted.insert(entry.id.clone(), until);
             }
             self.vouch(now, &entry.id, entry.key);
+            let mut entry = entry;
+            if self.is_star() {
+                entry.addresses.clear();
+            }
             for peer in self.membership.ids() {
                 let word = Message::Admitted {
                     entry: entry.clone(),
@@ -331,7 +335,9 @@ impl Node {
             self.violation(now, from, "an admission is longer than allowed");
             return;
         }
-        self.told_of(now, entry);
+        if self.introduces(from) {
+            self.told_of(now, entry);
+        }
     }
 
     /// The host's answer.

@@ -1,7 +1,8 @@
 //! The life of a peer: linked, lost and waited for, back, gone.
 
 use super::*;
-use crate::core::wire::HostMode;
+use crate::core::introductions::Ways;
+use crate::core::wire::{HostMode, Topology};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
 #[derive(Debug, Clone)]
@@ -33,7 +34,10 @@ impl Node {
     }
 
     pub(super) fn link_up(&mut self, now: Time, link: LinkUp) {
-        let peer = link.peer;
+        if self.gets_a_link_of_its_own(&link) {
+            return self.enter_view(now, link);
+        }
+        let peer = link.peer.clone();
         if self.ended {
             self.close(&peer, LinkEnd::Kicked);
             return;
@@ -53,15 +57,56 @@ impl Node {
                 false
             }
         };
-        self.introductions.forget(&peer);
         self.kicks.note_member(&peer, link.key);
         self.has_entered(&peer);
-        let known: Vec<_> = self.membership.iter().map(entry_of).collect();
-        let mut member = Member::new(link.incarnation, link.key, link.addresses, now);
+        let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
-        member.addresses.truncate(MAX_PEER_ADDRESSES);
-        let newcomer = entry_of((&peer, &member));
+        member.through_leader = true;
         self.membership.insert(peer.clone(), member);
+        self.event(if returns {
+            Event::Returned(Returned::new(peer.clone()))
+        } else {
+            Event::Joined(peer.clone())
+        });
+        if link.through_leader {
+            if self.is_star() {
+                self.introductions.forget(&peer);
+            } else {
+                self.introductions
+                    .linked_through_leader(now, &peer, link.key, &[]);
+            }
+            return self.heartbeat(now, &peer, true);
+        }
+        self.enter_view(now, link);
+    }
+
+    /// Whether a member that is linked through the leader gets a link of its own.
+    fn gets_a_link_of_its_own(&self, link: &LinkUp) -> bool {
+        let member = self.membership.get(&link.peer);
+        member.is_some_and(|member| {
+            member.through_leader
+                && !link.through_leader
+                && (member.key, member.incarnation) == (link.key, link.incarnation)
+        })
+    }
+
+    /// A member with a link of its own has a part in elections, and both tell each other what they know.
+    fn enter_view(&mut self, now: Time, link: LinkUp) {
+        let peer = link.peer;
+        self.introductions.forget(&peer);
+        let known: Vec<_> = self
+            .membership
+            .iter()
+            .filter(|(id, _)| **id != peer)
+            .map(entry_of)
+            .collect();
+        let Some(member) = self.membership.get_mut(&peer) else {
+            return;
+        };
+        member.through_leader = false;
+        member.addresses = link.addresses;
+        member.addresses.truncate(MAX_PEER_ADDRESSES);
+        let newcomer = entry_of((&peer, member));
         self.view.voters.insert(
             peer.clone(),
             Voter {
@@ -73,27 +118,7 @@ impl Node {
                 rtt: None,
             },
         );
-        self.event(if returns {
-            Event::Returned(Returned::new(peer.clone()))
-        } else {
-            Event::Joined(peer.clone())
-        });
-
-        let myself = PeerEntry {
-            id: self.me.clone(),
-            key: self.config.key,
-            addresses: self.config.addresses.clone(),
-        };
-        let mut list = vec![myself];
-        list.extend(known);
-        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
-            self.transmit(&peer, Message::PeerList(part.to_vec()));
-        }
-        for other in self.membership.ids() {
-            if other != peer {
-                self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
-            }
-        }
+        self.introduce_to_each_other(&peer, known, newcomer);
         self.tell_room_rules(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
@@ -109,6 +134,40 @@ impl Node {
         self.heartbeat(now, &peer, true);
         if let Err(error) = violation {
             self.punish(now, &peer, error);
+        }
+    }
+
+    /// A member learns of the others, and they of it. In a star only the host introduces, and nobody learns an address.
+    fn introduce_to_each_other(
+        &mut self,
+        peer: &PeerId,
+        known: Vec<PeerEntry>,
+        newcomer: PeerEntry,
+    ) {
+        let mut list = known;
+        let mut news = vec![newcomer];
+        if self.is_star() {
+            if !self.is_host() {
+                return;
+            }
+            for entry in list.iter_mut().chain(&mut news) {
+                entry.addresses.clear();
+            }
+        } else {
+            let myself = PeerEntry {
+                id: self.me.clone(),
+                key: self.config.key,
+                addresses: self.config.addresses.clone(),
+            };
+            list.insert(0, myself);
+        }
+        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
+            self.transmit(peer, Message::PeerList(part.to_vec()));
+        }
+        for other in self.membership.ids() {
+            if other != *peer {
+                self.transmit(&other, Message::PeerList(news.clone()));
+            }
         }
     }
 
@@ -174,7 +233,9 @@ impl Node {
             },
         );
         self.event(Event::Reconnecting(peer.clone()));
-        self.elect_without(now, peer, member.incarnation, gone);
+        if !member.through_leader {
+            self.elect_without(now, peer, member.incarnation, gone);
+        }
         if self.absent.len() > self.config.max_connections {
             // Not the host, with which the room would end.
             let oldest = self
@@ -203,8 +264,13 @@ impl Node {
         bytes: Vec<u8>,
     ) {
         self.introductions.forget(peer);
-        let (was_linked, incarnation, key, is_host) = match self.membership.remove(peer) {
-            Some(member) => (true, member.incarnation, member.key, member.is_host),
+        let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
+            Some(member) => (
+                !member.through_leader,
+                member.incarnation,
+                member.key,
+                member.is_host,
+            ),
             None => match self.absent.remove(peer) {
                 Some(absent) => (false, absent.incarnation, absent.key, absent.is_host),
                 None => return,
@@ -220,7 +286,7 @@ impl Node {
             bytes,
             ..Left::new(peer.clone(), why)
         }));
-        if was_linked {
+        if had_a_part {
             self.elect_without(now, peer, incarnation, gone);
         }
         // Without its host the room is over. One that was started anew goes on with it.
@@ -286,6 +352,9 @@ impl Node {
             self.violation(now, from, "a peer list is longer than allowed");
             return;
         }
+        if !self.introduces(from) {
+            return;
+        }
         for entry in entries {
             if entry.id == *from {
                 if let Some(member) = self.membership.get_mut(from) {
@@ -301,9 +370,19 @@ impl Node {
     pub(super) fn told_of(&mut self, now: Time, entry: &PeerEntry) {
         if entry.id == self.me
             || entry.key == self.config.key
-            || self.membership.get(&entry.id).is_some()
             || self.is_kicked(&entry.id, entry.key)
         {
+            return;
+        }
+        if let Some(member) = self.membership.get(&entry.id) {
+            if member.through_leader && member.key == entry.key && !self.is_star() {
+                self.introductions.linked_through_leader(
+                    now,
+                    &entry.id,
+                    entry.key,
+                    &entry.addresses,
+                );
+            }
             return;
         }
         if let Some(absent) = self.absent.get(&entry.id)
@@ -316,6 +395,36 @@ impl Node {
         if room && !self.is_banned(now, &entry.id, entry.key) && !self.ended {
             self.introductions.introduce(now, &self.me, entry);
         }
+    }
+
+    /// How peers may be reached at present. The leader carries links between members that reach only it.
+    pub(super) fn ways(&self) -> impl Fn(&PeerId) -> Ways + use<> {
+        let leader = self.leader();
+        let leader = leader.filter(|leader| self.membership.direct(leader).is_some());
+        let leader = leader.cloned();
+        let is_guest = self.is_star() && !self.is_host();
+        let lost = self.absent.iter().filter(|(_, absent)| absent.is_host);
+        let host = lost.map(|(id, _)| id.clone()).next();
+        move |peer| Ways {
+            direct: !is_guest || host.as_ref() == Some(peer),
+            through_leader: leader.as_ref().is_some_and(|leader| leader != peer),
+        }
+    }
+
+    /// Whether this member is believed about others: in a star only the host is.
+    pub(super) fn introduces(&self, from: &PeerId) -> bool {
+        let member = self.membership.direct(from);
+        member.is_some_and(|member| member.is_host || !self.is_star())
+    }
+
+    /// Whether guests link to the fixed host alone.
+    pub(super) fn is_star(&self) -> bool {
+        self.config.election.policy.topology == Topology::Star
+    }
+
+    /// Whether this node is the fixed host.
+    fn is_host(&self) -> bool {
+        self.config.election.policy.host_mode == HostMode::Host
     }
 
     /// The fixed host of the room, linked or lost, where that is another peer than `peer`.

@@ -72,7 +72,8 @@ impl Node {
             }
             Timer::Heartbeat => {}
             Timer::Dial => {
-                let dials = self.introductions.due(now);
+                let ways = self.ways();
+                let dials = self.introductions.due(now, ways);
                 self.outputs.extend(dials.into_iter().map(Output::Dial));
             }
             Timer::Absence => self.end_absences(now),

@@ -264,6 +264,17 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         ],
         "0 (off), 1 (host) and 2 (guest)",
     )?;
+    let topology = match options.topology {
+        MMN_TOPOLOGY_MESH => Topology::Mesh,
+        MMN_TOPOLOGY_STAR => Topology::Star,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "topology",
+                value,
+                allowed: "0 (mesh) and 1 (star)",
+            });
+        }
+    };
     let seeded = pointed.seeded.as_ref();
     if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
         return Err(ConfigError::SeededWithoutStrategy);
@@ -299,6 +310,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
     for (field, value) in [
         ("reserved", options.reserved),
         ("reserved2", options.reserved2),
+        ("reserved3", options.reserved3),
     ] {
         if value != 0 {
             return Err(ConfigError::NotAllowed {
@@ -324,6 +336,7 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         trace_path: pointed.trace_path,
         authority,
         host_mode,
+        topology,
         max_peers: options.max_peers,
         member_hold: Duration::from_millis(options.member_hold_ms.into()),
         queue_bytes: bytes(options.queue_bytes),
