@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::core::election::gossip::Windows;
 use crate::core::election::seeded::Seeding;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
 
 pub use error::ConfigError;
 pub use strategies::{

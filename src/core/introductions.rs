@@ -378,6 +378,13 @@ pub(crate) fn is_dialable(address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
+    fn direct(_: &PeerId) -> Ways {
+        Ways {
+            direct: true,
+            through_leader: false,
+        }
+    }
+
     fn at(ms: u64) -> Time {
         Time::from_micros(ms * 1000)
     }
@@ -405,12 +412,12 @@ mod tests {
     fn the_smaller_id_dials_at_once_and_the_larger_after_two_seconds() {
         let mut smaller = introductions_at_0();
         smaller.introduce(at(0), &id("a"), &entry("b", &["127.0.0.1:1"]));
-        assert_eq!(smaller.due(at(0)).len(), 1);
+        assert_eq!(smaller.due(at(0), direct).len(), 1);
         let mut larger = introductions_at_0();
         larger.introduce(at(0), &id("c"), &entry("b", &["127.0.0.1:1"]));
-        assert_eq!(larger.due(at(0)).len(), 0);
+        assert_eq!(larger.due(at(0), direct).len(), 0);
         assert_eq!(larger.next_deadline(), Some(at(2000)));
-        assert_eq!(larger.due(at(2000)).len(), 1);
+        assert_eq!(larger.due(at(2000), direct).len(), 1);
     }
 
     #[test]
@@ -420,16 +427,16 @@ mod tests {
             let address = format!("10.0.0.1:{}", 1000 + n);
             introductions.introduce(at(0), &id("a"), &entry(&format!("p{n:03}"), &[&address]));
         }
-        assert_eq!(introductions.due(at(0)).len(), 16);
-        assert_eq!(introductions.due(at(999)).len(), 15);
-        assert_eq!(introductions.due(at(1000)).len(), 1);
+        assert_eq!(introductions.due(at(0), direct).len(), 16);
+        assert_eq!(introductions.due(at(999), direct).len(), 15);
+        assert_eq!(introductions.due(at(1000), direct).len(), 1);
     }
 
     #[test]
     fn names_that_sort_early_do_not_keep_others_back() {
         let mut introductions = introductions_at_0();
         introductions.introduce(at(0), &id("a"), &entry("z", &["10.0.0.2:1"]));
-        introductions.due(at(0));
+        introductions.due(at(0), direct);
         assert!(!introductions.dial_failed(at(0), &id("z"), false));
         for n in 0..200 {
             let address = format!("10.0.0.1:{}", 1000 + n);
@@ -438,7 +445,7 @@ mod tests {
         }
         let mut dialled = Vec::new();
         for ms in (1..30_000).step_by(100) {
-            for dial in introductions.due(at(ms)) {
+            for dial in introductions.due(at(ms), direct) {
                 assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
                 dialled.push(dial.peer);
             }
@@ -452,9 +459,9 @@ mod tests {
         for name in ["b", "c", "d"] {
             introductions.introduce(at(0), &id("a"), &entry(name, &["192.0.2.1:7"]));
         }
-        assert_eq!(introductions.due(at(0)).len(), 1);
-        assert_eq!(introductions.due(at(1999)).len(), 0);
-        assert_eq!(introductions.due(at(2000)).len(), 1);
+        assert_eq!(introductions.due(at(0), direct).len(), 1);
+        assert_eq!(introductions.due(at(1999), direct).len(), 0);
+        assert_eq!(introductions.due(at(2000), direct).len(), 1);
     }
 
     fn address(text: &str) -> SocketAddr {
@@ -503,7 +510,7 @@ mod tests {
         {
             introductions.introduce(at(0), &id("a"), &entry(&format!("b{n}"), &[bad]));
         }
-        assert_eq!(introductions.due(at(5000)), vec![]);
+        assert_eq!(introductions.due(at(5000), direct), vec![]);
     }
 
     #[test]
@@ -514,7 +521,7 @@ mod tests {
             introductions.introduce(at(0), &id("a"), &entry(&format!("p{n}"), &[&address]));
         }
         assert_eq!(introductions.candidates.len(), MAX_CANDIDATES);
-        introductions.due(at(60_000));
+        introductions.due(at(60_000), direct);
         assert_eq!(introductions.candidates.len(), 0);
     }
 
@@ -522,10 +529,20 @@ mod tests {
     fn all_addresses_are_dialled_at_once_and_again_after_two_seconds() {
         let mut introductions = introductions_at_0();
         introductions.introduce(at(0), &id("a"), &entry("b", &["10.0.0.1:1", "10.0.0.2:1"]));
-        assert_eq!(introductions.due(at(0)).remove(0).addresses.len(), 2);
+        assert_eq!(
+            introductions.due(at(0), direct).remove(0).addresses.len(),
+            2
+        );
         assert!(!introductions.dial_failed(at(100), &id("b"), false));
-        assert_eq!(introductions.due(at(100)), vec![]);
-        assert_eq!(introductions.due(at(2000)).remove(0).addresses.len(), 2);
+        assert_eq!(introductions.due(at(100), direct), vec![]);
+        assert_eq!(
+            introductions
+                .due(at(2000), direct)
+                .remove(0)
+                .addresses
+                .len(),
+            2
+        );
         assert!(!introductions.dial_failed(at(2100), &id("b"), true));
         assert_eq!(introductions.next_deadline(), None);
     }
@@ -543,7 +560,7 @@ mod tests {
         );
         let mut dials = Vec::new();
         while let Some(now) = introductions.next_deadline() {
-            for dial in introductions.due(now) {
+            for dial in introductions.due(now, direct) {
                 dials.push(now.as_micros() / 1000);
                 if introductions.dial_failed(now, &dial.peer, false) {
                     return dials;

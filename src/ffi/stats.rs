@@ -162,10 +162,11 @@ mod tests {
 
     #[test]
     fn the_struct_has_no_padding() {
-        assert_eq!(size_of::<PeerStats>(), 80);
+        assert_eq!(size_of::<PeerStats>(), 88);
         assert_eq!(offset_of!(PeerStats, bytes_sent), 16);
         assert_eq!(offset_of!(PeerStats, queue_bytes), 56);
         assert_eq!(offset_of!(PeerStats, reconnects), 76);
+        assert_eq!(offset_of!(PeerStats, path), 80);
         assert_eq!(MIN_STRUCT_SIZE, 8);
     }
 

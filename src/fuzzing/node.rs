@@ -21,7 +21,7 @@ use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{
     Authority, Candidate, Envelope, HostMode, MAX_CONTROL_FRAME_BYTES, MergePolicy, Message,
-    PeerEntry, RoomPolicy, Strategy, Verdict,
+    PeerEntry, RoomPolicy, Strategy, Topology, Verdict,
 };
 
 /// Inputs of one run, at most: a run is to end.
@@ -71,6 +71,14 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
             1 if !seeded => HostMode::Guest,
             _ => HostMode::Off,
         },
+        topology: Topology::Mesh,
+    };
+    let policy = RoomPolicy {
+        topology: match policy.host_mode != HostMode::Off && chance.flip() {
+            true => Topology::Star,
+            false => Topology::Mesh,
+        },
+        ..policy
     };
     let eligible = !chance.one_in(4) || seeded;
     let ask_host = chance.one_in(4);
@@ -314,6 +322,7 @@ impl<'a> Run<'a> {
             return Input::Tick;
         };
         self.linked.insert(known.id.clone());
+        let through_leader = self.wild.chance.one_in(4);
         Input::LinkUp(Box::new(LinkUp {
             peer: known.id,
             incarnation: known.incarnation,
@@ -322,6 +331,7 @@ impl<'a> Run<'a> {
             eligible: hello.eligible,
             priority: hello.priority,
             is_host: hello.policy.host_mode == HostMode::Host,
+            through_leader,
             ours: self.node.side(self.now),
             theirs: hello.side,
         }))

@@ -25,7 +25,7 @@ use crate::core::wire::{
     Authority, Candidate, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
     MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
     MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
-    Strategy, Verdict,
+    Strategy, Topology, Verdict,
 };
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_ACKED_NUMBERS, MessageHeader,
@@ -366,6 +366,11 @@ variants!(host_modes, HostMode, |_wild| {
     Off => HostMode::Off,
     Host => HostMode::Host,
     Guest => HostMode::Guest,
+});
+
+variants!(topologies, Topology, |_wild| {
+    Mesh => Topology::Mesh,
+    Star => Topology::Star,
 });
 
 impl Wild<'_> {
@@ -907,6 +912,7 @@ impl Wild<'_> {
             merge: merges::any(self),
             authority: authorities::any(self),
             host_mode: host_modes::any(self),
+            topology: topologies::any(self),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::core::wire::{Candidate, Hello, HelloAck, PeerEntry, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
 use crate::net::socket;
+use crate::net::tunnel::is_virtual;
 
 /// Admissions that are under way.
 #[derive(Default)]

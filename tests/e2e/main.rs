@@ -11,5 +11,6 @@ mod messages;
 mod options;
 mod quorum;
 mod seeded;
+mod through_leader;
 mod traces;
 mod traffic;

@@ -13,7 +13,7 @@ use crate::config::{
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
-use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
+use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy, Topology};
 use crate::ffi::arguments::{bytes as bytes_argument, text};
 use crate::ffi::config::bytes;
 use crate::ffi::etcd::EtcdOptions;

@@ -98,7 +98,7 @@ fn the_struct_has_no_hidden_padding() {
     let third = 48 + pointers + 32 + second;
     assert_eq!(
         size_of::<NetworkOptions>(),
-        third + 16 + 3 * size_of::<usize>()
+        third + 24 + 3 * size_of::<usize>()
     );
     assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
     assert_eq!(THIRD_VERSION_BYTES, third);
@@ -106,6 +106,7 @@ fn the_struct_has_no_hidden_padding() {
     assert_eq!(FIFTH_VERSION_BYTES, third + 16);
     assert_eq!(SIXTH_VERSION_BYTES, third + 16 + size_of::<usize>());
     assert_eq!(SEVENTH_VERSION_BYTES, third + 16 + 2 * size_of::<usize>());
+    assert_eq!(EIGHTH_VERSION_BYTES, third + 16 + 3 * size_of::<usize>());
     macro_rules! at {
         ($($field:ident: $offset:expr),* $(,)?) => {
             $(assert_eq!(
@@ -501,7 +502,25 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
     let fifth = FIFTH_VERSION_BYTES as u32;
     let sixth = SIXTH_VERSION_BYTES as u32;
     let seventh = SEVENTH_VERSION_BYTES as u32;
-    for size in [seventh, seventh + 1, size_of::<NetworkOptions>() as u32 - 1] {
+    let eighth = EIGHTH_VERSION_BYTES as u32;
+    for size in [eighth, eighth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            etcd: ptr::dangling(),
+            topology: MMN_TOPOLOGY_STAR,
+            reserved3: 77,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read("options", &options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            etcd: ptr::dangling(),
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [seventh, seventh + 1, eighth - 1] {
         let options = NetworkOptions {
             struct_size: size,
             seeded: ptr::dangling(),

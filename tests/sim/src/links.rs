@@ -761,6 +761,7 @@ impl World {
             eligible: hello.eligible,
             priority: hello.priority,
             is_host: self.settings.host == Some(other),
+            through_leader: false,
             ours,
             theirs,
         };

@@ -32,7 +32,7 @@ use room_core::node::{
 use room_core::quorum::{Quorum, Roster};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
-use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy};
+use room_core::wire::{Authority, HostMode, MergePolicy, Message, RoomPolicy, Strategy, Topology};
 
 use crate::checks::{Checker, Violation};
 use crate::clock::{Clock, slowest_clock};
@@ -661,6 +661,7 @@ impl World {
             merge: self.settings.merge,
             authority: self.settings.authority,
             strategy: self.settings.strategy,
+            topology: Topology::Mesh,
         }
     }
 

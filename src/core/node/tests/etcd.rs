@@ -63,6 +63,7 @@ fn asking_as(first: Option<Entry>, is_robbed: bool) -> Asking {
             eligible: true,
             priority: 0,
             is_host: false,
+            through_leader: false,
             ours: side.clone(),
             theirs: side,
         })),

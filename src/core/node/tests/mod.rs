@@ -18,6 +18,7 @@ mod rows;
 mod set_back;
 mod standing;
 mod static_quorum;
+mod through_leader;
 
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ use crate::core::election::raft::saved::Saved;
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::introductions::Dial;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{Candidate, Verdict};
+use crate::core::wire::{Candidate, Topology, Verdict};
 use forged::{Forged, elects};
 
 /// One way.
@@ -127,6 +128,10 @@ struct Net {
     arrivals: BTreeMap<u64, Arrival>,
     /// Whether the dials of cores reach anybody.
     dials_work: bool,
+    /// Who has no path to whom, both ways.
+    walls: BTreeSet<(PeerId, PeerId)>,
+    /// The links that go through the leader.
+    carried: BTreeSet<u64>,
     config: NodeConfig,
     /// What is on the disk of each name, and how long a write takes; `None` is for ever.
     disks: BTreeMap<PeerId, (Incarnation, Opaque)>,
@@ -143,6 +148,8 @@ impl Net {
             queue: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             dials_work: true,
+            walls: BTreeSet::new(),
+            carried: BTreeSet::new(),
             config: NodeConfig::for_tests(),
             disks: BTreeMap::new(),
             write_time: Some(ms(1)),

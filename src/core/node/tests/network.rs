@@ -19,6 +19,10 @@ impl Net {
         }
         self.counted += 1;
         let link = self.counted;
+        let through_leader = self.is_walled(&id(one), &id(other));
+        if through_leader {
+            self.carried.insert(link);
+        }
         let ups = [(one, other), (other, one)].map(|(me, peer)| {
             let (mine, its) = (self.place(me), self.place(peer));
             let (eligible, priority) = its.node.standing_of_myself();
@@ -26,10 +30,14 @@ impl Net {
                 peer: id(peer),
                 incarnation: its.life.incarnation,
                 key: its.life.key,
-                addresses: vec![its.address],
+                addresses: match through_leader {
+                    true => Vec::new(),
+                    false => vec![its.address],
+                },
                 eligible,
                 priority,
                 is_host: its.is_host,
+                through_leader,
                 ours: mine.node.side(self.now),
                 theirs: its.node.side(self.now),
             }
@@ -39,6 +47,32 @@ impl Net {
         for (up, me) in ups.into_iter().zip([one, other]) {
             let _ = self.feed(&id(me), Input::LinkUp(Box::new(up)));
         }
+    }
+
+    pub(super) fn wall(&mut self, one: &str, other: &str) {
+        self.walls.insert((id(one), id(other)));
+        self.walls.insert((id(other), id(one)));
+    }
+
+    pub(super) fn is_walled(&self, one: &PeerId, other: &PeerId) -> bool {
+        self.walls.contains(&(one.clone(), other.clone()))
+    }
+
+    /// Whether two are linked, on the best path that they have.
+    pub(super) fn is_linked_well(&self, one: &PeerId, other: &PeerId) -> bool {
+        let link = self.ends.get(&(one.clone(), other.clone()));
+        link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
+    }
+
+    /// Whether the leader that one end follows has links of its own to both.
+    fn is_carried(&self, one: &PeerId, other: &PeerId) -> bool {
+        let leader = self.places.get(one).and_then(|place| place.node.leader());
+        leader.is_some_and(|leader| {
+            [one, other].into_iter().all(|end| {
+                let link = self.ends.get(&(leader.clone(), end.clone()));
+                link.is_some_and(|link| !self.carried.contains(link))
+            })
+        })
     }
 
     pub(super) fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
@@ -93,6 +127,20 @@ impl Net {
         let Some(place) = self.places.get_mut(name) else {
             return;
         };
+        if place.node.policy().topology == Topology::Star {
+            let entries: Vec<&PeerEntry> = match &output {
+                Output::Transmit { envelope, .. } => match &envelope.message {
+                    Message::PeerList(entries) => entries.iter().collect(),
+                    Message::Admitted { entry, .. } => vec![entry],
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            };
+            assert!(
+                entries.iter().all(|entry| entry.addresses.is_empty()),
+                "{name} tells addresses in a star: {output:?}"
+            );
+        }
         match output {
             Output::Persist { number, state } => {
                 let life = place.life;
@@ -247,7 +295,11 @@ impl Net {
                 .get(name)
                 .is_none_or(|place: &Place| !place.muted)
         };
-        self.ends.get(&(to.clone(), from.clone())) == Some(&link) && hears(from) && hears(to)
+        let is_up = !self.carried.contains(&link) || self.is_carried(from, to);
+        self.ends.get(&(to.clone(), from.clone())) == Some(&link)
+            && hears(from)
+            && hears(to)
+            && is_up
     }
 
     pub(super) fn happen(&mut self, happening: Happening) {
@@ -300,18 +352,27 @@ impl Net {
     }
 
     pub(super) fn dialled(&mut self, from: &PeerId, dial: Dial) {
-        let Dial { peer, key, .. } = dial;
+        let Dial {
+            peer,
+            key,
+            addresses,
+            through_leader,
+        } = dial;
+        let has_path = match self.is_walled(from, &peer) {
+            true => through_leader && self.is_carried(from, &peer),
+            false => !addresses.is_empty(),
+        };
         let Some(dialler) = self.places.get(from) else {
             return;
         };
         let life = dialler.life;
         let hello = self.hello(from.as_str());
         let welcome = self.places.get(&peer).is_some_and(|target| {
-            let linked = self.ends.contains_key(&(peer.clone(), from.clone()));
+            let linked = self.is_linked_well(&peer, from);
             let heard = !target.muted && !dialler.muted && self.dials_work;
             let is_it = target.life.key == key;
             let checked = target.node.check_hello(self.now, &hello, life.key, false);
-            heard && is_it && !linked && checked.is_ok()
+            heard && has_path && is_it && !linked && checked.is_ok()
         });
         if welcome {
             self.ask_for(from.as_str(), life, peer.as_str(), true);

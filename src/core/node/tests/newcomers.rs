@@ -131,9 +131,7 @@ impl Net {
         };
         let newcomer = self.places.get(&arrival.newcomer);
         let runs = newcomer.is_some_and(|place| place.life == arrival.life);
-        let linked = self
-            .ends
-            .contains_key(&(contact.clone(), arrival.newcomer.clone()));
+        let linked = self.is_linked_well(contact, &arrival.newcomer);
         if *verdict == Verdict::Accepted && runs && !linked {
             self.link(contact.clone().as_str(), arrival.newcomer.as_str());
         } else if arrival.by_core {

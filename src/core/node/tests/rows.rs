@@ -43,6 +43,7 @@ impl Lone {
             eligible: true,
             priority: 0,
             is_host: false,
+            through_leader: false,
             ours: self.node.side(self.now),
             theirs: side,
         })))

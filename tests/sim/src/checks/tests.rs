@@ -475,6 +475,7 @@ fn links_to(record: &Record, lone: bool, hold_binds: bool) -> Input {
         eligible: true,
         priority: 0,
         is_host: false,
+        through_leader: false,
         ours: side(Record::default(), lone),
         theirs: side(record.clone(), false),
     }))

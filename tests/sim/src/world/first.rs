@@ -40,6 +40,7 @@ impl World {
             eligible: false,
             priority: 0,
             is_host: false,
+            through_leader: false,
             ours,
             theirs: Opaque::of(&Side {
                 since: 0,
