@@ -21,4 +21,5 @@ mod relay;
 pub(crate) mod simulation;
 pub(crate) mod socket;
 pub(crate) mod tries;
+pub(crate) mod tunnel;
 pub(crate) mod udp;
