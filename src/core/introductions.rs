@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::id::{Fingerprint, PeerId};
 use super::time::{Duration, Time};
+use super::virtual_address::is_virtual;
 use super::wire::{MAX_PEER_ADDRESSES, PeerEntry};
 
 /// Time between two dials of one address, and of one peer.
@@ -367,11 +368,15 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether `address` can name one peer: no port 0, no unspecified, multicast or broadcast address.
+/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address.
 pub(crate) fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
-    address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !broadcast
+    address.port() != 0
+        && !ip.is_unspecified()
+        && !ip.is_multicast()
+        && !broadcast
+        && !is_virtual(address)
 }
 
 #[cfg(test)]
@@ -488,6 +493,7 @@ mod tests {
             "[::ffff:255.255.255.255]:1",
             "[::ffff:224.0.0.251]:1",
             "[::ffff:0.0.0.0]:1",
+            "[fd1e:4209:ecea:3eef::7]:1",
         ] {
             assert!(!is_dialable(address(bad)), "{bad}");
         }

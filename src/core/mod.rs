@@ -14,4 +14,5 @@ pub mod quorum;
 pub mod relay;
 pub mod time;
 pub mod trace;
+pub mod virtual_address;
 pub mod wire;

@@ -1,4 +1,5 @@
-//! The datagrams of a link: probes, and messages that are delivered at once or dropped, so that nothing waits for them.
+//! The datagrams of a link: probes, messages that are delivered at once or dropped, so that nothing waits for them, and the
+//! packets of tunnels.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,13 +11,16 @@ use quinn::{Connection, SendDatagramError};
 use tokio::sync::{Notify, mpsc, watch};
 
 use super::events::{Hearing, LinkEvent, LinkId};
-use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG};
+use super::frame::{DatagramHeader, DatagramRole, MESSAGE_DATAGRAM, OWN_FLAG, TUNNEL_DATAGRAM};
+use super::identity::peer_fingerprint;
 use super::intake::Asker;
 use super::lane::FIRST_MESSAGE_TYPE;
 use super::outbox::{DEFAULT_PRIORITY, Dropped, Loose, LooseRelay, OutMessage, Outboxes};
 use super::relay::{ask_hearing, ask_leading};
+use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
 use crate::core::id::PeerId;
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::PROBE_DATAGRAM;
 use crate::dispatch::Dispatch;
 
@@ -25,13 +29,16 @@ const MAX_EARLY: usize = 64;
 
 const MALFORMED: &str = "a malformed datagram";
 
-/// Reads probes, and messages for the reader of the session once there is one; those that come before wait for it.
+/// Reads probes, packets of tunnels, and messages for the reader of the session once there is one; those that come before wait
+/// for it.
 pub(super) async fn read_datagrams(
     id: LinkId,
     connection: Connection,
+    tunnels: Arc<Tunnels>,
     events: mpsc::Sender<(LinkId, LinkEvent)>,
     mut session: watch::Receiver<Option<Arc<DatagramReader>>>,
 ) {
+    let key = peer_fingerprint(&connection);
     let mut early = VecDeque::new();
     loop {
         let datagram = tokio::select! {
@@ -56,6 +63,14 @@ pub(super) async fn read_datagrams(
                 }
                 early.extend(datagram.map(|datagram| datagram.slice(1..)));
                 None
+            }
+            Some([TUNNEL_DATAGRAM, ..]) => {
+                let is_direct = !is_virtual(connection.remote_address());
+                let taken = datagram.zip(key).map(|(datagram, key)| tunnels.received(key, is_direct, datagram));
+                match taken {
+                    Some(Err(what)) => Some(LinkEvent::Violation(what)),
+                    _ => continue,
+                }
             }
             // A trailer, which was to be acknowledged and no more, or of a later version.
             Some(_) => continue,

@@ -22,12 +22,13 @@ use super::admission::{
 use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
-    DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
+    DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint, server_config,
 };
 use super::limiter::{MAX_FAILURES_OF_ONE, Source};
 use super::link::Admitted;
 use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Hello, HelloAck, Opaque};
 use crate::error::Code;
 
@@ -162,6 +163,8 @@ pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
+    /// The same for links through a tunnel.
+    pub(crate) tunnel_transport: Arc<TransportConfig>,
     pub(crate) proof: RoomProof,
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) handshake_timeout: Duration,
@@ -202,12 +205,15 @@ impl Connector {
         by_hand: Option<HostDial>,
     ) -> Result<PeerId, Refused> {
         let ip = address.ip();
+        if expected.is_none() && is_virtual(address) {
+            return Err(Code::InvalidArgument.into()); // whoever it is has been named by a key
+        }
         if expected.is_none()
             && let Some(closed) = self.tries_out.closed(ip)
         {
             return Err(no_dials_to(ip, closed));
         }
-        let config = client_config(&self.identity, expected, Arc::clone(&self.transport))
+        let config = client_config(&self.identity, expected, self.transport_to(address))
             .map_err(|error| log_internal(&error))?;
         let connecting = self
             .endpoint
@@ -395,7 +401,17 @@ impl Connector {
     /// Tells whether the link is part of the room.
     async fn accept(&self, incoming: Incoming) -> bool {
         let from = incoming.remote_address();
-        let Ok(connecting) = incoming.accept() else {
+        let accepted = match is_virtual(from) {
+            false => incoming.accept(),
+            true => match server_config(&self.identity, self.transport_to(from)) {
+                Ok(config) => incoming.accept_with(Arc::new(config)),
+                Err(error) => {
+                    log_internal(&error);
+                    return false;
+                }
+            },
+        };
+        let Ok(connecting) = accepted else {
             return false;
         };
         let Ok(connection) = connecting.await else {
@@ -417,6 +433,13 @@ impl Connector {
             }
         }
         false
+    }
+
+    fn transport_to(&self, address: SocketAddr) -> Arc<TransportConfig> {
+        Arc::clone(match is_virtual(address) {
+            true => &self.tunnel_transport,
+            false => &self.transport,
+        })
     }
 
     async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {

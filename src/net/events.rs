@@ -8,6 +8,7 @@ use quinn::ConnectionError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::outbox::Outboxes;
+use super::tunnel::Tunnels;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::{Heard, Relays};
 use crate::core::wire::Opaque;
@@ -103,6 +104,7 @@ pub(crate) struct LinkContext {
     pub(crate) outboxes: Arc<Outboxes>,
     pub(crate) dispatch: Arc<Dispatch>,
     pub(crate) relaying: Arc<Relaying>,
+    pub(crate) tunnels: Arc<Tunnels>,
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
     /// Longest message that this host takes, in bytes.
     pub(crate) max_message_size: usize,

@@ -76,6 +76,8 @@ pub(crate) const MAX_UNORDERED_SPAN: u64 = 1 << 16;
 pub(crate) const MAX_ACKED_NUMBERS: usize = 64;
 /// The first byte of a datagram that is a message.
 pub(crate) const MESSAGE_DATAGRAM: u8 = 1;
+/// The first byte of a datagram that carries a packet of a link between two others, or between another and the receiver.
+pub(crate) const TUNNEL_DATAGRAM: u8 = 2;
 /// Longest encoded [`DatagramHeader`] of the sender's own message with the byte before it.
 pub(crate) const MAX_DATAGRAM_HEADER_BYTES: usize = 36;
 /// How much longer it is when it names the token of a leadership and, once relayed, an origin: two peer ids of the longest

@@ -24,6 +24,10 @@ pub(crate) const PACE: Duration = Duration::from_secs(1);
 const MAX_REMEMBERED: usize = 256;
 
 /// What counts as one address: one host may use every address of its IPv6 /64.
+///
+/// So all that comes through tunnels is one: who is behind it, only the member says that relays it, and may invent names. A relay
+/// that guesses has the tries of one address, and can close tunnels alone, and these only to strangers; members that the
+/// leader has named need no try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
     V4(Ipv4Addr),

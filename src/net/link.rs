@@ -11,10 +11,13 @@ use super::control::{CONTROL_QUEUE_FRAMES, Queued, read_control, write_control};
 use super::datagrams::{DatagramReader, read_datagrams, write_datagrams};
 use super::events::{LinkContext, LinkEvent, LinkId};
 use super::frame::ControlFrame;
+use super::identity::peer_fingerprint;
 use super::intake::Asker;
 use super::lane;
 use super::received::Received;
-use crate::core::id::PeerId;
+use super::tunnel::Tunnels;
+use crate::core::id::{Fingerprint, PeerId};
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{PROBE_DATAGRAM, Probe};
 
 /// An admitted connection with its control stream.
@@ -41,6 +44,36 @@ pub(crate) struct Link {
     datagrams: watch::Sender<Option<Arc<DatagramReader>>>,
     /// Frames that had arrived when a probe was sent: any more is a sign of life.
     frames_at_probe: Option<u64>,
+    /// `None` where the link goes through a tunnel itself.
+    _tunnelling: Option<Tunnelling>,
+}
+
+/// While there is one, tunnels lead over this link.
+struct Tunnelling {
+    connection: Connection,
+    key: Fingerprint,
+    tunnels: Arc<Tunnels>,
+}
+
+impl Tunnelling {
+    fn start(connection: &Connection, tunnels: &Arc<Tunnels>) -> Option<Self> {
+        if is_virtual(connection.remote_address()) {
+            return None;
+        }
+        let key = peer_fingerprint(connection)?;
+        tunnels.link_up(key, connection.clone());
+        Some(Self {
+            connection: connection.clone(),
+            key,
+            tunnels: Arc::clone(tunnels),
+        })
+    }
+}
+
+impl Drop for Tunnelling {
+    fn drop(&mut self) {
+        self.tunnels.link_down(self.key, &self.connection);
+    }
 }
 
 impl Link {
@@ -56,6 +89,7 @@ impl Link {
             send,
             recv,
         } = admitted;
+        let tunnelling = Tunnelling::start(&connection, &context.tunnels);
         let (control, frames) = mpsc::channel(CONTROL_QUEUE_FRAMES);
         let events = context.events.clone();
         let (datagrams, session) = watch::channel(None);
@@ -70,6 +104,7 @@ impl Link {
             tokio::spawn(read_datagrams(
                 id,
                 connection.clone(),
+                Arc::clone(&context.tunnels),
                 events.clone(),
                 session,
             )),
@@ -93,6 +128,7 @@ impl Link {
             has_resumed: false,
             datagrams,
             frames_at_probe: None,
+            _tunnelling: tunnelling,
         };
         let has_room = link.send_control(ControlFrame::Resume { missed }, false);
         debug_assert!(has_room, "the queue is new");

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use if_addrs::{IfOperStatus, Interface};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::core::virtual_address::is_virtual;
 use crate::fork;
 
 /// Bytes asked of the system for each of the socket's two buffers; it may give less.
@@ -109,11 +110,14 @@ pub(crate) fn bind(address: Option<IpAddr>, port: u16) -> io::Result<UdpSocket> 
 }
 
 /// Waits until the system reports that nothing takes packets at `address` (ICMP), and for ever where it does
-/// not.
+/// not, or cannot: only a tunnel leads to a virtual address.
 ///
 /// quinn's socket belongs to all links and does not receive such errors; a connected one does. The byte that it
 /// sends is no QUIC packet, so a process that listens there ignores it.
 pub(crate) async fn refused(address: SocketAddr) {
+    if is_virtual(address) {
+        return std::future::pending().await; // nothing is ever sent there
+    }
     let told: io::Result<()> = async {
         let any: IpAddr = match address {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

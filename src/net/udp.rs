@@ -2,11 +2,14 @@
 //!
 //! quinn's own fails where the system lacks an option that it sets: Wine and Proton have none of those for
 //! ECN and for the "do not fragment" bit. This one then does without them.
+//!
+//! What is sent to a virtual address goes to [`Tunnels`], and what comes out of a tunnel comes out of this socket.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -17,6 +20,8 @@ use tokio::io::{Interest, ReadBuf};
 use tokio::time::{Instant, sleep_until};
 
 use super::simulation::{Fate, Simulation, Waiting};
+use super::socket::canonical;
+use super::tunnel::{Tunnels, is_forged};
 use crate::simulated::SimulatedNetwork;
 
 /// How often the log repeats that a network is simulated.
@@ -26,6 +31,8 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct UdpRuntime {
     pub(crate) simulation: Arc<Simulation>,
+    /// Those of the room: they carry what is sent to virtual addresses.
+    pub(crate) tunnels: Arc<Tunnels>,
     /// Of the losses and delays that it simulates.
     pub(crate) seed: u64,
 }
@@ -63,12 +70,18 @@ impl Runtime for UdpRuntime {
 struct Udp {
     line: Arc<Line>,
     simulation: Arc<Simulation>,
+    tunnels: Arc<Tunnels>,
+    /// Whether what came out of tunnels is next, where the reader takes one packet at a time.
+    tunnels_next: AtomicBool,
 }
 
 /// What sends and receives.
 #[derive(Debug)]
 struct Line {
     socket: tokio::net::UdpSocket,
+    /// Whether the socket is one of IPv4 alone. quinn sees it as one of IPv6, because virtual addresses are: IPv4 addresses
+    /// are mapped, as those of a dual-stack socket.
+    is_v4: bool,
     /// `None` where the system lacks one of them: one packet a call, as it is.
     options: Option<UdpSocketState>,
     waiting: Mutex<Waiting>,
@@ -82,6 +95,7 @@ impl Udp {
     ) -> io::Result<Arc<Self>> {
         socket.set_nonblocking(true)?;
         let line = Arc::new(Line {
+            is_v4: socket.local_addr()?.is_ipv4(),
             socket: tokio::net::UdpSocket::from_std(socket)?,
             options,
             waiting: Mutex::new(Waiting::new(runtime.seed)),
@@ -91,7 +105,12 @@ impl Udp {
             Arc::downgrade(&line),
             Arc::clone(&simulation),
         ));
-        Ok(Arc::new(Self { line, simulation }))
+        Ok(Arc::new(Self {
+            line,
+            simulation,
+            tunnels: Arc::clone(&runtime.tunnels),
+            tunnels_next: AtomicBool::new(true),
+        }))
     }
 }
 
@@ -104,6 +123,9 @@ impl AsyncUdpSocket for Udp {
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        if self.tunnels.take(transmit) {
+            return Ok(());
+        }
         let Some(network) = self.simulation.network() else {
             return self.line.try_send(transmit);
         };
@@ -125,45 +147,37 @@ impl AsyncUdpSocket for Udp {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        let line = &self.line;
-        let received = match &line.options {
-            Some(options) => loop {
-                ready!(line.socket.poll_recv_ready(cx))?;
-                let receive = || options.recv((&line.socket).into(), bufs, meta);
-                match line.socket.try_io(Interest::READABLE, receive) {
-                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    result => break result,
-                }
-            },
-            None => {
-                let mut packet = ReadBuf::new(&mut bufs[0]);
-                let from = ready!(line.socket.poll_recv_from(cx, &mut packet));
-                from.map(|addr| {
-                    let len = packet.filled().len();
-                    meta[0] = RecvMeta {
-                        addr,
-                        len,
-                        stride: len,
-                        ecn: None,
-                        dst_ip: None,
-                    };
-                    1
-                })
-            }
+        // Each gets half of the room, or every other packet, so that neither waits for the other.
+        let len = bufs.len().min(meta.len());
+        let half = match len {
+            1 => usize::from(self.tunnels_next.fetch_not(Ordering::Relaxed)),
+            _ => len / 2,
         };
-        match received {
-            Ok(count) => Poll::Ready(Ok(count)),
-            // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
-            Err(error) => {
-                tracing::debug!(%error, "the socket reports an error");
-                cx.waker().wake_by_ref();
-                Poll::Pending
+        let count = self
+            .tunnels
+            .poll_arrived(cx, &mut bufs[..half], &mut meta[..half]);
+        if count > 0 && count == len {
+            return Poll::Ready(Ok(count));
+        }
+        match self
+            .line
+            .poll_recv(cx, &mut bufs[count..], &mut meta[count..])
+        {
+            Poll::Ready(more) => Poll::Ready(more.map(|more| count + more)),
+            Poll::Pending if count > 0 => Poll::Ready(Ok(count)),
+            Poll::Pending if half == 0 => {
+                match self.tunnels.poll_arrived(cx, &mut bufs[..], &mut meta[..]) {
+                    0 => Poll::Pending,
+                    count => Poll::Ready(Ok(count)),
+                }
             }
+            Poll::Pending => Poll::Pending,
         }
     }
 
+    /// Of IPv6, as all that quinn sees.
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.line.socket.local_addr()
+        Ok(self.line.mapped(self.line.socket.local_addr()?))
     }
 
     fn max_transmit_segments(&self) -> usize {
@@ -194,8 +208,79 @@ impl Line {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// An IPv4 address as the IPv6 address that stands for it, where quinn would not expect it otherwise.
+    fn mapped(&self, address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(v4) if self.is_v4 => {
+                SocketAddr::from((v4.to_ipv6_mapped(), address.port()))
+            }
+            _ => address,
+        }
+    }
+
+    fn poll_recv(
+        &self,
+        cx: &mut Context<'_>,
+        bufs: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let received = match &self.options {
+            Some(options) => loop {
+                ready!(self.socket.poll_recv_ready(cx))?;
+                let receive = || options.recv((&self.socket).into(), bufs, meta);
+                match self.socket.try_io(Interest::READABLE, receive) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    result => break result,
+                }
+            },
+            None => {
+                let mut packet = ReadBuf::new(&mut bufs[0]);
+                let from = ready!(self.socket.poll_recv_from(cx, &mut packet));
+                from.map(|addr| {
+                    let len = packet.filled().len();
+                    meta[0] = RecvMeta {
+                        addr,
+                        len,
+                        stride: len,
+                        ecn: None,
+                        dst_ip: None,
+                    };
+                    1
+                })
+            }
+        };
+        match received {
+            Ok(count) => {
+                for meta in &mut meta[..count] {
+                    meta.addr = self.mapped(meta.addr);
+                    if is_forged(meta.addr) {
+                        meta.len = 0; // quinn skips it
+                    }
+                }
+                Poll::Ready(Ok(count))
+            }
+            // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
+            Err(error) => {
+                tracing::debug!(%error, "the socket reports an error");
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
     /// [`ErrorKind::WouldBlock`] is the only error.
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let transmit = &Transmit {
+            destination: match self.is_v4 {
+                true => canonical(transmit.destination),
+                false => transmit.destination,
+            },
+            ..*transmit
+        };
+        if self.is_v4 && transmit.destination.is_ipv6() {
+            tracing::debug!(destination = %transmit.destination, "the socket has IPv4 alone");
+            return Ok(());
+        }
         let Some(options) = &self.options else {
             let sent = self
                 .socket
@@ -306,11 +391,12 @@ mod tests {
 
     /// An endpoint whose system takes none of the options.
     fn plain() -> Endpoint {
+        let identity = Identity::generate().expect("an identity");
         let runtime = UdpRuntime {
             simulation: Arc::default(),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
             seed: 1,
         };
-        let identity = Identity::generate().expect("an identity");
         let transport = Arc::new(transport_config());
         let server = server_config(&identity, Arc::clone(&transport)).expect("a configuration");
         let client = client_config(&identity, None, transport).expect("a configuration");
@@ -355,7 +441,7 @@ mod tests {
     #[tokio::test]
     async fn the_socket_closes_with_its_endpoint() {
         let endpoint = plain();
-        let address = endpoint.local_addr().expect("bound");
+        let address = canonical(endpoint.local_addr().expect("bound"));
         drop(endpoint);
         let limit = Instant::now() + Duration::from_secs(30);
         while UdpSocket::bind(address).is_err() {

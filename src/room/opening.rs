@@ -41,6 +41,7 @@ use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
+use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
 
 /// How long a room that asks an external store waits at its end for a name that is being resolved, which nothing can stop.
@@ -129,8 +130,10 @@ fn open(
             .map_err(|source| StartError::Socket { source })?
             .port(),
     };
+    let tunnels = Arc::new(Tunnels::new(identity.fingerprint()));
     let runtime = UdpRuntime {
         simulation: Arc::clone(&shared.simulation),
+        tunnels: Arc::clone(&tunnels),
         seed: draw()?,
     };
     #[cfg(test)]
@@ -188,6 +191,7 @@ fn open(
         },
         identity,
         transport,
+        tunnel_transport: Arc::new(tunnel_transport_config()),
         asks: asks_in,
         handshake_timeout: config.handshake_timeout,
         dials: DialLocks::default(),
@@ -202,6 +206,7 @@ fn open(
         outboxes: Arc::clone(&shared.outboxes),
         dispatch: Arc::clone(&shared.dispatch),
         relaying: Arc::clone(&shared.centralized.relaying),
+        tunnels,
         events,
         max_message_size: config.max_message_size,
         write_timeout: config.write_timeout,

@@ -1,0 +1,88 @@
+//! The addresses of members behind a tunnel: where a member is "at" that no packet reaches, but the leader does.
+//!
+//! Such an address follows from the member's key alone, and names nothing outside of the process that uses it. It is never
+//! dialled on the real socket, and it is no address for a peer list.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use super::id::Fingerprint;
+
+/// The first half of every virtual address: a prefix of the unique local range (RFC 4193), drawn once.
+const PREFIX: [u8; 8] = [0xfd, 0x1e, 0x42, 0x09, 0xec, 0xea, 0x3e, 0xef];
+/// The port of every virtual address. It means nothing; 0 would be no port.
+const PORT: u16 = 1;
+/// Bytes of a key's fingerprint that a virtual address carries.
+pub const VIRTUAL_ID_BYTES: usize = 8;
+
+/// The part of a key's fingerprint that its virtual address carries.
+///
+/// Whoever is met there still has to prove that it holds the whole key, so two keys that share the part can only get in each
+/// other's way.
+pub type VirtualId = [u8; VIRTUAL_ID_BYTES];
+
+/// The [`VirtualId`] of a key.
+pub fn virtual_id(key: Fingerprint) -> VirtualId {
+    let mut id = VirtualId::default();
+    id.copy_from_slice(&key.0[..VIRTUAL_ID_BYTES]);
+    id
+}
+
+/// Where a tunnel leads to the holder of `key`.
+pub fn virtual_address(key: Fingerprint) -> SocketAddr {
+    address_of(virtual_id(key))
+}
+
+/// The virtual address that carries `id`.
+pub fn address_of(id: VirtualId) -> SocketAddr {
+    let mut octets = [0; 16];
+    octets[..PREFIX.len()].copy_from_slice(&PREFIX);
+    octets[PREFIX.len()..].copy_from_slice(&id);
+    SocketAddr::from((Ipv6Addr::from(octets), PORT))
+}
+
+/// What `address` carries, if it is a virtual one, with whatever port.
+pub fn id_at(address: SocketAddr) -> Option<VirtualId> {
+    let IpAddr::V6(ip) = address.ip() else {
+        return None;
+    };
+    let octets = ip.octets();
+    let id = octets.strip_prefix(&PREFIX)?;
+    VirtualId::try_from(id).ok()
+}
+
+/// Whether `address` is one that only a tunnel leads to.
+pub fn is_virtual(address: SocketAddr) -> bool {
+    id_at(address).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_virtual_address_follows_from_the_key_and_is_told_from_all_others() {
+        let mut key = Fingerprint([7; 32]);
+        let address = virtual_address(key);
+        assert_eq!(
+            address,
+            "[fd1e:4209:ecea:3eef:707:707:707:707]:1"
+                .parse()
+                .expect("an address")
+        );
+        assert!(is_virtual(address));
+        assert_eq!(id_at(address), Some(virtual_id(key)));
+        assert_eq!(address_of(virtual_id(key)), address);
+        key.0[7] = 8;
+        assert_ne!(virtual_address(key), address);
+        assert!(is_virtual(SocketAddr::new(address.ip(), 4711)));
+        for real in [
+            "127.0.0.1:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+            "[fd1e:4209:ecea:3eee:707:707:707:707]:1",
+            "[fe80::1]:1",
+        ] {
+            assert!(!is_virtual(real.parse().expect("an address")), "{real}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! What carries the packets of others over one link: its queues, and the task that empties them.
+//!
+//! quinn sends datagrams before streams. So the task never has more than a few packets in quinn, and while the link's own
+//! streams have something to send it lets them send as much before the next few.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use quinn::Connection;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
+
+use super::packet::{Piece, Way, datagrams};
+use super::queues::Queues;
+use crate::core::virtual_address::is_virtual;
+use crate::net::identity::DATAGRAM_SEND_BUFFER_BYTES;
+
+/// Packets that the task gives to quinn at once; the next when these have left.
+const BATCH: usize = 8;
+/// The same when the link's own datagrams keep quinn's queue from getting empty: so many of these may leave in between.
+const OWN_DATAGRAMS_BETWEEN: u64 = 8;
+/// What quinn's empty queue may have less room than all: it counts what it keeps about the next datagram.
+const DATAGRAM_OVERHEAD_BYTES: usize = 64;
+/// How long packets follow each other before the streams get a turn, where they did not send anything in their last turn.
+const ALONE: Duration = Duration::from_millis(10);
+/// The same in turns, where that is longer.
+const ALONE_TURNS: u32 = 4;
+/// A turn of the streams, if they do not use it, is no longer.
+const LONGEST_TURN: Duration = Duration::from_millis(50);
+/// How long the task relies on being told that the link has sent something. A link whose peer has moved to another address may
+/// not be noticed.
+const RECHECK: Duration = Duration::from_millis(50);
+
+/// What became of packets.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub(super) forwarded: AtomicU64,
+    pub(super) delivered: AtomicU64,
+    pub(super) dropped: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn drop_packets(&self, count: u64) {
+        self.dropped.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// The queues of one link.
+#[derive(Debug, Default)]
+pub(super) struct Leg {
+    queues: Mutex<Queues>,
+    filled: Notify,
+}
+
+impl Leg {
+    /// Queues a piece and tells how many were dropped for it.
+    pub(super) fn push(&self, way: Way, piece: Piece) -> u64 {
+        let mut queues = self.queues();
+        let was_empty = queues.is_empty();
+        let dropped = queues.push(way, piece);
+        drop(queues);
+        if was_empty {
+            self.filled.notify_one();
+        }
+        dropped
+    }
+
+    pub(super) fn clear(&self, way: Way) -> u64 {
+        self.queues().clear(way)
+    }
+
+    fn take_batch(&self) -> Vec<(Way, Piece)> {
+        let mut queues = self.queues();
+        std::iter::from_fn(|| queues.pop()).take(BATCH).collect()
+    }
+
+    /// Nothing panics while it holds the lock.
+    pub(super) fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tells the tasks when the socket sends something on their links.
+#[derive(Debug, Default)]
+pub(super) struct Departures {
+    /// So that a packet costs nothing more while nobody waits.
+    waiting: AtomicUsize,
+    by_address: Mutex<BTreeMap<SocketAddr, Arc<Notify>>>,
+}
+
+impl Departures {
+    /// The socket takes a packet to `destination`. quinn may hold the lock of that connection.
+    pub(super) fn tell(&self, destination: SocketAddr) {
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        if let Some(waits) = self.by_address().get(&destination) {
+            waits.notify_one();
+        }
+    }
+
+    fn wait_for(self: &Arc<Self>, address: SocketAddr) -> Departure {
+        let told = Arc::new(Notify::new());
+        self.by_address().insert(address, Arc::clone(&told));
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        Departure {
+            departures: Arc::clone(self),
+            address,
+            told,
+        }
+    }
+
+    fn by_address(&self) -> MutexGuard<'_, BTreeMap<SocketAddr, Arc<Notify>>> {
+        self.by_address
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who waits; dropped, it waits no more.
+struct Departure {
+    departures: Arc<Departures>,
+    address: SocketAddr,
+    told: Arc<Notify>,
+}
+
+impl Drop for Departure {
+    fn drop(&mut self) {
+        let mut by_address = self.departures.by_address();
+        let is_own = |told: &Arc<Notify>| Arc::ptr_eq(told, &self.told);
+        if by_address.get(&self.address).is_some_and(is_own) {
+            by_address.remove(&self.address);
+        }
+        drop(by_address);
+        self.departures.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Empties the queues until the last link to that member is down.
+pub(super) async fn drive(
+    leg: Arc<Leg>,
+    mut link: watch::Receiver<Option<Connection>>,
+    departures: Arc<Departures>,
+    counters: Arc<Counters>,
+) {
+    let mut turns = Turns::default();
+    loop {
+        let batch = leg.take_batch();
+        let connection = link.borrow_and_update().clone();
+        let (Some(connection), false) = (connection, batch.is_empty()) else {
+            turns = Turns::default();
+            tokio::select! {
+                () = leg.filled.notified() => {}
+                changed = link.changed() => if changed.is_err() {
+                    return;
+                },
+            }
+            continue;
+        };
+        let departure = departures.wait_for(connection.remote_address());
+        tokio::select! {
+            () = turns.send(&connection, batch, &departure, &counters) => {}
+            // What is left of the batch would come too late.
+            changed = link.changed() => if changed.is_err() {
+                return;
+            },
+        }
+    }
+}
+
+/// Whose turn it is on a link.
+#[derive(Debug, Default)]
+struct Turns {
+    /// Since when the streams have had no turn.
+    began: Option<Instant>,
+    /// Whether the streams sent something in their last turn: then every batch is followed by one.
+    streams_send: bool,
+}
+
+impl Turns {
+    async fn send(
+        &mut self,
+        connection: &Connection,
+        batch: Vec<(Way, Piece)>,
+        departure: &Departure,
+        counters: &Counters,
+    ) {
+        let before = connection.stats();
+        // A link that itself goes through a tunnel by now carries nothing: its packets would come back here.
+        let leads_out = !is_virtual(connection.remote_address());
+        let mut sent = 0;
+        for (way, piece) in batch {
+            let max = connection.max_datagram_size().filter(|_| leads_out);
+            let Some((first, second)) = max.and_then(|max| datagrams(way, &piece, max)) else {
+                counters.drop_packets(1);
+                continue;
+            };
+            for datagram in [Some(first), second].into_iter().flatten() {
+                if connection.send_datagram_wait(datagram).await.is_err() {
+                    counters.drop_packets(1);
+                    break;
+                }
+                sent += 1;
+            }
+            if let Way::From(_) = way {
+                counters.forwarded.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        if sent == 0 {
+            return;
+        }
+        let left = before.frame_tx.datagram + sent + OWN_DATAGRAMS_BETWEEN;
+        while !has_no_datagrams(connection) && connection.stats().frame_tx.datagram < left {
+            if connection.close_reason().is_some() {
+                return;
+            }
+            departure.next(Instant::now() + RECHECK).await;
+        }
+        self.yield_to_streams(connection, before.frame_tx.stream, sent, departure)
+            .await;
+    }
+
+    /// Lets the streams send as many packets as the batch, where they have something.
+    async fn yield_to_streams(
+        &mut self,
+        connection: &Connection,
+        streams_before: u64,
+        sent: u64,
+        departure: &Departure,
+    ) {
+        let streamed = || connection.stats().frame_tx.stream - streams_before;
+        let now = Instant::now();
+        let turn = turn_of(connection, sent);
+        let began = *self.began.get_or_insert(now);
+        if !self.streams_send && streamed() == 0 && now < began + ALONE.max(turn * ALONE_TURNS) {
+            return;
+        }
+        let until = now + turn;
+        while streamed() < sent && Instant::now() < until {
+            departure.next(until).await;
+        }
+        self.streams_send = streamed() > 0;
+        self.began = None;
+    }
+}
+
+impl Departure {
+    /// Waits for the next packet of the link, and no longer than `until`.
+    async fn next(&self, until: Instant) {
+        let _ = timeout_at(until, self.told.notified()).await;
+    }
+}
+
+fn has_no_datagrams(connection: &Connection) -> bool {
+    let space = connection.datagram_send_buffer_space();
+    space + DATAGRAM_OVERHEAD_BYTES > DATAGRAM_SEND_BUFFER_BYTES
+}
+
+/// How long the link takes for so many packets at its present rate, and half as long again.
+fn turn_of(connection: &Connection, packets: u64) -> Duration {
+    let path = connection.stats().path;
+    let bytes = packets as f64 * f64::from(path.current_mtu);
+    let seconds = 1.5 * path.rtt.as_secs_f64() * bytes / path.cwnd.max(1) as f64;
+    Duration::from_secs_f64(seconds.min(LONGEST_TURN.as_secs_f64()))
+}

@@ -1,0 +1,180 @@
+//! A QUIC packet as datagrams of another link: [`TUNNEL_DATAGRAM`], a header, and the packet or one of its two parts.
+
+use std::collections::VecDeque;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::core::virtual_address::{VIRTUAL_ID_BYTES, VirtualId};
+use crate::net::frame::TUNNEL_DATAGRAM;
+
+/// Longest packet that a tunnel carries. Links through a tunnel send 1200 bytes at most; the rest is for later versions.
+pub(crate) const MAX_PACKET_BYTES: usize = 1500;
+/// The kind of the datagram and the part, the number, and to whom or from whom.
+pub(crate) const HEADER_BYTES: usize = 1 + 1 + 2 + VIRTUAL_ID_BYTES;
+/// Packets of which one part is there, at most: of one sender, and of all that come through one link. They wait only for a part
+/// that was sent right behind, so older ones have lost theirs.
+pub(crate) const MAX_HALVES_OF_ONE: usize = 8;
+pub(crate) const MAX_HALVES: usize = 32;
+
+const FORWARD_BIT: u8 = 1;
+const PART_SHIFT: u8 = 1;
+
+/// Which way a datagram goes, and whom its header names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// From a member to the relay: to whom it is to be forwarded.
+    To(VirtualId),
+    /// From the relay to a member: whose it is.
+    From(VirtualId),
+}
+
+/// How much of a packet a datagram holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Whole,
+    First,
+    Second,
+}
+
+/// What precedes the packet, or the part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) way: Way,
+    pub(crate) part: Part,
+    /// The sender's, from one packet to the next; both parts of a packet have the same.
+    pub(crate) number: u16,
+}
+
+/// What one datagram carries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) part: Part,
+    pub(crate) number: u16,
+    pub(crate) bytes: Bytes,
+}
+
+/// Takes a datagram apart; `None` if it is malformed.
+pub(crate) fn decode(mut datagram: Bytes) -> Option<(Way, Piece)> {
+    let header = datagram.get(..HEADER_BYTES)?;
+    let [TUNNEL_DATAGRAM, kind, low, high, id @ ..] = header else {
+        return None;
+    };
+    let id = VirtualId::try_from(id).ok()?;
+    let way = match kind & FORWARD_BIT {
+        0 => Way::From(id),
+        _ => Way::To(id),
+    };
+    let part = match kind >> PART_SHIFT {
+        0 => Part::Whole,
+        1 => Part::First,
+        2 => Part::Second,
+        _ => return None,
+    };
+    let number = u16::from_le_bytes([*low, *high]);
+    let bytes = datagram.split_off(HEADER_BYTES);
+    let fits = !bytes.is_empty() && bytes.len() <= MAX_PACKET_BYTES;
+    fits.then_some((
+        way,
+        Piece {
+            part,
+            number,
+            bytes,
+        },
+    ))
+}
+
+/// Puts a datagram together.
+pub(crate) fn encode(header: Header, bytes: &[u8]) -> Bytes {
+    let mut datagram = BytesMut::with_capacity(HEADER_BYTES + bytes.len());
+    let (forward, id) = match header.way {
+        Way::To(id) => (FORWARD_BIT, id),
+        Way::From(id) => (0, id),
+    };
+    let part = match header.part {
+        Part::Whole => 0,
+        Part::First => 1,
+        Part::Second => 2,
+    };
+    datagram.put_u8(TUNNEL_DATAGRAM);
+    datagram.put_u8(part << PART_SHIFT | forward);
+    datagram.put_u16_le(header.number);
+    datagram.put_slice(&id);
+    datagram.put_slice(bytes);
+    datagram.freeze()
+}
+
+/// The datagrams that carry `piece`, none longer than `max`; `None` if there are none. Only a whole packet can be split: in
+/// halves, which any path takes.
+pub(crate) fn datagrams(way: Way, piece: &Piece, max: usize) -> Option<(Bytes, Option<Bytes>)> {
+    let header = |part| Header {
+        way,
+        part,
+        number: piece.number,
+    };
+    let bytes = &piece.bytes;
+    if HEADER_BYTES + bytes.len() <= max {
+        return Some((encode(header(piece.part), bytes), None));
+    }
+    let half = bytes.len().div_ceil(2);
+    if piece.part != Part::Whole || HEADER_BYTES + half > max {
+        return None;
+    }
+    let (first, second) = bytes.split_at(half);
+    Some((
+        encode(header(Part::First), first),
+        Some(encode(header(Part::Second), second)),
+    ))
+}
+
+/// Puts packets together that came in parts through one link.
+#[derive(Debug, Default)]
+pub(crate) struct Halves {
+    /// Oldest first.
+    waiting: VecDeque<(VirtualId, Piece)>,
+}
+
+impl Halves {
+    /// Takes what came of the sender `from`; gives the packet that is whole now, and tells whether another was given up.
+    pub(crate) fn take(&mut self, from: VirtualId, piece: Piece) -> (Option<Bytes>, bool) {
+        if piece.part == Part::Whole {
+            return (Some(piece.bytes), false);
+        }
+        let same = |(of, other): &(VirtualId, Piece)| *of == from && other.number == piece.number;
+        if let Some(at) = self.waiting.iter().position(same)
+            && let Some((_, other)) = self.waiting.remove(at)
+        {
+            let (first, second) = match (other.part, piece.part) {
+                (Part::First, Part::Second) => (other, piece),
+                (Part::Second, Part::First) => (piece, other),
+                // The same part again: it came twice, or the numbers have begun anew. The newer one is kept.
+                _ => {
+                    self.waiting.push_back((from, piece));
+                    return (None, false);
+                }
+            };
+            if first.bytes.len() + second.bytes.len() > MAX_PACKET_BYTES {
+                return (None, true);
+            }
+            let whole = [first.bytes, second.bytes].concat();
+            return (Some(Bytes::from(whole)), false);
+        }
+        let of_it = |(of, _): &&(VirtualId, Piece)| *of == from;
+        let oldest = if self.waiting.iter().filter(of_it).count() >= MAX_HALVES_OF_ONE {
+            self.waiting.iter().position(|waiting| of_it(&waiting))
+        } else if self.waiting.len() >= MAX_HALVES {
+            Some(0)
+        } else {
+            None
+        };
+        if let Some(at) = oldest {
+            self.waiting.remove(at);
+        }
+        self.waiting.push_back((from, piece));
+        (None, oldest.is_some())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}

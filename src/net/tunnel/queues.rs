@@ -1,0 +1,72 @@
+//! What waits to go out through one link on behalf of others: a short queue for each that the headers name, served in turn.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::packet::{Piece, Way};
+
+/// Packets, or parts of them, that wait in one queue. The oldest makes way: the sender's congestion control then sees the loss
+/// a whole queue earlier, and what arrives is new.
+pub(crate) const MAX_QUEUED_OF_ONE: usize = 128;
+/// The same in all queues of one link (3 MB); the longest of them loses its oldest.
+pub(crate) const MAX_QUEUED: usize = 2048;
+
+/// The queues of one link.
+#[derive(Debug, Default)]
+pub(crate) struct Queues {
+    queues: BTreeMap<Way, VecDeque<Piece>>,
+    /// Who was served last; the next in order is next.
+    last: Option<Way>,
+    len: usize,
+}
+
+impl Queues {
+    /// Queues a piece and tells how many were dropped for it.
+    pub(crate) fn push(&mut self, way: Way, piece: Piece) -> u64 {
+        let queue = self.queues.entry(way).or_default();
+        queue.push_back(piece);
+        if queue.len() > MAX_QUEUED_OF_ONE {
+            queue.pop_front();
+            return 1;
+        }
+        if self.len == MAX_QUEUED {
+            let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
+            longest.map(VecDeque::pop_front);
+            self.queues.retain(|_, queue| !queue.is_empty());
+            return 1;
+        }
+        self.len += 1;
+        0
+    }
+
+    /// The next piece in turn.
+    pub(crate) fn pop(&mut self) -> Option<(Way, Piece)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let after = self.last.map_or(Unbounded, Excluded);
+        let next = self.queues.range((after, Unbounded)).next();
+        let (way, _) = next.or_else(|| self.queues.first_key_value())?;
+        let way = *way;
+        let queue = self.queues.get_mut(&way)?;
+        let piece = queue.pop_front()?;
+        if queue.is_empty() {
+            self.queues.remove(&way);
+        }
+        self.len -= 1;
+        self.last = Some(way);
+        Some((way, piece))
+    }
+
+    /// Drops what waits of `way`, and tells how many.
+    pub(crate) fn clear(&mut self, way: Way) -> u64 {
+        let dropped = self.queues.remove(&way).map_or(0, |queue| queue.len());
+        self.len -= dropped;
+        dropped as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
