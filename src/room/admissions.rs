@@ -13,11 +13,11 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
 use crate::core::time::Time;
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Candidate, Hello, HelloAck, PeerEntry, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
 use crate::net::socket;
-use crate::net::tunnel::is_virtual;
 
 /// Admissions that are under way.
 #[derive(Default)]

@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::{Dial, is_dialable};
 use crate::core::node::{Input, Node};
+use crate::core::virtual_address::virtual_address;
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
 use crate::net::dial::{Connector, HostDial, Refused};
 use crate::net::socket::{self, Bound};
-use crate::net::tunnel::virtual_address;
 use crate::target::{Host, Target, parse_target};
 
 /// Time between two dials of one member at different addresses.

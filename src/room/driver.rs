@@ -28,6 +28,7 @@ use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
@@ -36,7 +37,7 @@ use crate::net::discovery::Discovery;
 use crate::net::events::{LinkEvent, LinkId, RelayEvent};
 use crate::net::frame::ControlFrame;
 use crate::net::identity::close_code;
-use crate::net::tunnel::is_virtual;
+use crate::net::tunnel::Tunnels;
 
 /// What a guest of a star says to those who dial it.
 const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
@@ -70,6 +71,7 @@ pub(super) struct Driver {
     /// Where [`Queues::disconnects`] come from.
     pub(super) flushed: mpsc::UnboundedSender<PeerId>,
     pub(super) gate: Arc<Connector>,
+    pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
     pub(super) discovery: Option<Discovery>,
     /// Where the strategy keeps its state.
@@ -255,6 +257,7 @@ impl Driver {
         for peer in self.broadcasts.follow_leader(&self.node.core) {
             self.sessions.say(&peer, ControlFrame::BroadcastAgain);
         }
+        self.lay_tunnels();
         self.publish();
         for event in events {
             self.tell(event);
@@ -271,6 +274,18 @@ impl Driver {
         if let Some(number) = persisted {
             self.feed(Input::Persisted { number });
         }
+    }
+
+    /// The leader carries links of members that reach only it.
+    fn lay_tunnels(&self) {
+        // Whoever leaves follows nobody any more, and its last words are on their way.
+        if self.leave_asked {
+            return;
+        }
+        let core = &self.node.core;
+        let leader = core.leader().and_then(|id| core.membership().direct(id));
+        self.tunnels.set_relay(leader.map(|leader| leader.key));
+        self.tunnels.set_relaying(core.is_leader());
     }
 
     /// Keeps a state, or returns its number where there is nowhere to keep it: then there is nothing to wait for.

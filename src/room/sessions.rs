@@ -16,6 +16,7 @@ use super::shared::Census;
 use crate::core::event::{Event, Left, LeftReason, Returned};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::LinkEnd;
+use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::net::close;
 use crate::net::datagrams::report_dropped;
@@ -24,7 +25,6 @@ use crate::net::frame::ControlFrame;
 use crate::net::lane::Ending;
 use crate::net::link::{Admitted, Link};
 use crate::net::received::Received;
-use crate::net::tunnel::is_virtual;
 
 /// How long a peer's last messages are read after it leaves.
 const DEPARTURE_LIMIT: Duration = Duration::from_millis(2500);

@@ -149,13 +149,19 @@ fn the_guests_of_a_star_talk_through_its_host() {
     }
     assert!(goes_through_leader(&guests[0], "c"));
     exchange(&guests[0], &guests[1], b"to one");
-    guests[2].room.broadcast(message(b"to all")).expect("queued");
+    guests[2]
+        .room
+        .broadcast(message(b"to all"))
+        .expect("queued");
     for member in [&host, &guests[0], &guests[1]] {
         member.wait_for(&Told::Message("d".into(), b"to all".to_vec()));
     }
     guests[1].room.close();
     for member in [&host, &guests[0], &guests[2]] {
         member.wait_for(&Told::Left("c".into()));
+        eventually("its place is free", || {
+            member.room.snapshot().peer("c").is_none()
+        });
     }
 }
 

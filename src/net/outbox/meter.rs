@@ -8,7 +8,7 @@ use quinn::{Connection, ConnectionStats};
 
 use super::Outboxes;
 use crate::core::id::PeerId;
-use crate::net::tunnel::is_virtual;
+use crate::core::virtual_address::is_virtual;
 
 /// The figures of one peer. Those of messages and bytes count through its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

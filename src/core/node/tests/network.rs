@@ -64,14 +64,19 @@ impl Net {
         link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
     }
 
-    /// Whether the leader that one end follows has links of its own to both.
+    /// Whether somebody leads and has links of its own to both.
     fn is_carried(&self, one: &PeerId, other: &PeerId) -> bool {
-        let leader = self.places.get(one).and_then(|place| place.node.leader());
-        leader.is_some_and(|leader| {
-            [one, other].into_iter().all(|end| {
-                let link = self.ends.get(&(leader.clone(), end.clone()));
-                link.is_some_and(|link| !self.carried.contains(link))
-            })
+        let mut leaders = self
+            .places
+            .iter()
+            .filter(|(_, place)| place.node.is_leader());
+        leaders.any(|(leader, place)| {
+            let is_heard = !place.muted;
+            is_heard
+                && [one, other].into_iter().all(|end| {
+                    let link = self.ends.get(&(leader.clone(), end.clone()));
+                    link.is_some_and(|link| !self.carried.contains(link))
+                })
         })
     }
 

@@ -73,7 +73,10 @@ fn a_handover_to_another_that_both_reach_disturbs_nobody() {
 #[test]
 fn without_the_leader_that_carries_them_they_are_lost_until_the_next_one_does() {
     let mut net = walled();
-    net.order("d", Command::SetPriority(5));
+    // Only d reaches both, so only it can carry them.
+    for name in ["b", "c"] {
+        net.order(name, Command::SetEligible(false));
+    }
     net.run(ms(1000));
     net.kill("a", true);
     net.wait("b and c have lost each other", |net| {
