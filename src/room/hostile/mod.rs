@@ -9,6 +9,7 @@ mod members;
 mod offences;
 mod relays;
 mod set_back;
+mod star;
 mod strangers;
 mod wild;
 

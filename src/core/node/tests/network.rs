@@ -64,19 +64,15 @@ impl Net {
         link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
     }
 
-    /// Whether somebody leads and has links of its own to both.
+    /// Whether somebody leads who has a path to both.
     fn is_carried(&self, one: &PeerId, other: &PeerId) -> bool {
         let mut leaders = self
             .places
             .iter()
             .filter(|(_, place)| place.node.is_leader());
         leaders.any(|(leader, place)| {
-            let is_heard = !place.muted;
-            is_heard
-                && [one, other].into_iter().all(|end| {
-                    let link = self.ends.get(&(leader.clone(), end.clone()));
-                    link.is_some_and(|link| !self.carried.contains(link))
-                })
+            let reaches = |end| leader != end && !self.is_walled(leader, end);
+            !place.muted && reaches(one) && reaches(other)
         })
     }
 

@@ -1,0 +1,152 @@
+//! Guests of a star that look for the addresses of others, or send them packets that no member sends.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::core::id::Fingerprint;
+use crate::core::virtual_address::{VirtualId, virtual_id};
+use crate::core::wire::{HostMode, MAX_CONTROL_FRAME_BYTES, RoomPolicy, Topology};
+use crate::net::close;
+use crate::net::frame::TUNNEL_DATAGRAM;
+use crate::net::tunnel::packet::{Header, Part, Way, encode};
+
+fn star(host_mode: HostMode) -> Config {
+    Config {
+        host_mode,
+        topology: Topology::Star,
+        ..quick()
+    }
+}
+
+fn guest_hello(attacker: &Attacker) -> Hello {
+    let hello = attacker.hello();
+    Hello {
+        policy: RoomPolicy {
+            host_mode: HostMode::Guest,
+            topology: Topology::Star,
+            ..hello.policy
+        },
+        eligible: false,
+        ..hello
+    }
+}
+
+async fn guest(name: &str, session: &str, host: &Host) -> Host {
+    let guest = Host::open_with(name, session, star(HostMode::Guest));
+    assert_eq!(guest.connect(host).await, (true, 0));
+    guest.wait_for(joined(&host.name), 1).await;
+    guest
+}
+
+fn packet_to(target: VirtualId) -> Vec<u8> {
+    let header = Header {
+        way: Way::To(target),
+        part: Part::Whole,
+        number: 0,
+    };
+    encode(header, &[7; 900]).to_vec()
+}
+
+/// What the host of a star says to a guest.
+#[derive(Default)]
+struct Said {
+    frames: Vec<String>,
+    keys: BTreeMap<PeerId, Fingerprint>,
+}
+
+impl Said {
+    /// Listens until the host has named `other`; gives its key.
+    async fn until_named(&mut self, member: &mut Member, other: &str) -> Fingerprint {
+        loop {
+            if let Some(key) = self.keys.get(&id(other)) {
+                return *key;
+            }
+            let frame = in_time(read_frame(&mut member.recv, MAX_CONTROL_FRAME_BYTES)).await;
+            let frame = postcard::from_bytes(&frame.expect("a frame")).expect("a control frame");
+            self.frames.push(format!("{frame:?}"));
+            let entries = match frame {
+                ControlFrame::Core(Envelope { message, .. }) => match message {
+                    Message::PeerList(entries) => entries,
+                    Message::Admitted { entry, .. } => vec![entry],
+                    _ => Vec::new(),
+                },
+                _ => Vec::new(),
+            };
+            self.keys
+                .extend(entries.into_iter().map(|entry| (entry.id, entry.key)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_message_to_a_guest_holds_another_guests_address() {
+    let session = "addresses";
+    let host = Host::open_with("h", session, star(HostMode::Host));
+    let before = guest("before", session, &host).await;
+    let spy = Attacker::new("spy", session);
+    let mut member = spy.join_unseen(&host, &guest_hello(&spy)).await;
+    host.wait_for(joined("spy"), 1).await;
+    let mut said = Said::default();
+    said.until_named(&mut member, "before").await;
+    let after = guest("after", session, &host).await;
+    said.until_named(&mut member, "after").await;
+    for other in [&before, &after] {
+        let port = format!(":{}", other.port());
+        let frames = said.frames.iter();
+        let leaks: Vec<_> = frames.filter(|frame| frame.contains(&port)).collect();
+        assert!(leaks.is_empty(), "{leaks:?}");
+    }
+    // And what guests learn of each other is no place.
+    before.wait_for(joined("after"), 1).await;
+    assert!(before.has("after") && after.has("before"));
+}
+
+#[tokio::test]
+async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() {
+    let session = "tunnels";
+    let host = Host::open_with("h", session, star(HostMode::Host));
+    let one = guest("one", session, &host).await;
+    let two = guest("two", session, &host).await;
+    one.wait_for(joined("two"), 1).await;
+    two.wait_for(joined("one"), 1).await;
+    let offences: [&dyn Fn(&Attacker) -> Vec<u8>; 3] = [
+        &|_| vec![TUNNEL_DATAGRAM],
+        &|_| vec![TUNNEL_DATAGRAM, 9, 9, 9],
+        // To itself.
+        &|sender| packet_to(virtual_id(sender.process.identity.fingerprint())),
+    ];
+    for (n, offence) in offences.iter().enumerate() {
+        let attacker = Attacker::new(&format!("m{n}"), session);
+        let mut member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
+        host.wait_for(joined(&attacker.name), 1).await;
+        let datagram = Bytes::from(offence(&attacker));
+        member
+            .connection
+            .send_datagram(datagram)
+            .expect("datagrams are on");
+        assert_eq!(member.closed().await, close::VIOLATION, "{n}");
+    }
+    // Packets that lead nowhere, or are none of QUIC, are lost.
+    let attacker = Attacker::new("noise", session);
+    let mut member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
+    host.wait_for(joined("noise"), 1).await;
+    let mut said = Said::default();
+    let keys = [
+        said.until_named(&mut member, "one").await,
+        said.until_named(&mut member, "two").await,
+    ];
+    for n in 0..2000_u32 {
+        let key = match n % 3 {
+            2 => Fingerprint([n as u8; 32]),
+            real => keys[real as usize],
+        };
+        // Those that do not fit any more are lost here.
+        let packet = packet_to(virtual_id(key));
+        let _ = member.connection.send_datagram(packet.into());
+    }
+    for (from, to) in [(&one, &two), (&two, &one)] {
+        from.send(&to.name, b"still").await;
+        to.wait_for(told(&from.name, b"still"), 1).await;
+        assert_eq!(to.times(&left(&from.name)), 0);
+    }
+}
