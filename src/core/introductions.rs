@@ -137,9 +137,13 @@ impl Introductions {
         give_up_at: Time,
     ) {
         let wait = self.reconnect.initial;
-        self.candidates.remove(peer);
+        let before = self.candidates.remove(peer);
         let dial_at = now + self.jittered(wait);
         self.add(now, dial_at, peer, key, addresses);
+        // Of a member that was linked through the leader only these are known.
+        if let Some(before) = before.filter(|before| before.key == key) {
+            self.add(now, dial_at, peer, key, &before.addresses);
+        }
         if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.give_up_at = give_up_at;
             candidate.lost = Some(Lost {
