@@ -16,6 +16,7 @@ mod migration;
 mod old_host;
 mod picture;
 mod promises;
+mod readme;
 mod rooms;
 mod seeded;
 mod survive;
