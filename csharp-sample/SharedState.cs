@@ -44,6 +44,11 @@ internal sealed class SharedState
     private const double ResendSeconds = 1;
     private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
 
+    public long Counter
+    {
+        get { return counter; }
+    }
+
     public event Action<string, string> Chat;
     public event Action<Command> Confirmed;
 

@@ -14,6 +14,7 @@ mod fork;
 mod gossip;
 mod migration;
 mod old_host;
+mod panel;
 mod picture;
 mod promises;
 mod readme;
