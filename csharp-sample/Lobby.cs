@@ -117,6 +117,7 @@ internal static class Lobby
     private static IView Open(Room room)
     {
         Terminal terminal = plain || !interactive ? null : Terminal.Open();
+        // With TERM=dumb, Mono asks the terminal for nothing, and Ctrl-C ends the process at once.
         if (terminal != null || interactive && !Console.IsInputRedirected)
         {
             Console.CancelKeyPress += (sender, e) => leave = e.Cancel = true;

@@ -17,7 +17,7 @@ internal sealed class Panel : IView
     private const int NoticeMs = 6000;
     private const int LogLines = 500;
     private const int MostInput = 400;
-    private const double BarFloorMs = 20; // the least that half of a bar stands for, so that a good line looks calm
+    private const double LeastSpanMs = 10, LeastSpan = 0.3; // of the mean: what the height of a bar stands for, so that a good line looks calm
     private const double GoodMs = 80, FairMs = 200;
     private const string Bars = "▁▂▃▄▅▆▇█";
 
@@ -569,7 +569,7 @@ internal sealed class Panel : IView
                 end += Trend;
             }
             string lost = own ? "" : member.LossPercent.ToString("0.0", CultureInfo.InvariantCulture) + " %";
-            Right(row, loss, lost, member.LossPercent < 0.05 ? Dim : member.LossPercent < 2 ? Yellow : Red, Loss, ref end);
+            Right(row, loss, lost, member.LossPercent < 0.05 ? Dim : member.LossPercent < 5 ? Yellow : Red, Loss, ref end);
             string queued = own ? "" : member.Queued.ToString(CultureInfo.InvariantCulture);
             Right(row, queue, queued, member.Queued == 0 ? Dim : Yellow, Queue, ref end);
             Right(row, place, Columns.Clean(member.Place), Dim, Place, ref end);
@@ -595,21 +595,26 @@ internal sealed class Panel : IView
             return leads ? "leader" : member.Observes ? "observer" : state >= 0 && state != MemberState.Active ? MemberState.Describe(state) : "member";
         }
 
-        // The mean is half a bar high: what is seen is how it varies; how long it is, the colour and the number say.
+        // From the least to the most: what is seen is how it varies. How long it is, the colour and the number say.
         private static void Sparkline(Row row, Queue<double> samples)
         {
-            double sum = 0;
+            double sum = 0, least = double.MaxValue, most = 0;
             int measured = 0;
             foreach (double sample in samples)
             {
-                sum += Math.Max(sample, 0);
-                measured += sample > 0 ? 1 : 0;
+                if (sample > 0)
+                {
+                    sum += sample;
+                    measured++;
+                    least = Math.Min(least, sample);
+                    most = Math.Max(most, sample);
+                }
             }
-            double half = Math.Max(sum / Math.Max(measured, 1), BarFloorMs);
+            double span = Math.Max(most - least, Math.Max(LeastSpanMs, LeastSpan * sum / Math.Max(measured, 1)));
             foreach (double sample in samples)
             {
-                int bar = (int)(sample / half * Bars.Length / 2);
-                row.Put(sample <= 0 ? "·" : Bars[Math.Min(bar, Bars.Length - 1)].ToString(), Quality(sample <= 0 ? -1 : sample));
+                int bar = (int)((sample - least) / span * (Bars.Length - 1));
+                row.Put(sample <= 0 ? "·" : Bars[bar].ToString(), Quality(sample <= 0 ? -1 : sample));
             }
         }
     }

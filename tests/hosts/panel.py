@@ -162,7 +162,8 @@ def lobby(name, rows=24, width=80, connect=None, more=(), environment=ENVIRONMEN
 
 
 def address(terminal):
-    return terminal.wait("its address", lambda screen: re.search(r"listening on (\S+:\d+)", screen.text()))[1]
+    # The keys are drawn last: all that is above them is complete.
+    return terminal.wait("its address", lambda screen: re.search(r"listening on (\S+:\d+).*F10", screen.text(), re.DOTALL))[1]
 
 
 def names(terminal):

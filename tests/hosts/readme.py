@@ -4,15 +4,12 @@ gets the hello of all others.
 `readme.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library.
 """
 
+import contextlib
 import os
-import pty
 import re
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -20,8 +17,9 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bindings" / "python")]
 
 import demo
 import meta_mystia_network as mmn
+from terminal import Terminal
 
-TIMEOUT_SECONDS = 40.0
+ROWS, WIDTH = 60, 200  # more than the programs print
 ENGLISH, CHINESE, CSHARP = ("README.md", "hello"), ("README.zh-CN.md", "大家好"), ("bindings/csharp/README.md", "hello")
 ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+:\d+")
 
@@ -123,8 +121,6 @@ class Workplace:
     def __init__(self, document, greeting):
         self.greeting = greeting
         self.fences = fences((ROOT / document).read_text("utf-8"))
-        self.changed = threading.Condition()
-        self.running = []
 
     def __enter__(self):
         self._folder = tempfile.TemporaryDirectory()
@@ -136,8 +132,6 @@ class Workplace:
         return self
 
     def __exit__(self, *_):
-        for terminal in self.running:
-            terminal.kill()
         self._folder.cleanup()
 
     def programs(self):
@@ -172,96 +166,32 @@ class Workplace:
 
     def room(self, programs, dial):
         """One room of these programs: everybody is greeted by everybody, and Enter ends each well."""
-        terminals, address = [], None
-        for program in programs:
-            terminal = Terminal(program, address if dial else None, self)
-            self.running.append(terminal)
-            terminals.append(terminal)
-            self.wait(f"{program} prints its address", lambda: terminal.address())
-            address = terminal.address()
-        for terminal in terminals:
-            for other in terminals:
-                if other is not terminal:
-                    hello = f"{other.program.name}: {self.greeting}"
-                    self.wait(f"{terminal.program} shows {hello!r}", lambda: hello in terminal.lines())
-            if terminal.dialled:
-                # Discovery may have been faster, which is a success as well.
-                results = [f"{terminal.dialled}: {mmn.describe_error(code)}" for code in (mmn.OK, mmn.ALREADY_CONNECTED)]
-                shown = lambda: any(line.endswith(tuple(results)) for line in terminal.lines())
-                self.wait(f"{terminal.program} shows the result of its dial", shown)
-            self.wait(f"{terminal.program} shows the leader", lambda: any("leader" in line for line in terminal.lines()))
-        for terminal in terminals:
-            code = terminal.enter()
-            assert code == 0, f"{terminal.program} ended with {code}:\n{terminal.text()}"
-            assert "error" not in terminal.text() and "xception" not in terminal.text(), terminal.text()
-            print(f"{terminal.program}: " + " | ".join(terminal.lines()))
-
-    def wait(self, what, condition):
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        with self.changed:
-            while not condition():
-                said = "\n".join(f"--- {one.program}\n{one.text()}" for one in self.running)
-                assert time.monotonic() < deadline, f"not within {TIMEOUT_SECONDS:g} s: {what}\n{said}"
-                assert all(one.process.poll() in (None, 0) for one in self.running), f"{what}\n{said}"
-                self.changed.wait(0.5)
-
-
-class Terminal:
-    """A program as a person runs it: on a terminal, on which Enter ends it."""
-
-    def __init__(self, program, dialled, place):
-        self.program, self.dialled, self._changed = program, dialled, place.changed
-        self._text = ""
-        self._master, slave = pty.openpty()
-        script = f"{program.run} {dialled}" if dialled else program.run
-        self.process = subprocess.Popen(
-            ["sh", "-ec", script], cwd=place.path, env=environment(), stdin=slave, stdout=slave, stderr=slave, start_new_session=True
-        )
-        os.close(slave)
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def text(self):
-        with self._changed:
-            return self._text
-
-    def lines(self):
-        return self.text().replace("\r", "").split("\n")
-
-    def address(self):
-        """What it prints before anything else has an address; None until the line is complete."""
-        for line in self.lines()[:-1]:
-            if match := ADDRESS.search(line):
-                return match[0]
-        return None
-
-    def enter(self):
-        os.write(self._master, b"\n")
-        code = self.process.wait(TIMEOUT_SECONDS)
-        self._reader.join(TIMEOUT_SECONDS)
-        return code
-
-    def kill(self):
-        # The shell and the program have a process group of their own.
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        self._reader.join(TIMEOUT_SECONDS)
-
-    def _read(self):
-        raw = b""
-        while True:
-            try:
-                chunk = os.read(self._master, 65536)
-            except OSError:  # EIO: the last one that had the terminal open is gone
-                chunk = b""
-            with self._changed:
-                raw += chunk
-                self._text = raw.decode("utf-8", "replace")
-                self._changed.notify_all()
-            if not chunk:
-                os.close(self._master)
-                return
+        with contextlib.ExitStack() as ended:
+            terminals, address = {}, None
+            for program in programs:
+                script = f"{program.run} {address}" if address else program.run
+                terminal = Terminal(["sh", "-ec", script], ROWS, WIDTH, environment(), self.path)
+                terminals[program] = ended.enter_context(terminal)
+                printed = terminal.wait(f"{program} prints its address", lambda screen: screen.row > 0 and ADDRESS.search(screen.text()))
+                if address:
+                    # Discovery may be faster than the dial, which is a success as well.
+                    results = tuple(f"{address}: {mmn.describe_error(code)}" for code in (mmn.OK, mmn.ALREADY_CONNECTED))
+                    shown = lambda screen: any(line.endswith(results) for line in screen.lines())
+                    terminal.wait(f"{program} shows the result of its dial", shown)
+                address = printed[0] if dial else None
+            for program, terminal in terminals.items():
+                for other in programs:
+                    if other is not program:
+                        hello = f"{other.name}: {self.greeting}"
+                        terminal.wait(f"{program} shows {hello!r}", lambda screen: hello in screen.lines())
+                terminal.wait(f"{program} shows the leader", lambda screen: any("leader" in line for line in screen.lines()))
+            for program, terminal in terminals.items():
+                terminal.type("\n")
+                code = terminal.exit_code()
+                text = terminal.text().rstrip()
+                assert code == 0, f"{program} ended with {code}:\n{text}"
+                assert "error" not in text and "xception" not in text, f"{program}:\n{text}"
+                print(f"{program}: " + text.replace("\n", " | "))
 
 
 def environment():
