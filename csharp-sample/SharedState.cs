@@ -44,11 +44,6 @@ internal sealed class SharedState
     private const double ResendSeconds = 1;
     private static readonly UTF8Encoding Strict = new UTF8Encoding(false, true);
 
-    public long Counter
-    {
-        get { return counter; }
-    }
-
     public event Action<string, string> Chat;
     public event Action<Command> Confirmed;
 
@@ -82,6 +77,11 @@ internal sealed class SharedState
     {
         this.room = room;
         this.id = id;
+    }
+
+    public long Counter
+    {
+        get { return counter; }
     }
 
     /// <summary>Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.</summary>

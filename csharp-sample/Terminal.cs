@@ -24,6 +24,8 @@ internal sealed class Terminal : IDisposable
     private const string Enter = "\x1b[?1049h\x1b[?7l\x1b[0m\x1b[2J";
     private const string Leave = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
+    private const int Interrupted = 4; // EINTR
+
     // What xterm, the console of Linux and those that follow them send, after an escape.
     private static readonly Dictionary<string, ConsoleKey> Sequences = new Dictionary<string, ConsoleKey>
     {
@@ -114,6 +116,10 @@ internal sealed class Terminal : IDisposable
             return keys;
         }
         int length = (int)ReadBytes(0, read, (IntPtr)read.Length);
+        if (length < 0 && Marshal.GetLastWin32Error() == Interrupted)
+        {
+            return keys;
+        }
         if (length <= 0)
         {
             throw new IOException("the terminal is gone");
@@ -238,7 +244,7 @@ internal sealed class Terminal : IDisposable
         return text.Append("\x1b[").Append(row + 1).Append(';').Append(column + 1).Append('H');
     }
 
-    [DllImport("libc", EntryPoint = "read")]
+    [DllImport("libc", EntryPoint = "read", SetLastError = true)]
     private static extern IntPtr ReadBytes(int file, byte[] buffer, IntPtr count);
 
     // Windows interprets control sequences only for programs that say so.

@@ -46,6 +46,16 @@ def the_programs_discover_each_other_without_an_address():
         place.room(place.programs(), dial=False)
 
 
+def the_plugin_for_bepinex_compiles():
+    """It names no namespaces; an editor adds them."""
+    usings = "using System; using BepInEx; using BepInEx.Unity.IL2CPP; using MetaMystia.Network;\n"
+    with Workplace(*CSHARP) as place:
+        (plugin,) = [fence for fence in place.fences if ": BasePlugin" in fence.text]
+        (place.path / "Plugin.cs").write_text(usings + plugin.text, "utf-8")
+        stub = ROOT / "tests" / "hosts" / "readme" / "BepInEx.cs"
+        place.call(f"mcs -langversion:7 -warnaserror -target:library Plugin.cs {stub} bindings/csharp/*.cs")
+
+
 def the_unity_script_leaves_with_its_scene():
     """Where Unity calls OnDestroy and no OnApplicationQuit, the other member sees it leave."""
     with Workplace(*ENGLISH) as place:

@@ -35,6 +35,11 @@ fn the_programs_discover_each_other_without_an_address() {
 }
 
 #[test]
+fn the_plugin_for_bepinex_compiles() {
+    shows("the_plugin_for_bepinex_compiles");
+}
+
+#[test]
 fn the_unity_script_leaves_with_its_scene() {
     shows("the_unity_script_leaves_with_its_scene");
 }
