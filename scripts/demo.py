@@ -148,7 +148,7 @@ def build_hosts(library, include, output):
     sources = ROOT / "bindings" / "csharp"
     run_tool(
         ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}"]
-        + [ROOT / "csharp-sample" / "Lobby.cs", ROOT / "csharp-sample" / "SharedState.cs"]
+        + sorted((ROOT / "csharp-sample").glob("*.cs"))
         + [sources / "NativeMethods.cs", sources / "Marshalling.cs", sources / "Room.cs"]
     )
     run_tool(

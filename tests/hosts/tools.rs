@@ -1,5 +1,6 @@
 //! Building and running other programs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -78,13 +79,26 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
     program
 }
 
+/// The sources of the C# lobby, the binding among them.
+pub(crate) fn lobby_sources() -> Vec<String> {
+    let mut sources: Vec<String> = ["csharp-sample", "bindings/csharp"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(root().join(folder)).expect("the folder"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
+        .map(|path| path.to_str().expect("UTF-8").to_owned())
+        .collect();
+    sources.sort();
+    sources
+}
+
 /// Compiles C# sources with Mono's compiler, warnings as errors.
-pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
+pub(crate) fn compile_csharp<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     compile_csharp_with(&[], sources, name)
 }
 
 /// The same against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
-pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
+pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     let versions = dotnet()
         .with_file_name("shared")
         .join("Microsoft.NETCore.App");
@@ -105,7 +119,7 @@ pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBu
     for_coreclr(&compile_csharp_with(&options, sources, name))
 }
 
-fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> PathBuf {
+fn compile_csharp_with<S: AsRef<OsStr>>(options: &[String], sources: &[S], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
         .current_dir(root())
