@@ -11,6 +11,7 @@ mod delivery;
 mod demo;
 mod discovery;
 mod fork;
+mod garbage;
 mod gossip;
 mod migration;
 mod old_host;

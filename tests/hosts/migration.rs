@@ -6,13 +6,7 @@ use crate::tools::{compile_csharp, library, root, run};
 
 #[track_caller]
 fn shows(story: &str) {
-    let sources = [
-        "csharp-sample/Lobby.cs",
-        "csharp-sample/SharedState.cs",
-        "bindings/csharp/NativeMethods.cs",
-        "bindings/csharp/Marshalling.cs",
-        "bindings/csharp/Room.cs",
-    ];
+    let sources = ["csharp-sample/Lobby.cs", "csharp-sample/SharedState.cs"];
     let lobby = compile_csharp(&sources, "Lobby.exe");
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/migration.py"))

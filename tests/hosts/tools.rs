@@ -78,7 +78,7 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
     program
 }
 
-/// Compiles C# sources with Mono's compiler, warnings as errors.
+/// Compiles C# sources and the binding with Mono's compiler, warnings as errors.
 pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
     compile_csharp_with(&[], sources, name)
 }
@@ -105,6 +105,7 @@ pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBu
     for_coreclr(&compile_csharp_with(&options, sources, name))
 }
 
+/// Each file of the binding is written for C# 7.0, and compiles without unsafe code.
 fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
@@ -112,8 +113,20 @@ fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> Path
         .args(["-langversion:7", "-warnaserror"])
         .args(options)
         .arg(format!("-out:{}", program.display()))
-        .args(sources));
+        .args(sources)
+        .args(csharp_binding()));
     program
+}
+
+/// The files of the binding, which a program is compiled with: all of them.
+fn csharp_binding() -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(root().join("bindings/csharp")).expect("the binding");
+    let mut sources: Vec<_> = folder
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
+        .collect();
+    sources.sort();
+    sources
 }
 
 /// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
