@@ -150,7 +150,7 @@ namespace MetaMystia.Network
         /// Every message, of whatever type, without a copy: an event that <see cref="MessageReceived"/> and <see cref="OnType"/> do not
         /// change. It costs no managed memory. With <c>queueEvents</c> the messages are copied while they wait.
         /// </summary>
-        /// <remarks>The first subscription, here or to <see cref="Happened"/>, waits for a handler of the other that is running.</remarks>
+        /// <remarks>The first subscription, here or to <see cref="Happened"/> or <see cref="Changed"/>, waits for a handler of the other that is running.</remarks>
         public event DataHandler DataReceived
         {
             add

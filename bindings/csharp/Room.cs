@@ -334,7 +334,7 @@ namespace MetaMystia.Network
         private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
-        private Action<RoomEvent> happened;
+        private Action<RoomEvent> happened, changed;
         private int receiveRegistered, leaderRegistered, leadershipRegistered, statusRegistered, resultRegistered;
 
         private Room(bool queueEvents)
@@ -405,6 +405,20 @@ namespace MetaMystia.Network
                 RegisterAllEvents();
             }
             remove { Subtract(ref happened, value); }
+        }
+
+        /// <summary>
+        /// <see cref="Happened"/> without messages, for a program that takes those from <see cref="DataReceived"/>. Subscribe to one of the
+        /// two: the first subscription receives the present state.
+        /// </summary>
+        public event Action<RoomEvent> Changed
+        {
+            add
+            {
+                Combine(ref changed, value);
+                RegisterAllEvents();
+            }
+            remove { Subtract(ref changed, value); }
         }
 
         /// <summary>
@@ -1008,7 +1022,7 @@ namespace MetaMystia.Network
                 {
                     room.OnMessage(networkEvent);
                 }
-                if (userData == (IntPtr)AllEvents && room.happened != null)
+                if (userData == (IntPtr)AllEvents && (room.happened != null || (room.changed != null && kind != EventKind.Message)))
                 {
                     room.OnHappened(networkEvent);
                 }
@@ -1042,7 +1056,14 @@ namespace MetaMystia.Network
             copy.Request = native.Request;
             copy.Term = native.Term;
             copy.Epoch = native.Epoch;
-            Deliver(() => Raise(happened, copy));
+            Deliver(() =>
+            {
+                Raise(happened, copy);
+                if (copy.Kind != EventKind.Message)
+                {
+                    Raise(changed, copy);
+                }
+            });
         }
 
         [MonoPInvokeCallback(typeof(LogCallback))]

@@ -588,7 +588,7 @@ internal static class Survive
         using (Room room = Room.Join("米斯蒂娅", "survive-views", options))
         {
             List<string> views = new List<string>(), copies = new List<string>(), events = new List<string>();
-            List<string> senders = new List<string>();
+            List<string> senders = new List<string>(), changes = new List<string>();
             int failures = 0;
             room.HandlerFailed += exception => failures++;
             DataHandler fails = message => { throw new InvalidOperationException("on purpose"); };
@@ -658,6 +658,7 @@ internal static class Survive
             while (room.Poll() > 0)
             {
             }
+            room.Changed += e => changes.Add(e.Kind + e.Peer);
             room.Happened += e => events.Add(e.Kind == EventKind.Message ? Encoding.UTF8.GetString(e.Data) : e.Kind + e.Peer);
             room.MessageReceived += message => copies.Add(Encoding.UTF8.GetString(message.Data));
             views.Clear();
@@ -670,6 +671,7 @@ internal static class Survive
             Must(string.Join("|", copies) == "all" && views.Count == 1, "copies: " + string.Join("|", copies));
             string seen = string.Join("|", events);
             Must(seen == EventKind.LeaderChanged + "米斯蒂娅|" + EventKind.LeadershipGained + "米斯蒂娅|all", "events: " + seen);
+            Must(string.Join("|", changes) + "|all" == seen, "changes: " + string.Join("|", changes));
         }
         OutOfRange(() => new Payload(new byte[4], 5, 0));
         OutOfRange(() => new Payload(new byte[4], 2, 3));
