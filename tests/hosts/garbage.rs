@@ -5,11 +5,7 @@ use std::process::Command;
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet, library, run};
 
 // With the one part of the binding that only some targets have.
-const PROGRAM: [&str; 3] = [
-    "-unsafe",
-    "-d:MMN_SPAN",
-    "bindings/csharp/tests/Garbage.cs",
-];
+const PROGRAM: [&str; 3] = ["-unsafe", "-d:MMN_SPAN", "bindings/csharp/tests/Garbage.cs"];
 
 #[test]
 fn views_and_sends_allocate_nothing_under_mono() {
