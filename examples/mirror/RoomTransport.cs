@@ -13,7 +13,7 @@ using Debug = UnityEngine.Debug;
 /// </summary>
 /// <remarks>
 /// The room outlives Mirror's clients and servers: <see cref="ServerStop"/> and <see cref="ClientDisconnect"/> stay in it, and
-/// <see cref="Shutdown"/> leaves. The binding holds one room per process, so that there is one transport per process.
+/// <see cref="Shutdown"/> leaves. The library holds one room per process, so that there is one transport per process.
 /// </remarks>
 public class RoomTransport : Transport
 {
@@ -78,6 +78,12 @@ public class RoomTransport : Transport
     private byte attempt;
     private bool asked;
     private long deadline;
+
+    /// <summary>The room, for what Mirror has no call for: kicks, statistics, a handover. null outside of one.</summary>
+    public Room Room
+    {
+        get { return room; }
+    }
 
     /// <summary>An address that newcomers can connect to: that of any member will do. null outside of a room.</summary>
     public string Address

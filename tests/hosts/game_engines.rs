@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use crate::tools::{compile_csharp, compile_csharp_for_coreclr, dotnet, library, run};
 
-const MIRROR: [&str; 3] = [
+const MIRROR: [&str; 4] = [
     "examples/mirror/RoomTransport.cs",
+    "examples/mirror/HostMigration.cs",
     "examples/mirror/tests/Stub.cs",
     "examples/mirror/tests/Echo.cs",
 ];

@@ -1,13 +1,18 @@
-// A stub: what RoomTransport uses of UnityEngine and Mirror, by their public names, so that it can be compiled and tested
+// A stub: what RoomTransport and HostMigration use of UnityEngine and Mirror, by their public names, so that it can be compiled and tested
 // without them. No part of a game: there the real assemblies take its place.
 
 using System;
+using System.Collections;
 
 namespace UnityEngine
 {
     public class MonoBehaviour
     {
         public bool enabled = true;
+
+        public void StartCoroutine(IEnumerator routine)
+        {
+        }
     }
 
     [AttributeUsage(AttributeTargets.Field)]
@@ -38,6 +43,35 @@ namespace Mirror
     {
         public const int Reliable = 0;
         public const int Unreliable = 1;
+    }
+
+    public static class NetworkServer
+    {
+        public static bool active;
+    }
+
+    public static class NetworkClient
+    {
+        public static bool active;
+    }
+
+    public class NetworkManager : UnityEngine.MonoBehaviour
+    {
+        public void StartHost()
+        {
+        }
+
+        public void StartClient()
+        {
+        }
+
+        public void StopHost()
+        {
+        }
+
+        public void StopClient()
+        {
+        }
     }
 
     public enum TransportError : byte
