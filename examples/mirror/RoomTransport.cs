@@ -120,8 +120,8 @@ public class RoomTransport : Transport
     }
 
     /// <summary>
-    /// Connects to the room's host. Outside of a room it first enters the one at the address, which any of its members may have;
-    /// inside it needs none, since the room knows its host.
+    /// Connects to the room's host. Outside of a room, or alone in one, it first enters the one at the address, which any of its
+    /// members may have; among others it needs none, since the room knows its host.
     /// </summary>
     public override void ClientConnect(string address)
     {
@@ -141,6 +141,10 @@ public class RoomTransport : Transport
         }
         try
         {
+            if (room != null && !polling && room.Peers.Length == 0 && !string.IsNullOrEmpty(address))
+            {
+                Leave(); // Nobody is here; the settings may be others by now.
+            }
             if (room == null)
             {
                 // Alone it would elect itself before it has found the others.
@@ -265,6 +269,10 @@ public class RoomTransport : Transport
         if (leaving)
         {
             throw new InvalidOperationException(StillLeaving);
+        }
+        if (room != null && !polling && room.Peers.Length == 0 && !room.IsLeader)
+        {
+            Leave(); // A client's, which found nobody. The room of a host that is gone has this leader.
         }
         if (room == null)
         {

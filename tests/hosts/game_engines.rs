@@ -89,6 +89,29 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     }
 }
 
+#[test]
+fn a_mirror_player_who_finds_nobody_can_host() {
+    let program = compile_csharp(&MIRROR, "MirrorEchoAlone.exe");
+    let command = [Path::new("mono"), &program];
+    let session = format!("mirror-alone-{}", std::process::id());
+    let nobody = Some("127.0.0.1:9");
+    let mut ann = Player::start(&command, "ann", &session, nobody);
+    let mut bob = Player::start(&command, "bob", &session, nobody);
+    for player in [&mut ann, &mut bob] {
+        player.next("error ");
+        player.next("disconnected");
+    }
+    ann.tell("serve");
+    let address = ann.next("address ");
+    bob.tell(&format!("connect {address}"));
+    bob.next("connected to ann");
+    costs_nothing(&bob.next("echoed "));
+    // Both leave politely: the one that remains has nobody to connect to, and may serve.
+    ann.ends_well();
+    bob.next("host");
+    bob.ends_well();
+}
+
 /// "N messages ... with B bytes". A message that costs anything costs 24 bytes; an event that falls among them may do so.
 #[track_caller]
 fn costs_nothing(line: &str) {

@@ -575,9 +575,50 @@ internal static class Survive
 
     private static void Messages()
     {
+        Names();
         ViewsAndPayloads();
         ViewsInAQueue();
         CodesAndExceptions();
+    }
+
+    // One string for an id, wherever the library has its bytes, until that member leaves; and never more than a bound.
+    private static void Names()
+    {
+        PeerNames names = new PeerNames();
+        List<IntPtr> texts = new List<IntPtr>();
+        Func<string, string> of = id => names.Of(NativeText(texts, id));
+        // These two pairs have one hash each.
+        string[] ids = { "costarring", "liquid", "declinate", "macallums", "米斯蒂娅", "a", "ab" };
+        string[] seen = new string[ids.Length];
+        for (int round = 0; round < 3; round++)
+        {
+            for (int index = 0; index < ids.Length; index++)
+            {
+                string name = of(ids[index]);
+                Must(name == ids[index] && (round == 0 || ReferenceEquals(name, seen[index])), "another string for " + ids[index]);
+                seen[index] = name;
+            }
+        }
+        names.Forget(NativeText(texts, "costarring"));
+        names.Forget(NativeText(texts, "nobody"));
+        Must(ReferenceEquals(of("liquid"), seen[1]), "the one of the same hash is forgotten, too");
+        Must(of("costarring") == "costarring" && !ReferenceEquals(of("costarring"), seen[0]), "a member that left is remembered");
+        for (int number = 0; number < 5000; number++)
+        {
+            Must(of("member " + number) == "member " + number, "a wrong name");
+        }
+        FieldInfo count = typeof(PeerNames).GetField("count", BindingFlags.Instance | BindingFlags.NonPublic);
+        Must((int)count.GetValue(names) <= 1024, "the names grow");
+        texts.ForEach(Marshal.FreeHGlobal);
+    }
+
+    private static IntPtr NativeText(List<IntPtr> texts, string text)
+    {
+        byte[] bytes = Utf8.ToNative(text);
+        IntPtr native = Marshal.AllocHGlobal(bytes.Length);
+        Marshal.Copy(bytes, 0, native, bytes.Length);
+        texts.Add(native);
+        return native;
     }
 
     // This member alone: what it sends to itself in every form, and what the handlers of each kind see of it.

@@ -1,7 +1,7 @@
 // A game of Mirror's shape on RoomTransport, without Mirror: a server that sends everything back, and clients that send on both
 // channels. When the host is gone, one client goes on as the server and the other connects to it. Says what happens, one line
 // each, and how much managed memory it took. Its input are commands, a line each, and its end ends the program:
-// connect, disconnect (the client); drop ID, stop (the server); address.
+// connect [ADDRESS], disconnect (the client); serve, drop ID, stop (the server); address.
 //
 //   mcs -langversion:7 -out:Echo.exe examples/mirror/*.cs examples/mirror/tests/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Echo.exe server SESSION
@@ -154,7 +154,11 @@ internal sealed class Echo
         switch (words[0])
         {
             case "connect":
-                transport.ClientConnect("");
+                transport.ClientConnect(words.Length > 1 ? words[1] : "");
+                break;
+            case "serve":
+                transport.ServerStart();
+                Say("address " + transport.Address);
                 break;
             case "disconnect":
                 transport.ClientDisconnect();
@@ -250,7 +254,7 @@ internal sealed class Echo
         transport.playerId = arguments[0];
         transport.sessionId = arguments[1];
         transport.password = "a secret";
-        transport.port = 0;
+        transport.port = 0; // any
         try
         {
             Must(transport.Available(), "not available");
