@@ -149,7 +149,7 @@ def build_hosts(library, include, output):
     run_tool(
         ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}"]
         + sorted((ROOT / "csharp-sample").glob("*.cs"))
-        + [sources / "NativeMethods.cs", sources / "Marshalling.cs", sources / "Room.cs"]
+        + sorted(sources.glob("*.cs"))
     )
     run_tool(
         ["g++", "-std=c++17", "-O1", "-pthread", f"-I{include}", f"-I{ROOT / 'bindings' / 'cpp'}"]

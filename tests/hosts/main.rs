@@ -11,6 +11,8 @@ mod delivery;
 mod demo;
 mod discovery;
 mod fork;
+mod game_engines;
+mod garbage;
 mod gossip;
 mod migration;
 mod old_host;

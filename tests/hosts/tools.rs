@@ -79,20 +79,12 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
     program
 }
 
-/// The sources of the C# lobby, the binding among them.
-pub(crate) fn lobby_sources() -> Vec<String> {
-    let mut sources: Vec<String> = ["csharp-sample", "bindings/csharp"]
-        .iter()
-        .flat_map(|folder| std::fs::read_dir(root().join(folder)).expect("the folder"))
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
-        .map(|path| path.to_str().expect("UTF-8").to_owned())
-        .collect();
-    sources.sort();
-    sources
+/// The sources of the C# lobby.
+pub(crate) fn lobby_sources() -> Vec<PathBuf> {
+    csharp_files("csharp-sample")
 }
 
-/// Compiles C# sources with Mono's compiler, warnings as errors.
+/// Compiles C# sources and the binding with Mono's compiler, warnings as errors.
 pub(crate) fn compile_csharp<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     compile_csharp_with(&[], sources, name)
 }
@@ -119,6 +111,7 @@ pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &
     for_coreclr(&compile_csharp_with(&options, sources, name))
 }
 
+/// Each file of the binding is written for C# 7.0, and compiles without unsafe code.
 fn compile_csharp_with<S: AsRef<OsStr>>(options: &[String], sources: &[S], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
@@ -126,8 +119,20 @@ fn compile_csharp_with<S: AsRef<OsStr>>(options: &[String], sources: &[S], name:
         .args(["-langversion:7", "-warnaserror"])
         .args(options)
         .arg(format!("-out:{}", program.display()))
-        .args(sources));
+        .args(sources)
+        .args(csharp_files("bindings/csharp")));
     program
+}
+
+/// All C# files of a folder.
+fn csharp_files(folder: &str) -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(root().join(folder)).expect("the folder");
+    let mut sources: Vec<_> = folder
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
+        .collect();
+    sources.sort();
+    sources
 }
 
 /// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".
