@@ -5,7 +5,7 @@ LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
 
-.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures header clean
+.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -72,6 +72,9 @@ mutants: ## puts bugs into the election core, one at a time, and shows what noti
 
 figures: tools build ## speed and failover figures, printed; those of the elections go into docs/figures.md
 	@scripts/figures.sh
+
+screenshot: tools build ## a picture of the C# lobby, in docs/lobby.svg; needs root
+	@scripts/screenshot.py
 
 header: ## writes the C header and the bindings' tables from the source (docs/abi.md)
 	MMN_UPDATE_HEADER=1 cargo build

@@ -1,17 +1,16 @@
 // A lobby on the console: members, round-trip times, where the players are, and a counter and a chat log that survive their
-// leader (SharedState.cs).
+// leader (SharedState.cs). On a terminal it is a panel with keys (Panel.cs); otherwise it prints lines (Lines.cs).
 // The samples in the other languages (examples/cpp, examples/python, and, without the shared state, examples/c) take the same
-// arguments and print the same lines. The library is used in poll mode: Frame is what a Unity mod does in Update.
+// arguments, but for those of the panel, and print the same lines. The library is used in poll mode: Frame is what a Unity mod
+// does in Update.
 //
 //   mcs -langversion:7 -out:Lobby.exe csharp-sample/*.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id alice --session tea
 //   LD_LIBRARY_PATH=target/release mono Lobby.exe --id bob --session tea --connect ADDRESS_OF_ALICE
 
 using System;
-using System.Collections.Generic;
 using System.Diagnostics;
 using System.Globalization;
-using System.IO;
 using System.Text;
 using System.Threading;
 using MetaMystia.Network;
@@ -20,30 +19,36 @@ internal static class Lobby
 {
     private const ushort Hello = Room.FirstUserType;
     private const ushort Position = Room.FirstUserType + 1;
+    private const ushort Role = Room.FirstUserType + 2; // to whom joins: whether the sender may lead
+    private const string Observer = "observer";
     private const int FrameMs = 16;
     private const int StepMs = 100;
     private const int RowLength = 100;
     private const ulong PlayerKey = 1; // each member's own: it moves one thing, its player
     private const byte PositionChannel = 1;
     private const string Usage =
-        "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive]\n"
+        "usage: Lobby --id NAME --session S [--connect ADDR] [--seconds N] [--interactive] [--plain]\n"
+        + "             [--observer] [--lag MS] [--jitter MS] [--loss PERMILLE]\n"
         + "             [--strategy raft|gossip|seeded] [--alive-ms N]\n"
         + "             [--voters ID,... --seeds ADDR,... --port N --state DIRECTORY]\n"
-        + "Standard input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /quit.";
-
-    private static readonly object InputLock = new object();
-    private static readonly Queue<string> Input = new Queue<string>();
-    private static bool inputEnded;
-    private static readonly Dictionary<string, string> Positions = new Dictionary<string, string>();
+        + "On a terminal, a panel; with --plain, and elsewhere, lines. --observer never leads. --lag and the two after it simulate\n"
+        + "a bad network.\n"
+        + "Input, on a terminal or with --interactive: text is chat, /add N, /leader NAME, /transfer NAME, /yield, /kick NAME, /quit.";
 
     private static string id, session, connect;
     private static double seconds = double.PositiveInfinity;
-    private static bool interactive;
+    private static bool interactive, plain, observer;
+    private static uint lagMs, jitterMs, lossPermille;
     private static ElectionStrategy strategy;
     private static uint aliveMs;
     // With the strategy seeded; a member with a port is a seed.
     private static string voters = "", seeds = "", state;
     private static ushort port;
+
+    private static IView view;
+    private static string walked = "";
+    private static string ended;         // why the room is over for this member; null while it is not
+    private static volatile bool leave;  // Ctrl-C
 
     private static int Main(string[] arguments)
     {
@@ -63,20 +68,27 @@ internal static class Lobby
             }
             RoomOptions options = new RoomOptions();
             options.Settings.Strategy = (uint)strategy;
+            options.Settings.Eligible = observer ? (byte)0 : (byte)1;
             if (strategy == ElectionStrategy.Seeded)
             {
                 JoinCluster(options);
             }
             using (Room room = Room.Join(id, session, options))
+            using (view = Open(room))
             {
                 Run(room);
             }
-            Say("closed");
+            if (ended != null)
+            {
+                Lines.Write(id, ended);
+            }
+            Lines.Write(id, "closed");
             return 0;
         }
-        catch (NetworkException exception)
+        catch (Exception exception)
         {
-            Fail(exception);
+            // Here, and not left to the runtime: by now the terminal is as it was, and shows this.
+            Lines.WriteError(id, exception is NetworkException ? Sentence(exception) : exception.ToString());
             return 1;
         }
     }
@@ -102,31 +114,45 @@ internal static class Lobby
         options.Settings.BindPort = port;
     }
 
+    private static IView Open(Room room)
+    {
+        Terminal terminal = plain || !interactive ? null : Terminal.Open();
+        // With TERM=dumb, Mono asks the terminal for nothing, and Ctrl-C ends the process at once.
+        if (terminal != null || interactive && !Console.IsInputRedirected)
+        {
+            Console.CancelKeyPress += (sender, e) => leave = e.Cancel = true;
+        }
+        return terminal != null ? new Panel(terminal, room, id, session) : (IView)new Lines(room, id, interactive);
+    }
+
     private static void Run(Room room)
     {
-        Say("listening on " + room.LocalAddress);
-        SharedState state = new SharedState(room, id);
-        state.Chat += (author, text) => Say("chat " + author + ": " + text);
-        state.Confirmed += command => Say("confirmed " + command.Verb + " " + command.Text);
-        room.HandlerFailed += Fail;
-        room.Happened += state.OnEvent;
-        room.Happened += OnEvent;
-        room.LeadershipChanged += leads => Say(leads ? "I lead" : "I lead no longer");
+        view.Say("listening on " + room.LocalAddress);
+        SharedState shared = new SharedState(room, id);
+        shared.Chat += view.Chat;
+        shared.Confirmed += view.Confirmed;
+        room.HandlerFailed += exception => view.Fail(Sentence(exception));
+        room.Happened += shared.OnEvent;
+        room.Happened += view.OnEvent;
+        room.Happened += e => OnEvent(room, e);
+        room.LeadershipChanged += leads => view.Say(leads ? "I lead" : "I lead no longer");
+        if (lagMs + jitterMs + lossPermille > 0)
+        {
+            room.SimulateNetwork(lagMs, jitterMs, lossPermille);
+        }
+        if (observer)
+        {
+            view.Eligible(id, false);
+        }
         if (connect != null)
         {
             room.Connect(connect);
         }
-        if (interactive)
-        {
-            Thread reader = new Thread(ReadInput);
-            reader.IsBackground = true;
-            reader.Start();
-        }
 
         Stopwatch clock = Stopwatch.StartNew();
-        for (int beat = 1, step = 1; clock.Elapsed.TotalSeconds < seconds; Thread.Sleep(FrameMs))
+        for (int beat = 1, step = 1; clock.Elapsed.TotalSeconds < seconds && !leave; Thread.Sleep(FrameMs))
         {
-            if (!Frame(room, state))
+            if (!Frame(room, shared))
             {
                 return;
             }
@@ -136,123 +162,132 @@ internal static class Lobby
             }
             if (clock.Elapsed.TotalSeconds >= beat)
             {
-                Attempt(() => room.Broadcast(Encoding.UTF8.GetBytes("hello " + beat + " from " + id), Hello));
-                Say(Members(room));
-                Say(state.ToString());
+                Attempt(room, () => room.Broadcast(Encoding.UTF8.GetBytes("hello " + beat + " from " + id), Hello));
+                view.Beat(shared);
                 beat++;
             }
         }
     }
 
-    // What came is handled here, on this thread and at this moment, and nowhere else. False: the player wants to leave.
-    private static bool Frame(Room room, SharedState state)
+    // What came is handled here, on this thread and at this moment, and nowhere else. False: the player leaves, or has to.
+    private static bool Frame(Room room, SharedState shared)
     {
         room.Poll();
-        state.Tick();
+        if (ended != null)
+        {
+            return false;
+        }
+        shared.Tick();
         string line;
-        while (NextLine(out line))
+        while (view.NextLine(out line))
         {
             if (line == null || line == "/quit")
             {
                 return false;
             }
-            Obey(room, state, line);
+            Obey(room, shared, line);
         }
+        view.Frame(shared);
         return true;
     }
 
     // Along a row, and on in the next one. A position that is lost is not sent again: the next one replaces it.
     private static void Walk(Room room, int step)
     {
-        Positions[id] = step % RowLength + "," + step / RowLength;
-        byte[] place = Encoding.UTF8.GetBytes(Positions[id]);
-        Attempt(() => room.Broadcast(place, Delivery.Sequenced(PlayerKey, PositionChannel), Position));
+        walked = step % RowLength + "," + step / RowLength;
+        view.Moved(id, walked);
+        byte[] place = Encoding.UTF8.GetBytes(walked);
+        Attempt(room, () => room.Broadcast(place, Delivery.Sequenced(PlayerKey, PositionChannel), Position));
     }
 
-    private static void OnEvent(RoomEvent e)
+    private static void OnEvent(Room room, RoomEvent e)
     {
         switch (e.Kind)
         {
             case EventKind.LeaderChanged:
-                Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
+                view.Say((e.Peer.Length == 0 ? "no leader" : "leader is " + e.Peer) + " (" + LeaderReason.Describe(e.Reason) + ")");
                 break;
             case EventKind.MemberState:
-                Say("member " + e.Peer + " is " + MemberState.Describe(e.Reason) + ", version " + e.Term);
+                view.Say("member " + e.Peer + " is " + MemberState.Describe(e.Reason) + ", version " + e.Term);
                 break;
             case EventKind.Joined:
-                Say("peer " + e.Peer + " connected");
+                view.Say("peer " + e.Peer + " connected");
+                if (observer)
+                {
+                    Attempt(room, () => room.SendTo(e.Peer, Encoding.UTF8.GetBytes(Observer), Role));
+                }
                 break;
             case EventKind.Reconnecting:
-                Say("peer " + e.Peer + " is lost and dialled again");
+                view.Say("peer " + e.Peer + " is lost and dialled again");
                 break;
             case EventKind.Returned:
-                Say("peer " + e.Peer + " is back");
+                view.Say("peer " + e.Peer + " is back");
                 break;
             case EventKind.Left:
-                Say("peer " + e.Peer + " left");
+                view.Say("peer " + e.Peer + " left");
                 break;
             case EventKind.Message:
                 if (e.MessageType == Hello)
                 {
-                    Say("from " + e.Peer + ": " + Encoding.UTF8.GetString(e.Data));
+                    view.Heard(e.Peer, Encoding.UTF8.GetString(e.Data));
                 }
                 else if (e.MessageType == Position)
                 {
-                    Positions[e.Peer] = Encoding.UTF8.GetString(e.Data);
+                    view.Moved(e.Peer, Encoding.UTF8.GetString(e.Data));
+                }
+                else if (e.MessageType == Role)
+                {
+                    view.Eligible(e.Peer, Encoding.UTF8.GetString(e.Data) != Observer);
                 }
                 break;
             case EventKind.ConnectionResult:
-                Say("dialled " + e.Other + ": " + (e.Success ? "ok" : "error " + e.Code + " " + Room.Describe(e.Code)));
+                view.Say("dialled " + e.Other + ": " + (e.Success ? "ok" : "error " + e.Code + " " + Room.Describe(e.Code)));
+                break;
+            case EventKind.RoomEnded:
+                ended = "the room is over for me: " + EndReason.Describe(e.Reason);
                 break;
         }
     }
 
-    private static void Obey(Room room, SharedState state, string line)
+    private static void Obey(Room room, SharedState shared, string line)
     {
-        if (line.StartsWith("/leader ", StringComparison.Ordinal))
+        string text;
+        if (Says(line, "/leader ", out text))
         {
-            Attempt(() => room.SetLeader(line.Substring("/leader ".Length).Trim()));
-            return;
+            Attempt(room, () => room.SetLeader(text));
         }
-        if (line.StartsWith("/transfer ", StringComparison.Ordinal))
+        else if (Says(line, "/transfer ", out text))
         {
-            Attempt(() => room.TransferLeadership(line.Substring("/transfer ".Length).Trim()));
-            return;
+            Attempt(room, () => room.TransferLeadership(text));
         }
-        if (line == "/yield")
+        else if (Says(line, "/kick ", out text))
         {
-            Attempt(room.YieldLeadership);
-            return;
+            Attempt(room, () => room.Kick(text));
         }
-        bool add = line.StartsWith("/add ", StringComparison.Ordinal);
-        if (line.Length > 0 && !state.Submit(add ? "add" : "say", add ? line.Substring("/add ".Length) : line))
+        else if (line == "/yield")
         {
-            Console.Error.WriteLine("[" + id + "] error: not taken: " + line);
+            Attempt(room, room.YieldLeadership);
+        }
+        else
+        {
+            string verb = Says(line, "/add ", out text) ? "add" : "say";
+            if (line.Length > 0 && !shared.Submit(verb, text))
+            {
+                view.Fail("not taken: " + line);
+            }
         }
     }
 
-    private static string Members(Room room)
+    // Whether a line begins with a command; `text` is what follows it, or the whole line.
+    private static bool Says(string line, string command, out string text)
     {
-        List<string> names = new List<string>(room.Peers);
-        names.Add(id);
-        names.Sort(StringComparer.Ordinal);
-        StringBuilder text = new StringBuilder("members:");
-        foreach (string name in names)
-        {
-            int rtt = name == id ? 0 : room.RoundTripMs(name);
-            text.Append(' ').Append(name).Append('(').Append(rtt < 0 ? "-" : rtt.ToString(CultureInfo.InvariantCulture)).Append(" ms)");
-            string position;
-            if (Positions.TryGetValue(name, out position))
-            {
-                text.Append(" at ").Append(position);
-            }
-        }
-        string leader = room.Leader;
-        return text.Append(leader == null ? "; no leader" : "; leader: " + leader).ToString();
+        bool says = line.StartsWith(command, StringComparison.Ordinal);
+        text = says ? line.Substring(command.Length).Trim() : line;
+        return says;
     }
 
     // A refused call is worth a line, not the end of the program: the room goes on.
-    private static void Attempt(Action call)
+    private static void Attempt(Room room, Action call)
     {
         try
         {
@@ -260,47 +295,19 @@ internal static class Lobby
         }
         catch (NetworkException exception)
         {
-            Fail(exception);
+            view.Fail(Sentence(exception));
+        }
+        catch (ArgumentException exception)
+        {
+            // No text that a library in C could take, such as half a character.
+            view.Fail(exception.Message);
         }
     }
 
-    private static void Say(string text)
-    {
-        Console.WriteLine("[" + id + "] " + text);
-    }
-
-    private static void Fail(Exception exception)
+    private static string Sentence(Exception exception)
     {
         NetworkException refused = exception as NetworkException;
-        string code = refused == null ? "" : " (" + refused.Code + ")";
-        Console.Error.WriteLine("[" + id + "] error: " + exception.Message + code);
-    }
-
-    private static void ReadInput()
-    {
-        TextReader reader = Console.In;
-        string line;
-        while ((line = reader.ReadLine()) != null)
-        {
-            lock (InputLock)
-            {
-                Input.Enqueue(line);
-            }
-        }
-        lock (InputLock)
-        {
-            inputEnded = true;
-        }
-    }
-
-    // False when there is none; a null line is the end of the input.
-    private static bool NextLine(out string line)
-    {
-        lock (InputLock)
-        {
-            line = Input.Count > 0 ? Input.Dequeue() : null;
-            return line != null || inputEnded;
-        }
+        return exception.Message + (refused == null ? "" : " (" + refused.Code + ")");
     }
 
     private static bool Parse(string[] arguments)
@@ -308,10 +315,17 @@ internal static class Lobby
         interactive = !Console.IsInputRedirected;
         for (int i = 0; i < arguments.Length; i++)
         {
-            if (arguments[i] == "--interactive")
+            switch (arguments[i])
             {
-                interactive = true;
-                continue;
+                case "--interactive":
+                    interactive = true;
+                    continue;
+                case "--plain":
+                    plain = true;
+                    continue;
+                case "--observer":
+                    observer = true;
+                    continue;
             }
             if (i + 1 == arguments.Length)
             {
@@ -359,6 +373,24 @@ internal static class Lobby
                     break;
                 case "--alive-ms":
                     if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out aliveMs))
+                    {
+                        return false;
+                    }
+                    break;
+                case "--lag":
+                    if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out lagMs))
+                    {
+                        return false;
+                    }
+                    break;
+                case "--jitter":
+                    if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out jitterMs))
+                    {
+                        return false;
+                    }
+                    break;
+                case "--loss":
+                    if (!uint.TryParse(value, NumberStyles.None, CultureInfo.InvariantCulture, out lossPermille))
                     {
                         return false;
                     }

@@ -79,6 +79,11 @@ internal sealed class SharedState
         this.id = id;
     }
 
+    public long Counter
+    {
+        get { return counter; }
+    }
+
     /// <summary>Queues a command ("add" and a number, or "say" and a line); false if it is not a command, or too many are pending.</summary>
     public bool Submit(string verb, string text)
     {

@@ -148,8 +148,8 @@ def build_hosts(library, include, output):
     sources = ROOT / "bindings" / "csharp"
     run_tool(
         ["mcs", "-langversion:7", "-warnaserror", f"-out:{csharp}"]
-        + [ROOT / "csharp-sample" / "Lobby.cs", ROOT / "csharp-sample" / "SharedState.cs"]
-        + [sources / "NativeMethods.cs", sources / "Marshalling.cs", sources / "Room.cs"]
+        + sorted((ROOT / "csharp-sample").glob("*.cs"))
+        + sorted(sources.glob("*.cs"))
     )
     run_tool(
         ["g++", "-std=c++17", "-O1", "-pthread", f"-I{include}", f"-I{ROOT / 'bindings' / 'cpp'}"]

@@ -74,6 +74,61 @@ namespace MetaMystia.Network
         {
             return Utf8.Bytes(Data, Length);
         }
+
+        // One field each of the struct at a pointer: At allocates the struct.
+        private static readonly int KindAt = OffsetOf("Kind");
+        private static readonly int PeerAt = OffsetOf("Peer");
+        private static readonly int DataAt = OffsetOf("Data");
+        private static readonly int LengthAt = OffsetOf("Length");
+        private static readonly int TypeAt = OffsetOf("MessageType");
+        private static readonly int FlagsAt = OffsetOf("Flags");
+        private static readonly int ChannelAt = OffsetOf("Channel");
+        private static readonly int DeliveryAt = OffsetOf("Delivery");
+
+        private static int OffsetOf(string field)
+        {
+            return Marshal.OffsetOf(typeof(NetworkEvent), field).ToInt32();
+        }
+
+        internal static uint KindOf(IntPtr networkEvent)
+        {
+            return (uint)Marshal.ReadInt32(networkEvent, KindAt);
+        }
+
+        internal static IntPtr PeerOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadIntPtr(networkEvent, PeerAt);
+        }
+
+        internal static IntPtr DataOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadIntPtr(networkEvent, DataAt);
+        }
+
+        internal static int LengthOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadInt32(networkEvent, LengthAt);
+        }
+
+        internal static ushort TypeOf(IntPtr networkEvent)
+        {
+            return (ushort)Marshal.ReadInt16(networkEvent, TypeAt);
+        }
+
+        internal static byte FlagsOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadByte(networkEvent, FlagsAt);
+        }
+
+        internal static byte ChannelOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadByte(networkEvent, ChannelAt);
+        }
+
+        internal static byte DeliveryOf(IntPtr networkEvent)
+        {
+            return Marshal.ReadByte(networkEvent, DeliveryAt);
+        }
     }
 
     public partial struct PeerStats
@@ -110,19 +165,67 @@ namespace MetaMystia.Network
             return bytes;
         }
 
+        // Every peer id fits.
+        internal const int BufferSize = 256;
+
+        // The same in a buffer of BufferSize bytes that is made once; a text that might not fit gets an array of its own.
+        internal static byte[] ToNative(string text, ref byte[] buffer)
+        {
+            const int longestOfUnit = 3; // bytes for a unit of UTF-16
+            if (text == null || text.Length * longestOfUnit >= BufferSize || text.IndexOf('\0') >= 0)
+            {
+                return ToNative(text);
+            }
+            if (buffer == null)
+            {
+                buffer = new byte[BufferSize];
+            }
+            buffer[Strict.GetBytes(text, 0, text.Length, buffer, 0)] = 0;
+            return buffer;
+        }
+
         /// <summary>A copy of the library's string; NULL becomes null.</summary>
         public static string FromNative(IntPtr text)
         {
-            if (text == IntPtr.Zero)
-            {
-                return null;
-            }
+            return text == IntPtr.Zero ? null : Encoding.UTF8.GetString(Bytes(text, Length(text)));
+        }
+
+        internal static string FromNative(byte[] text)
+        {
+            return Encoding.UTF8.GetString(text, 0, Array.IndexOf(text, (byte)0));
+        }
+
+        // In bytes, without the NUL.
+        internal static int Length(IntPtr text)
+        {
             int length = 0;
             while (Marshal.ReadByte(text, length) != 0)
             {
                 length++;
             }
-            return Encoding.UTF8.GetString(Bytes(text, length));
+            return length;
+        }
+
+        // Of two texts with a NUL at their end.
+        internal static bool AreEqual(byte[] one, byte[] other)
+        {
+            int index = 0;
+            while (one[index] == other[index] && one[index] != 0)
+            {
+                index++;
+            }
+            return one[index] == other[index];
+        }
+
+        internal static bool AreEqual(byte[] one, IntPtr other)
+        {
+            int index = 0;
+            byte next;
+            while (one[index] == (next = Marshal.ReadByte(other, index)) && next != 0)
+            {
+                index++;
+            }
+            return one[index] == next;
         }
 
         internal static byte[] Bytes(IntPtr data, int length)

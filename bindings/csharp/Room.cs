@@ -20,6 +20,8 @@ namespace MetaMystia.Network
     /// <summary>How a message is delivered: <c>Delivery.Sequenced(unit)</c>. The default is the classic send.</summary>
     public struct Delivery
     {
+        private static readonly uint OptionsSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+
         internal byte Mode;
         internal ulong Key;
         /// <summary>The receiver sees it in <see cref="RoomEvent.Channel"/>. With ReliableOrdered each channel keeps its own order.</summary>
@@ -56,7 +58,7 @@ namespace MetaMystia.Network
         internal SendOptions Options(byte flags)
         {
             SendOptions options = new SendOptions();
-            options.StructSize = (uint)Marshal.SizeOf(typeof(SendOptions));
+            options.StructSize = OptionsSize;
             options.Delivery = Mode;
             options.Channel = Channel;
             options.Priority = Priority ?? 1;
@@ -297,7 +299,7 @@ namespace MetaMystia.Network
     /// Subscribe to <see cref="MessageReceived"/> within 5 s after Join: until then messages wait, and afterwards the library
     /// discards those that nobody receives.</para>
     /// </remarks>
-    public sealed class Room : IDisposable
+    public sealed partial class Room : IDisposable
     {
         /// <summary>Message types below this one belong to the library.</summary>
         public const ushort FirstUserType = 0x0100;
@@ -325,6 +327,7 @@ namespace MetaMystia.Network
 
         private readonly Queue<Action> queue; // null: handlers run on the library's thread
         private bool closing; // guarded by queue
+        private int overflowing; // guarded by queue: how many calls wait for the library's thread, which must not wait then
         private int disposed;
 
         private Action<Message> messageReceived;
@@ -333,8 +336,8 @@ namespace MetaMystia.Network
         private Action<bool> leadershipChanged;
         private Action<string, PeerStatus> peerStatusChanged;
         private Action<ConnectionResult> connectionResult;
-        private Action<RoomEvent> happened;
-        private int receiveRegistered, leaderRegistered, leadershipRegistered, statusRegistered, resultRegistered, eventRegistered;
+        private Action<RoomEvent> happened, changed;
+        private int receiveRegistered, leaderRegistered, leadershipRegistered, statusRegistered, resultRegistered;
 
         private Room(bool queueEvents)
         {
@@ -401,15 +404,29 @@ namespace MetaMystia.Network
             add
             {
                 Combine(ref happened, value);
-                if (Interlocked.Exchange(ref eventRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterEventHandler(EventThunk, IntPtr.Zero, null));
-                }
+                RegisterAllEvents();
             }
             remove { Subtract(ref happened, value); }
         }
 
-        /// <summary>A message from another member (or from this one, if it sent to itself) whose type has no handler of its own.</summary>
+        /// <summary>
+        /// <see cref="Happened"/> without messages, for a program that takes those from <see cref="DataReceived"/>. Subscribe to one of the
+        /// two: the first subscription receives the present state.
+        /// </summary>
+        public event Action<RoomEvent> Changed
+        {
+            add
+            {
+                Combine(ref changed, value);
+                RegisterAllEvents();
+            }
+            remove { Subtract(ref changed, value); }
+        }
+
+        /// <summary>
+        /// A message from another member (or from this one, if it sent to itself) whose type has no handler of its own: a copy, yours to
+        /// keep. <see cref="DataReceived"/> makes none.
+        /// </summary>
         public event Action<Message> MessageReceived
         {
             add
@@ -509,10 +526,7 @@ namespace MetaMystia.Network
             add
             {
                 Combine(ref connectionResult, value);
-                if (Interlocked.Exchange(ref resultRegistered, 1) == 0)
-                {
-                    Check(NativeMethods.RegisterConnectionResultCallback(ConnectionResultThunk));
-                }
+                RegisterResults();
             }
             remove { Subtract(ref connectionResult, value); }
         }
@@ -557,12 +571,12 @@ namespace MetaMystia.Network
         /// <summary>The round-trip time in milliseconds; -1 for an unknown member, and until it is measured.</summary>
         public int RoundTripMs(string peerId)
         {
-            return NativeMethods.GetPeerRTT(Utf8.ToNative(peerId));
+            return NativeMethods.GetPeerRTT(Utf8.ToNative(peerId, ref idBuffer));
         }
 
         public PeerStatus StatusOf(string peerId)
         {
-            return (PeerStatus)NativeMethods.GetPeerStatus(Utf8.ToNative(peerId));
+            return (PeerStatus)NativeMethods.GetPeerStatus(Utf8.ToNative(peerId, ref idBuffer));
         }
 
         /// <summary>Dials <c>ip:port</c>, <c>[v6]:port</c> or <c>name:port</c>. The outcome is a <see cref="ConnectionResult"/> event.</summary>
@@ -773,63 +787,10 @@ namespace MetaMystia.Network
             return stats;
         }
 
-        /// <summary>
-        /// Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).
-        /// </summary>
-        public void Forward(string from, string to, byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Check(NativeMethods.ForwardMessage(Utf8.ToNative(from), Utf8.ToNative(to), data, LengthOf(data), type, flags));
-        }
-
-        /// <summary>To all connected members, or, if one queue is full (-7), to none.</summary>
-        public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Check(NativeMethods.BroadcastMessage(data, LengthOf(data), type, flags));
-        }
-
-        public void SendTo(string peerId, byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Check(NativeMethods.SendToPeer(Utf8.ToNative(peerId), data, LengthOf(data), type, flags));
-        }
-
-        /// <summary>To all connected members as <paramref name="delivery"/> says, or, if one queue is full (-7), to none.</summary>
-        public void Broadcast(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendOptions options = delivery.Options(0);
-            Check(NativeMethods.BroadcastEx(data, LengthOf(data), type, flags, ref options));
-        }
-
-        /// <summary>To the connected members whose queue has room; returns how many those are. A SlowPeer event names each of the others.</summary>
-        public int BroadcastPartial(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendOptions options = delivery.Options(NativeMethods.SendPartial);
-            int took = NativeMethods.BroadcastEx(data, LengthOf(data), type, flags, ref options);
-            Check(took);
-            return took;
-        }
-
-        public void SendTo(string peerId, byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
-        {
-            SendOptions options = delivery.Options(0);
-            Check(NativeMethods.SendToPeerEx(Utf8.ToNative(peerId), data, LengthOf(data), type, flags, ref options));
-        }
-
         /// <summary>The longest unreliable message for a member, or (null) for a broadcast, in bytes; -1 when it, or nobody, is connected.</summary>
         public int MaxDatagramSize(string peerId = null)
         {
-            return NativeMethods.GetMaxDatagramSize(peerId == null ? null : Utf8.ToNative(peerId));
-        }
-
-        /// <summary>To the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
-        public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Check(NativeMethods.SendToLeader(data, LengthOf(data), type, flags));
-        }
-
-        /// <summary>To all members, as their leader; -6 when this member is not the leader.</summary>
-        public void SendFromLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
-        {
-            Check(NativeMethods.SendFromLeader(data, LengthOf(data), type, flags));
+            return NativeMethods.GetMaxDatagramSize(Utf8.ToNative(peerId, ref idBuffer));
         }
 
         /// <summary>
@@ -897,6 +858,7 @@ namespace MetaMystia.Network
             }
             // A new room may have been joined on another thread since the shutdown.
             Interlocked.CompareExchange(ref current, null, this);
+            EndDials();
         }
 
         /// <summary>Logs to standard error, on and off at any time.</summary>
@@ -1035,7 +997,11 @@ namespace MetaMystia.Network
                 result.Address = Utf8.FromNative(address);
                 result.Success = success != 0;
                 result.Code = code;
-                room.Deliver(() => Raise(room.connectionResult, result));
+                room.Deliver(() =>
+                {
+                    room.Settle(result);
+                    Raise(room.connectionResult, result);
+                });
             }
             catch (Exception exception)
             {
@@ -1053,30 +1019,54 @@ namespace MetaMystia.Network
             }
             try
             {
-                NetworkEvent native = NetworkEvent.At(networkEvent);
-                RoomEvent copy = new RoomEvent();
-                copy.Kind = native.Kind;
-                copy.Peer = Utf8.FromNative(native.Peer);
-                copy.Other = Utf8.FromNative(native.Other);
-                copy.Data = native.Bytes();
-                copy.Reason = native.Reason;
-                copy.Code = native.Code;
-                copy.Success = native.Success != 0;
-                copy.MessageType = native.MessageType;
-                copy.Flags = native.Flags;
-                copy.Channel = native.Channel;
-                copy.DeliveryMode = native.Delivery;
-                copy.Undelivered = native.Count;
-                copy.Missed = native.Missed;
-                copy.Request = native.Request;
-                copy.Term = native.Term;
-                copy.Epoch = native.Epoch;
-                room.Deliver(() => Raise(room.happened, copy));
+                uint kind = NetworkEvent.KindOf(networkEvent);
+                if (kind == EventKind.Message)
+                {
+                    room.OnMessage(networkEvent);
+                }
+                if (userData == (IntPtr)AllEvents && (room.happened != null || (room.changed != null && kind != EventKind.Message)))
+                {
+                    room.OnHappened(networkEvent);
+                }
+                if (kind == EventKind.Left)
+                {
+                    room.names.Forget(NetworkEvent.PeerOf(networkEvent));
+                }
             }
             catch (Exception exception)
             {
                 room.Surface(exception);
             }
+        }
+
+        private void OnHappened(IntPtr networkEvent)
+        {
+            NetworkEvent native = NetworkEvent.At(networkEvent);
+            RoomEvent copy = new RoomEvent();
+            copy.Kind = native.Kind;
+            copy.Peer = Utf8.FromNative(native.Peer);
+            copy.Other = Utf8.FromNative(native.Other);
+            copy.Data = native.Bytes();
+            copy.Reason = native.Reason;
+            copy.Code = native.Code;
+            copy.Success = native.Success != 0;
+            copy.MessageType = native.MessageType;
+            copy.Flags = native.Flags;
+            copy.Channel = native.Channel;
+            copy.DeliveryMode = native.Delivery;
+            copy.Undelivered = native.Count;
+            copy.Missed = native.Missed;
+            copy.Request = native.Request;
+            copy.Term = native.Term;
+            copy.Epoch = native.Epoch;
+            Deliver(() =>
+            {
+                Raise(happened, copy);
+                if (copy.Kind != EventKind.Message)
+                {
+                    Raise(changed, copy);
+                }
+            });
         }
 
         [MonoPInvokeCallback(typeof(LogCallback))]
@@ -1111,7 +1101,7 @@ namespace MetaMystia.Network
             }
             lock (queue)
             {
-                while (queue.Count >= QueueCapacity && !closing)
+                while (queue.Count >= QueueCapacity && overflowing == 0 && !closing)
                 {
                     Monitor.Wait(queue);
                 }
@@ -1135,6 +1125,19 @@ namespace MetaMystia.Network
                 {
                     queue.Clear();
                 }
+                Monitor.PulseAll(queue);
+            }
+        }
+
+        private void AllowOverflow(int change)
+        {
+            if (queue == null)
+            {
+                return;
+            }
+            lock (queue)
+            {
+                overflowing += change;
                 Monitor.PulseAll(queue);
             }
         }

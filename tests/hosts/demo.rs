@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::tools::{compile_c, compile_csharp, library, root, run};
+use crate::tools::{compile_c, compile_csharp, library, lobby_sources, root, run};
 
 #[test]
 fn three_languages_meet_and_follow_a_new_leader_when_the_first_is_killed() {
@@ -102,17 +102,10 @@ fn share_a_room(program: &str, election: &[&str]) {
 #[test]
 fn leadership_goes_round_between_c_and_csharp_and_each_hears_of_it_in_turn() {
     let lobby = compile_c("examples/c/lobby.c", "lobby_handover", &[]);
-    let sources = [
-        "csharp-sample/Lobby.cs",
-        "csharp-sample/SharedState.cs",
-        "bindings/csharp/NativeMethods.cs",
-        "bindings/csharp/Marshalling.cs",
-        "bindings/csharp/Room.cs",
-    ];
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/handover.py"))
         .arg(lobby)
-        .arg(compile_csharp(&sources, "LobbyHandover.exe"))
+        .arg(compile_csharp(&lobby_sources(), "LobbyHandover.exe"))
         .env("MMN_LIBRARY", library()));
     assert_eq!(printed.lines().last(), Some("ok"), "{printed}");
 }

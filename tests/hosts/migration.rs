@@ -2,18 +2,11 @@
 
 use std::process::Command;
 
-use crate::tools::{compile_csharp, library, root, run};
+use crate::tools::{compile_csharp, library, lobby_sources, root, run};
 
 #[track_caller]
 fn shows(story: &str) {
-    let sources = [
-        "csharp-sample/Lobby.cs",
-        "csharp-sample/SharedState.cs",
-        "bindings/csharp/NativeMethods.cs",
-        "bindings/csharp/Marshalling.cs",
-        "bindings/csharp/Room.cs",
-    ];
-    let lobby = compile_csharp(&sources, "Lobby.exe");
+    let lobby = compile_csharp(&lobby_sources(), "Lobby.exe");
     let printed = run(Command::new("python3")
         .arg(root().join("tests/hosts/migration.py"))
         .arg(story)

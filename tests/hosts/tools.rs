@@ -1,5 +1,6 @@
 //! Building and running other programs.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -78,13 +79,18 @@ fn compile(compiler: &str, flags: &[&str], source: &str, name: &str, more: &[&st
     program
 }
 
-/// Compiles C# sources with Mono's compiler, warnings as errors.
-pub(crate) fn compile_csharp(sources: &[&str], name: &str) -> PathBuf {
+/// The sources of the C# lobby.
+pub(crate) fn lobby_sources() -> Vec<PathBuf> {
+    csharp_files("csharp-sample")
+}
+
+/// Compiles C# sources and the binding with Mono's compiler, warnings as errors.
+pub(crate) fn compile_csharp<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     compile_csharp_with(&[], sources, name)
 }
 
 /// The same against CoreCLR's assemblies: an assembly that names Mono's finds only a part of their types there.
-pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBuf {
+pub(crate) fn compile_csharp_for_coreclr<S: AsRef<OsStr>>(sources: &[S], name: &str) -> PathBuf {
     let versions = dotnet()
         .with_file_name("shared")
         .join("Microsoft.NETCore.App");
@@ -105,15 +111,28 @@ pub(crate) fn compile_csharp_for_coreclr(sources: &[&str], name: &str) -> PathBu
     for_coreclr(&compile_csharp_with(&options, sources, name))
 }
 
-fn compile_csharp_with(options: &[String], sources: &[&str], name: &str) -> PathBuf {
+/// Each file of the binding is written for C# 7.0, and compiles without unsafe code.
+fn compile_csharp_with<S: AsRef<OsStr>>(options: &[String], sources: &[S], name: &str) -> PathBuf {
     let program = output(name);
     run(Command::new("mcs")
         .current_dir(root())
         .args(["-langversion:7", "-warnaserror"])
         .args(options)
         .arg(format!("-out:{}", program.display()))
-        .args(sources));
+        .args(sources)
+        .args(csharp_files("bindings/csharp")));
     program
+}
+
+/// All C# files of a folder.
+fn csharp_files(folder: &str) -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(root().join(folder)).expect("the folder");
+    let mut sources: Vec<_> = folder
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "cs"))
+        .collect();
+    sources.sort();
+    sources
 }
 
 /// The structs of the header in `folder` as the C compiler lays them out: a file of lines "struct size" and "struct.field offset".

@@ -2,7 +2,7 @@
 // register in an application domain of its own, drop, collect, unload, and let the library fire. Prints "ok NAME" for each
 // and exits with 0 only when all were kept.
 //
-//   mcs -langversion:7 -out:Reload.exe bindings/csharp/tests/Reload.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
+//   mcs -langversion:7 -out:Reload.exe bindings/csharp/tests/Reload.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Reload.exe [NAME...]
 //
 // On Mono the scripts live in an AppDomain. CoreCLR has one only: there they live in an AssemblyLoadContext that can be
@@ -55,6 +55,18 @@ public sealed class Scripts : MarshalByRefObject
         if (all || what == "Happened")
         {
             room.Happened += e => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "DataReceived")
+        {
+            room.DataReceived += message => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "Changed")
+        {
+            room.Changed += e => Interlocked.Increment(ref ran);
+        }
+        if (all || what == "ConnectAsync")
+        {
+            room.ConnectAsync("127.0.0.1:9").ContinueWith(dial => Interlocked.Increment(ref ran));
         }
         if (all || what == "MessageReceived")
         {
@@ -121,7 +133,7 @@ internal static class Reload
             string[] registrations =
             {
                 "SetLog", "Happened", "MessageReceived", "LeaderChanged", "LeadershipChanged", "PeerStatusChanged", "ConnectionResult",
-                "everything",
+                "DataReceived", "Changed", "ConnectAsync", "everything",
             };
             foreach (string what in registrations)
             {

@@ -1,10 +1,10 @@
 // Does a C# host survive what hosts do? Each promise is shown with real rooms over loopback and a second process of this
 // program as the talking partner. Prints "ok NAME" per promise and exits with 0 only when all were kept.
 //
-//   mcs -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/NativeMethods.cs bindings/csharp/Room.cs
+//   mcs -langversion:7 -out:Survive.exe bindings/csharp/tests/Survive.cs bindings/csharp/*.cs
 //   LD_LIBRARY_PATH=target/release mono Survive.exe [--rounds N] [NAME...]
 //
-// NAME: unregister, shutdown, restart, reentry, exceptions, queue, seeded, etcd (default: all); poll, which starts the command MMN_GUEST; and
+// NAME: unregister, shutdown, restart, reentry, exceptions, queue, messages, dials, seeded, etcd (default: all); poll, which starts the command MMN_GUEST; and
 // layout, which compares the structs with the lines "struct.field offset" of the file MMN_LAYOUT. --rounds: how often
 // `shutdown` shuts down (20).
 
@@ -16,6 +16,7 @@ using System.Reflection;
 using System.Runtime.InteropServices;
 using System.Text;
 using System.Threading;
+using System.Threading.Tasks;
 using MetaMystia.Network;
 
 internal static class Survive
@@ -58,6 +59,8 @@ internal static class Survive
             Run(names, "reentry", Reentry);
             Run(names, "exceptions", Exceptions);
             Run(names, "queue", Queued);
+            Run(names, "messages", Messages);
+            Run(names, "dials", Dials);
             Run(names, "seeded", Seeded);
             Run(names, "etcd", ByEtcd);
             if (names.Contains("poll"))
@@ -566,6 +569,331 @@ internal static class Survive
         }
         Must(logged > 0, "no log");
         Room.SetLog(LogLevel.Off, null);
+    }
+
+    // ---------------------------------------------------------------- messages without copies
+
+    private static void Messages()
+    {
+        Names();
+        ViewsAndPayloads();
+        ViewsInAQueue();
+        CodesAndExceptions();
+    }
+
+    // One string for an id, wherever the library has its bytes, until that member leaves; and never more than a bound.
+    private static void Names()
+    {
+        PeerNames names = new PeerNames();
+        List<IntPtr> texts = new List<IntPtr>();
+        Func<string, string> of = id => names.Of(NativeText(texts, id));
+        // These two pairs have one hash each.
+        string[] ids = { "costarring", "liquid", "declinate", "macallums", "米斯蒂娅", "a", "ab" };
+        string[] seen = new string[ids.Length];
+        for (int round = 0; round < 3; round++)
+        {
+            for (int index = 0; index < ids.Length; index++)
+            {
+                string name = of(ids[index]);
+                Must(name == ids[index] && (round == 0 || ReferenceEquals(name, seen[index])), "another string for " + ids[index]);
+                seen[index] = name;
+            }
+        }
+        names.Forget(NativeText(texts, "costarring"));
+        names.Forget(NativeText(texts, "nobody"));
+        Must(ReferenceEquals(of("liquid"), seen[1]), "the one of the same hash is forgotten, too");
+        Must(of("costarring") == "costarring" && !ReferenceEquals(of("costarring"), seen[0]), "a member that left is remembered");
+        for (int number = 0; number < 5000; number++)
+        {
+            Must(of("member " + number) == "member " + number, "a wrong name");
+        }
+        FieldInfo count = typeof(PeerNames).GetField("count", BindingFlags.Instance | BindingFlags.NonPublic);
+        Must((int)count.GetValue(names) <= 1024, "the names grow");
+        texts.ForEach(Marshal.FreeHGlobal);
+    }
+
+    private static IntPtr NativeText(List<IntPtr> texts, string text)
+    {
+        byte[] bytes = Utf8.ToNative(text);
+        IntPtr native = Marshal.AllocHGlobal(bytes.Length);
+        Marshal.Copy(bytes, 0, native, bytes.Length);
+        texts.Add(native);
+        return native;
+    }
+
+    // This member alone: what it sends to itself in every form, and what the handlers of each kind see of it.
+    private static void ViewsAndPayloads()
+    {
+        RoomOptions options = new RoomOptions();
+        options.BindAddress = "127.0.0.1";
+        using (Room room = Room.Join("米斯蒂娅", "survive-views", options))
+        {
+            List<string> views = new List<string>(), copies = new List<string>(), events = new List<string>();
+            List<string> senders = new List<string>(), changes = new List<string>();
+            int failures = 0;
+            room.HandlerFailed += exception => failures++;
+            DataHandler fails = message => { throw new InvalidOperationException("on purpose"); };
+            room.DataReceived += fails;
+            room.DataReceived -= fails;
+            room.DataReceived += message =>
+            {
+                byte[] copy = new byte[message.Length + 3];
+                message.CopyTo(copy, 3);
+                string text = Encoding.UTF8.GetString(copy, 3, message.Length);
+                Must(text == Encoding.UTF8.GetString(message.ToArray()), "two copies");
+                Must(message.Length == 0 || message[message.Length - 1] == copy[copy.Length - 1], "the last byte");
+                int refused = 0;
+                foreach (int index in new[] { -1, message.Length })
+                {
+                    try
+                    {
+                        GC.KeepAlive(message[index]);
+                    }
+                    catch (ArgumentOutOfRangeException)
+                    {
+                        refused++;
+                    }
+                }
+                Must(refused == 2, "a byte beside the message");
+                views.Add(text + " " + message.Type + " " + message.Flags + " " + message.Channel + " " + message.DeliveryMode);
+                senders.Add(message.From);
+                if (message.Type == 0x0123)
+                {
+                    room.SendTo(message.From, message.Payload, 0x0130);
+                }
+                if (text == "fail")
+                {
+                    throw new InvalidOperationException("on purpose");
+                }
+            };
+            room.SendTo("米斯蒂娅", Encoding.UTF8.GetBytes("again"), 0x0123, 2);
+            room.SendTo("米斯蒂娅", new ArraySegment<byte>(Encoding.UTF8.GetBytes("[part]"), 1, 4));
+            Must(room.TrySendTo("米斯蒂娅", new Payload(Encoding.UTF8.GetBytes("[end]"), 1, 3), Delivery.ReliableUnordered(9)) == 0, "TrySendTo");
+            Must(room.TrySendTo("米斯蒂娅", new byte[0], Delivery.ReliableOrdered(4)) == 0, "nothing");
+            room.SendTo("米斯蒂娅", null);
+            Must(room.TrySendTo("米斯蒂娅", default(Payload)) == 0, "the default");
+            room.SendTo("米斯蒂娅", Encoding.UTF8.GetBytes("fail"));
+            Stopwatch clock = Stopwatch.StartNew();
+            while (views.Count < 8)
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "views came: " + string.Join(", ", views));
+                room.Poll();
+            }
+            views.Sort(StringComparer.Ordinal);
+            // Another channel may overtake.
+            string expected = " 256 0 0 0|" + " 256 0 0 0|" + " 256 0 4 0|again 291 2 0 0|again 304 0 0 0|end 256 0 9 1|fail 256 0 0 0|part 256 0 0 0";
+            Must(string.Join("|", views) == expected, "views: " + string.Join("|", views));
+            Must(failures == 1, failures + " failures");
+            foreach (string sender in senders)
+            {
+                Must(ReferenceEquals(sender, senders[0]) && sender == "米斯蒂娅", "another string for the same sender");
+            }
+
+            // Subscribed later, each gets its own copy, and Happened the present state first.
+            room.SetLeader("米斯蒂娅");
+            for (clock.Restart(); !room.IsLeader;)
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "no leader");
+                room.Poll();
+            }
+            while (room.Poll() > 0)
+            {
+            }
+            room.Changed += e => changes.Add(e.Kind + e.Peer);
+            room.Happened += e => events.Add(e.Kind == EventKind.Message ? Encoding.UTF8.GetString(e.Data) : e.Kind + e.Peer);
+            room.MessageReceived += message => copies.Add(Encoding.UTF8.GetString(message.Data));
+            views.Clear();
+            room.SendTo("米斯蒂娅", Encoding.UTF8.GetBytes("all"));
+            for (clock.Restart(); views.Count == 0;)
+            {
+                Must(clock.ElapsedMilliseconds < EventMs, "no message for all");
+                room.Poll();
+            }
+            Must(string.Join("|", copies) == "all" && views.Count == 1, "copies: " + string.Join("|", copies));
+            string seen = string.Join("|", events);
+            Must(seen == EventKind.LeaderChanged + "米斯蒂娅|" + EventKind.LeadershipGained + "米斯蒂娅|all", "events: " + seen);
+            Must(string.Join("|", changes) + "|all" == seen, "changes: " + string.Join("|", changes));
+        }
+        OutOfRange(() => new Payload(new byte[4], 5, 0));
+        OutOfRange(() => new Payload(new byte[4], 2, 3));
+        OutOfRange(() => new Payload(new byte[4], -1, 1));
+        OutOfRange(() => new Payload(new byte[4], 0, -1));
+        OutOfRange(() => new Payload(null, 0, 1));
+    }
+
+    private static void OutOfRange(Func<Payload> make)
+    {
+        try
+        {
+            make();
+        }
+        catch (ArgumentOutOfRangeException)
+        {
+            return;
+        }
+        Must(false, "a part that is outside its array");
+    }
+
+    // With a queue a view is of a copy, and a subscription does not wait for the library's thread, which waits for the queue.
+    private static void ViewsInAQueue()
+    {
+        using (Partner partner = new Partner(true))
+        using (Room room = Room.Join("main", partner.Session, null, true))
+        {
+            int views = 0, joined = 0;
+            room.DataReceived += message =>
+            {
+                Must(message.From == "partner" && message.ToArray().Length == 64, "a damaged view");
+                views++;
+            };
+            room.Connect(partner.Address);
+            // Until the queue is full: the partner's queue, too, then holds what it holds.
+            Stopwatch clock = Stopwatch.StartNew();
+            for (ulong before = 0, now; ; before = now)
+            {
+                Thread.Sleep(100);
+                now = room.Peers.Length == 0 ? 0 : room.StatsOf("partner").MessagesReceived;
+                if (now > 4096 && now == before)
+                {
+                    break;
+                }
+                Must(clock.ElapsedMilliseconds < TestMs, "the queue does not fill: " + now);
+            }
+            room.Happened += e => joined += e.Kind == EventKind.Joined ? 1 : 0;
+            for (clock.Restart(); views <= 4096 || joined == 0; room.Pump())
+            {
+                Must(clock.ElapsedMilliseconds < TestMs, views + " views, " + joined + " members");
+            }
+            Must(joined == 1, "joined " + joined + " times");
+        }
+    }
+
+    // What a Try send returns, what it throws, and a broadcast to all but one.
+    private static void CodesAndExceptions()
+    {
+        using (Partner partner = new Partner(false))
+        {
+            RoomOptions options = new RoomOptions();
+            options.Settings.Config.SendQueueCapacity = 4;
+            options.Settings.Config.AutoElectionEnabled = 0;
+            using (Room room = Room.Join("main", partner.Session, options))
+            {
+                byte[] data = new byte[1000];
+                Must(room.TrySendFromLeader(data) == ErrorCode.NotLeader, "TrySendFromLeader");
+                Must(room.TryForward("main", null, data) == ErrorCode.NotLeader, "TryForward");
+                Must(room.TrySendTo("nobody", data) == ErrorCode.PeerNotFound, "TrySendTo nobody");
+                Must(room.BroadcastExcept("main", data) == 0, "a broadcast to nobody");
+                Must(CodeOf(() => room.TrySendTo("main", data, 5)) == ErrorCode.InvalidArgument, "a type of the library");
+                Must(CodeOf(() => room.TrySendTo(null, data)) == ErrorCode.InvalidArgument, "no id");
+                Must(CodeOf(() => room.TrySendTo(new string('é', 60), data)) == ErrorCode.InvalidArgument, "an id of 120 bytes");
+                Must(CodeOf(() => room.TrySendTo(new string('x', 1000), data)) == ErrorCode.InvalidArgument, "an id of 1000 bytes");
+                Must(CodeOf(() => room.TryBroadcast(new Payload(IntPtr.Zero, 7))) == ErrorCode.InvalidArgument, "NULL");
+                Must(CodeOf(() => room.TryBroadcast(new byte[1 << 20])) == ErrorCode.MessageTooLarge, "too long");
+                bool threw = false;
+                try
+                {
+                    room.TrySendTo("a\0b", data);
+                }
+                catch (ArgumentException)
+                {
+                    threw = true;
+                }
+                Must(threw, "a NUL in an id");
+
+                room.Connect(partner.Address);
+                Stopwatch clock = Stopwatch.StartNew();
+                while (room.Peers.Length == 0)
+                {
+                    Must(clock.ElapsedMilliseconds < EventMs, "no partner");
+                    room.Poll();
+                    Thread.Sleep(1);
+                }
+                while (room.BroadcastExcept("nobody", data) == 0)
+                {
+                    Must(clock.ElapsedMilliseconds < EventMs, "no room in an empty queue");
+                }
+                Must(room.BroadcastExcept("partner", data) == 0, "the one that is left out got it");
+                int code;
+                while ((code = room.TryBroadcast(data)) == ErrorCode.Ok)
+                {
+                    Must(clock.ElapsedMilliseconds < EventMs, "a queue that never fills");
+                }
+                Must(code == ErrorCode.SendQueueFull, "a full queue is " + code);
+                // It may have drained a little since.
+                List<string> full = new List<string>();
+                while (full.Count == 0)
+                {
+                    Must(room.BroadcastExcept(null, data, default(Delivery), 0x0123, 0, full) + full.Count == 1, "neither took it nor is full");
+                    Must(clock.ElapsedMilliseconds < EventMs, "a queue that never fills");
+                }
+                Must(full[0] == "partner", "full is " + full[0]);
+                while ((code = CodeOf(() => room.Broadcast(data))) == ErrorCode.Ok)
+                {
+                    Must(clock.ElapsedMilliseconds < EventMs, "a queue that never fills");
+                }
+                Must(code == ErrorCode.SendQueueFull, "a full queue is " + code);
+            }
+        }
+    }
+
+    // ---------------------------------------------------------------- dials that are awaited
+
+    private static void Dials()
+    {
+        foreach (bool poll in new[] { true, false })
+        {
+            using (Partner partner = new Partner(false))
+            {
+                RoomOptions options = new RoomOptions();
+                options.Poll = poll;
+                Room room = Room.Join("main", partner.Session, options);
+                Task<ConnectionResult> ended;
+                using (room)
+                {
+                    Must(CodeOf(() => room.ConnectAsync("nonsense")) == ErrorCode.InvalidArgument, "a dial of nonsense");
+                    Task<ConnectionResult> first = room.ConnectAsync(partner.Address), again = room.ConnectAsync(partner.Address);
+                    Task<ConnectionResult> closed = room.ConnectAsync("127.0.0.1:9");
+                    List<string> heard = new List<string>();
+                    room.ConnectionResult += result => heard.Add(result.Address);
+                    // What waits does not hold up the handlers, and may dispose of the room.
+                    ManualResetEvent go = new ManualResetEvent(false);
+                    Task blocked = first.ContinueWith(task => go.WaitOne(EventMs), TaskContinuationOptions.ExecuteSynchronously);
+                    if (poll)
+                    {
+                        Must(!first.Wait(300), "a dial completed without Poll");
+                    }
+                    Stopwatch clock = Stopwatch.StartNew();
+                    while (!first.IsCompleted || !again.IsCompleted || !closed.IsCompleted)
+                    {
+                        Must(clock.ElapsedMilliseconds < EventMs, "a dial has no result");
+                        if (poll)
+                        {
+                            room.Poll();
+                        }
+                        Thread.Sleep(1);
+                    }
+                    Must(!blocked.IsCompleted, "what awaits the dial ran inside the handler");
+                    go.Set();
+                    blocked.Wait();
+                    Must(first.Result.Success && first.Result.Address == partner.Address, "the dial failed: " + first.Result.Code);
+                    Must(again.Result.Success, "the second dial failed: " + again.Result.Code);
+                    Must(!closed.Result.Success && closed.Result.Code < 0, "a dial of nobody succeeded");
+                    // Nobody answers there, so that it is still waiting when the room is left.
+                    ended = room.ConnectAsync("192.0.2.1:9");
+                    Must(!ended.IsCompleted || !poll, "a dial completed without Poll");
+                }
+                Must(WaitedFor(ended), "a dial hangs when the room is left");
+                // With loopback only, the system refuses such an address at once: a thread of the library may have said so.
+                NetworkException exception = ended.IsFaulted ? ended.Exception.InnerException as NetworkException : null;
+                Must(ended.IsFaulted ? exception.Code == ErrorCode.NotInitialized : !poll && !ended.Result.Success, "how a dial ends with the room");
+                Must(CodeOf(() => room.ConnectAsync(partner.Address)) == ErrorCode.NotInitialized, "a dial after the room");
+            }
+        }
+    }
+
+    private static bool WaitedFor(Task task)
+    {
+        return ((IAsyncResult)task).AsyncWaitHandle.WaitOne(EventMs);
     }
 
     // A seed alone: its options, what it knows of its cluster, and a handler for one type of messages.

@@ -1,0 +1,155 @@
+using System;
+using System.Collections.Generic;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace MetaMystia.Network
+{
+    // Dials that can be awaited.
+    public sealed partial class Room
+    {
+        // TaskCreationOptions.RunContinuationsAsynchronously, by its number: .NET Framework has it since 4.6. With it, what awaits a dial
+        // does not run inside a handler, where Dispose is refused.
+        private const TaskCreationOptions Asynchronously = (TaskCreationOptions)64;
+        private static readonly bool HasAsynchronously = Enum.IsDefined(typeof(TaskCreationOptions), Asynchronously);
+
+        // Guarded by itself. Of each address the oldest first.
+        private readonly Dictionary<string, Queue<TaskCompletionSource<ConnectionResult>>> dials =
+            new Dictionary<string, Queue<TaskCompletionSource<ConnectionResult>>>(StringComparer.Ordinal);
+        private bool left; // guarded by dials
+
+        /// <summary>
+        /// <see cref="Connect"/> whose result can be awaited; a dial that failed is a result without success. In poll mode it completes
+        /// inside <see cref="Poll"/>, and with <c>queueEvents</c> inside <see cref="Pump"/>. What awaits it then runs where its synchronization
+        /// context says (in Unity: the main thread), or else on the thread pool.
+        /// </summary>
+        /// <remarks>Of several dials of one address at a time, the first result completes the oldest.</remarks>
+        /// <exception cref="NetworkException">At once: a refused call, as by <see cref="Connect"/>. Awaited: -1 NotInitialized, when the room
+        /// was left before there was a result.</exception>
+        public Task<ConnectionResult> ConnectAsync(string address)
+        {
+            if (address == null)
+            {
+                throw new ArgumentNullException("address");
+            }
+            TaskCompletionSource<ConnectionResult> dial = HasAsynchronously
+                ? new TaskCompletionSource<ConnectionResult>(Asynchronously)
+                : new TaskCompletionSource<ConnectionResult>();
+            byte[] native = Utf8.ToNative(address);
+            // Before the call: its result may come before it returns.
+            RegisterResults();
+            lock (dials)
+            {
+                if (left)
+                {
+                    throw RoomLeft();
+                }
+                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                if (!dials.TryGetValue(address, out waiting))
+                {
+                    dials.Add(address, waiting = new Queue<TaskCompletionSource<ConnectionResult>>());
+                }
+                waiting.Enqueue(dial);
+            }
+            int code = NativeMethods.ConnectToPeer(native);
+            if (code < 0)
+            {
+                NetworkException refused = LastError(code);
+                Retract(address, dial);
+                throw refused;
+            }
+            return dial.Task;
+        }
+
+        private void RegisterResults()
+        {
+            if (Interlocked.Exchange(ref resultRegistered, 1) == 0)
+            {
+                Check(NativeMethods.RegisterConnectionResultCallback(ConnectionResultThunk));
+            }
+        }
+
+        // Inside the handler of a result.
+        private void Settle(ConnectionResult result)
+        {
+            TaskCompletionSource<ConnectionResult> dial = null;
+            lock (dials)
+            {
+                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                if (dials.TryGetValue(result.Address, out waiting))
+                {
+                    dial = waiting.Dequeue();
+                    if (waiting.Count == 0)
+                    {
+                        dials.Remove(result.Address);
+                    }
+                }
+            }
+            if (dial != null)
+            {
+                Complete(() => dial.TrySetResult(result));
+            }
+        }
+
+        // A call that was refused has no result.
+        private void Retract(string address, TaskCompletionSource<ConnectionResult> dial)
+        {
+            lock (dials)
+            {
+                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                if (!dials.TryGetValue(address, out waiting))
+                {
+                    return;
+                }
+                for (int remaining = waiting.Count; remaining > 0; remaining--)
+                {
+                    TaskCompletionSource<ConnectionResult> next = waiting.Dequeue();
+                    if (next != dial)
+                    {
+                        waiting.Enqueue(next);
+                    }
+                }
+                if (waiting.Count == 0)
+                {
+                    dials.Remove(address);
+                }
+            }
+        }
+
+        // After the room was left: no result comes any more.
+        private void EndDials()
+        {
+            List<TaskCompletionSource<ConnectionResult>> ended = new List<TaskCompletionSource<ConnectionResult>>();
+            lock (dials)
+            {
+                left = true;
+                foreach (Queue<TaskCompletionSource<ConnectionResult>> waiting in dials.Values)
+                {
+                    ended.AddRange(waiting);
+                }
+                dials.Clear();
+            }
+            foreach (TaskCompletionSource<ConnectionResult> dial in ended)
+            {
+                Complete(() => dial.TrySetException(RoomLeft()));
+            }
+        }
+
+        private static NetworkException RoomLeft()
+        {
+            return new NetworkException(ErrorCode.NotInitialized, "The room was left before the dial had a result.");
+        }
+
+        private static void Complete(Action complete)
+        {
+            if (HasAsynchronously)
+            {
+                complete();
+            }
+            else
+            {
+                ThreadPool.QueueUserWorkItem(state => complete());
+            }
+        }
+    }
+}

@@ -1,0 +1,650 @@
+using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
+using System.Threading;
+
+namespace MetaMystia.Network
+{
+    /// <summary>
+    /// A message in the library's memory, for <see cref="Room.DataReceived"/>: valid until the handler returns. Keep what
+    /// <see cref="CopyTo"/> or <see cref="ToArray"/> copy, not the view.
+    /// </summary>
+    public struct MessageView
+    {
+        /// <summary>The id of the member that sent it: the same string each time, for as long as it is a member.</summary>
+        public string From;
+        /// <summary><see cref="Length"/> bytes. Never zero.</summary>
+        public IntPtr Data;
+        public int Length;
+        /// <summary>The sender's message type, 0x0100 or higher.</summary>
+        public ushort Type;
+        public byte Flags;
+        /// <summary>The channel that the sender named.</summary>
+        public byte Channel;
+        /// <summary>How it was delivered, one of NativeMethods.Delivery...</summary>
+        public byte DeliveryMode;
+
+        /// <summary>The same bytes, to be sent on.</summary>
+        public Payload Payload
+        {
+            get { return new Payload(Data, Length); }
+        }
+
+        public byte this[int index]
+        {
+            get
+            {
+                if (index < 0 || index >= Length)
+                {
+                    throw new ArgumentOutOfRangeException("index", index, "The message has " + Length + " bytes.");
+                }
+                return Marshal.ReadByte(Data, index);
+            }
+        }
+
+        /// <summary>Copies the message to <paramref name="offset"/> of an array that has room for it.</summary>
+        public void CopyTo(byte[] destination, int offset = 0)
+        {
+            Marshal.Copy(Data, destination, offset, Length);
+        }
+
+        public byte[] ToArray()
+        {
+            return Utf8.Bytes(Data, Length);
+        }
+
+#if MMN_SPAN
+        /// <summary>The message without a copy. For targets that have spans; compile with -unsafe.</summary>
+        public unsafe ReadOnlySpan<byte> Span
+        {
+            get { return new ReadOnlySpan<byte>((void*)Data, Length); }
+        }
+#endif
+    }
+
+    /// <summary>Receives a message. <paramref name="message"/> is valid during the call only.</summary>
+    public delegate void DataHandler(MessageView message);
+
+    /// <summary>The bytes to send: an array, a part of one, or native memory. Nothing is copied before the library copies it.</summary>
+    public struct Payload
+    {
+        private static readonly byte[] Nothing = new byte[1];
+
+        private readonly byte[] array; // null: native
+        private readonly int offset;
+        internal readonly IntPtr Pointer;
+        public readonly int Length;
+
+        /// <summary>null is a message of 0 bytes.</summary>
+        public Payload(byte[] data)
+            : this(data, 0, data == null ? 0 : data.Length)
+        {
+        }
+
+        /// <exception cref="ArgumentOutOfRangeException">The part is not inside the array.</exception>
+        public Payload(byte[] array, int offset, int count)
+        {
+            int length = array == null ? 0 : array.Length;
+            if (offset < 0 || offset > length)
+            {
+                throw new ArgumentOutOfRangeException("offset", offset, "The array has " + length + " bytes.");
+            }
+            if (count < 0 || count > length - offset)
+            {
+                throw new ArgumentOutOfRangeException("count", count, "The array has " + (length - offset) + " bytes from " + offset + " on.");
+            }
+            this.array = array;
+            this.offset = offset;
+            Pointer = IntPtr.Zero;
+            Length = count;
+        }
+
+        /// <summary><paramref name="length"/> bytes that stay where they are until the send returns.</summary>
+        public Payload(IntPtr data, int length)
+        {
+            array = null;
+            offset = 0;
+            Pointer = data;
+            Length = length;
+        }
+
+        public static implicit operator Payload(byte[] data)
+        {
+            return new Payload(data);
+        }
+
+        public static implicit operator Payload(ArraySegment<byte> data)
+        {
+            return new Payload(data.Array, data.Offset, data.Count);
+        }
+
+        // Whether it is at Pointer; else it is at Array[Offset].
+        internal bool IsNative
+        {
+            get { return array == null && Length != 0; }
+        }
+
+        // An element exists even if there is nothing to send: the library gets its address.
+        internal byte[] Array
+        {
+            get { return Length == 0 ? Nothing : array; }
+        }
+
+        internal int Offset
+        {
+            get { return Length == 0 ? 0 : offset; }
+        }
+    }
+
+    // Messages: sends and receptions of 0 bytes of managed memory.
+    public sealed partial class Room
+    {
+        // What the registered event handler is for: its user data.
+        private const int NoEvents = 0, DataOnly = 1, AllEvents = 2;
+
+        private readonly PeerNames names = new PeerNames(); // used by the event handler, of which one runs at a time
+        private DataHandler dataReceived;
+        private int eventsRegistered;
+
+        /// <summary>
+        /// Every message, of whatever type, without a copy: an event that <see cref="MessageReceived"/> and <see cref="OnType"/> do not
+        /// change. It costs no managed memory. With <c>queueEvents</c> the messages are copied while they wait.
+        /// </summary>
+        /// <remarks>The first subscription, here or to <see cref="Happened"/> or <see cref="Changed"/>, waits for a handler of the other that is running.</remarks>
+        public event DataHandler DataReceived
+        {
+            add
+            {
+                Combine(ref dataReceived, value);
+                if (Interlocked.CompareExchange(ref eventsRegistered, DataOnly, NoEvents) == NoEvents)
+                {
+                    RegisterEvents(DataOnly);
+                    // A subscription to Happened that overtook this one wants its events all the same.
+                    if (Volatile.Read(ref eventsRegistered) == AllEvents)
+                    {
+                        RegisterEvents(AllEvents);
+                    }
+                }
+            }
+            remove { Subtract(ref dataReceived, value); }
+        }
+
+        // The first subscriber of Happened receives the present state, also when messages have been received before: the
+        // library reports it to each handler that is registered anew.
+        private void RegisterAllEvents()
+        {
+            if (Interlocked.Exchange(ref eventsRegistered, AllEvents) != AllEvents)
+            {
+                RegisterEvents(AllEvents);
+            }
+        }
+
+        private void RegisterEvents(int wanted)
+        {
+            // The call waits for the previous handler, which may wait for space in the queue.
+            AllowOverflow(1);
+            try
+            {
+                Check(NativeMethods.RegisterEventHandler(EventThunk, (IntPtr)wanted, null));
+            }
+            finally
+            {
+                AllowOverflow(-1);
+            }
+        }
+
+        private void OnMessage(IntPtr networkEvent)
+        {
+            DataHandler handler = dataReceived;
+            if (handler == null)
+            {
+                return;
+            }
+            MessageView message = new MessageView();
+            message.From = names.Of(NetworkEvent.PeerOf(networkEvent));
+            message.Data = NetworkEvent.DataOf(networkEvent);
+            message.Length = NetworkEvent.LengthOf(networkEvent);
+            message.Type = NetworkEvent.TypeOf(networkEvent);
+            message.Flags = NetworkEvent.FlagsOf(networkEvent);
+            message.Channel = NetworkEvent.ChannelOf(networkEvent);
+            message.DeliveryMode = NetworkEvent.DeliveryOf(networkEvent);
+            if (queue != null)
+            {
+                DeliverCopy(message);
+                return;
+            }
+            try
+            {
+                handler(message);
+            }
+            catch (Exception exception)
+            {
+                Surface(exception);
+            }
+        }
+
+        // In a method of its own, because a closure is allocated where its variables are declared.
+        private void DeliverCopy(MessageView message)
+        {
+            byte[] copy = message.ToArray();
+            Deliver(() =>
+            {
+                DataHandler handler = dataReceived;
+                if (handler == null)
+                {
+                    return;
+                }
+                GCHandle pinned = GCHandle.Alloc(copy.Length == 0 ? new byte[1] : copy, GCHandleType.Pinned);
+                try
+                {
+                    message.Data = pinned.AddrOfPinnedObject();
+                    handler(message);
+                }
+                finally
+                {
+                    pinned.Free();
+                }
+            });
+        }
+
+        /// <summary>To all connected members, or, if one queue is full (-7), to none.</summary>
+        public void Broadcast(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Broadcast((Payload)data, default(Delivery), type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public void Broadcast(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Broadcast(data, default(Delivery), type, flags);
+        }
+
+        /// <summary>To all connected members as <paramref name="delivery"/> says, or, if one queue is full (-7), to none.</summary>
+        public void Broadcast(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            Broadcast((Payload)data, delivery, type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public void Broadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeBroadcast(data, type, flags, delivery.Options(0)));
+        }
+
+        /// <summary>
+        /// <see cref="Broadcast(Payload, ushort, byte)"/> that returns what a correct program meets at run time: <see cref="ErrorCode.Ok"/>,
+        /// SendQueueFull, NotLeader (there is none, in centralized mode).
+        /// </summary>
+        /// <exception cref="NetworkException">Every other code.</exception>
+        public int TryBroadcast(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            return TryBroadcast(data, default(Delivery), type, flags);
+        }
+
+        /// <summary>The same, as <paramref name="delivery"/> says.</summary>
+        public int TryBroadcast(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            return Outcome(NativeBroadcast(data, type, flags, delivery.Options(0)));
+        }
+
+        /// <summary>To the connected members whose queue has room; returns how many those are. A SlowPeer event names each of the others.</summary>
+        public int BroadcastPartial(byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            return BroadcastPartial((Payload)data, delivery, type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public int BroadcastPartial(Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            int took = NativeBroadcast(data, type, flags, delivery.Options(NativeMethods.SendPartial));
+            Check(took);
+            return took;
+        }
+
+        /// <summary>
+        /// To all connected members but one, whose queue has room; returns how many those are. Each is a send of its own, so that it is not
+        /// all or nothing as <see cref="Broadcast(Payload, ushort, byte)"/> is: <paramref name="full"/> receives the ids of the members whose
+        /// queue is full, and a member that leaves meanwhile gets nothing. In centralized mode, too, the message goes directly.
+        /// </summary>
+        /// <exception cref="NetworkException">Any other error, such as an unreliable message that is too long for a link. Members
+        /// before that one, in the order of <see cref="Peers"/>, got the message.</exception>
+        public int BroadcastExcept(string peerId, Payload data, Delivery delivery = default(Delivery), ushort type = FirstUserType,
+            byte flags = 0, ICollection<string> full = null)
+        {
+            SendOptions options = delivery.Options(0);
+            byte[] except = Utf8.ToNative(peerId, ref idBuffer);
+            byte[] list = PeerList();
+            byte[] peer = secondIdBuffer ?? (secondIdBuffer = new byte[Utf8.BufferSize]);
+            int took = 0;
+            for (int start = 0; list[start] != 0;)
+            {
+                int length = 0;
+                while (list[start + length] != '\n' && list[start + length] != 0)
+                {
+                    peer[length] = list[start + length];
+                    length++;
+                }
+                peer[length] = 0;
+                start += list[start + length] == 0 ? length : length + 1;
+                if (except != null && Utf8.AreEqual(except, peer))
+                {
+                    continue;
+                }
+                int code = NativeSend(peer, data, type, flags, ref options);
+                if (code == ErrorCode.SendQueueFull)
+                {
+                    if (full != null)
+                    {
+                        full.Add(Utf8.FromNative(peer));
+                    }
+                }
+                else if (code != ErrorCode.PeerNotFound)
+                {
+                    Check(code);
+                    took++;
+                }
+            }
+            return took;
+        }
+
+        public void SendTo(string peerId, byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendTo(peerId, (Payload)data, default(Delivery), type, flags);
+        }
+
+        public void SendTo(string peerId, Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendTo(peerId, data, default(Delivery), type, flags);
+        }
+
+        public void SendTo(string peerId, byte[] data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendTo(peerId, (Payload)data, delivery, type, flags);
+        }
+
+        public void SendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendOptions options = delivery.Options(0);
+            Check(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, flags, ref options));
+        }
+
+        /// <summary>
+        /// <see cref="SendTo(string, Payload, ushort, byte)"/> that returns <see cref="ErrorCode.Ok"/>, SendQueueFull, or PeerNotFound for a member
+        /// that has left.
+        /// </summary>
+        /// <exception cref="NetworkException">Every other code.</exception>
+        public int TrySendTo(string peerId, Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            return TrySendTo(peerId, data, default(Delivery), type, flags);
+        }
+
+        /// <summary>The same, as <paramref name="delivery"/> says.</summary>
+        public int TrySendTo(string peerId, Payload data, Delivery delivery, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendOptions options = delivery.Options(0);
+            return Outcome(NativeSend(Utf8.ToNative(peerId, ref idBuffer), data, type, flags, ref options));
+        }
+
+        /// <summary>To the leader; a leader that calls it receives the message itself. -6 when there is none.</summary>
+        public void SendToLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendToLeader((Payload)data, type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public void SendToLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeSendToLeader(data, type, flags));
+        }
+
+        /// <summary>
+        /// <see cref="SendToLeader(Payload, ushort, byte)"/> that returns <see cref="ErrorCode.Ok"/>, SendQueueFull, NotLeader (there is none) or
+        /// PeerNotFound (it is not connected).
+        /// </summary>
+        /// <exception cref="NetworkException">Every other code.</exception>
+        public int TrySendToLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            return Outcome(NativeSendToLeader(data, type, flags));
+        }
+
+        /// <summary>To all members, as their leader, or, if one queue is full (-7), to none; -6 when this member is not the leader.</summary>
+        public void SendFromLeader(byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            SendFromLeader((Payload)data, type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public void SendFromLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeSendFromLeader(data, type, flags));
+        }
+
+        /// <summary>
+        /// <see cref="SendFromLeader(Payload, ushort, byte)"/> that returns <see cref="ErrorCode.Ok"/>, SendQueueFull, or NotLeader when this
+        /// member does not lead.
+        /// </summary>
+        /// <exception cref="NetworkException">Every other code.</exception>
+        public int TrySendFromLeader(Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            return Outcome(NativeSendFromLeader(data, type, flags));
+        }
+
+        /// <summary>
+        /// Forwards on behalf of <paramref name="from"/> to <paramref name="to"/>, or to all others if that is null. Leader only (-6).
+        /// </summary>
+        public void Forward(string from, string to, byte[] data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Forward(from, to, (Payload)data, type, flags);
+        }
+
+        /// <summary>The same.</summary>
+        public void Forward(string from, string to, Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            Check(NativeForward(from, to, data, type, flags));
+        }
+
+        /// <summary>
+        /// <see cref="Forward(string, string, Payload, ushort, byte)"/> that returns <see cref="ErrorCode.Ok"/>, SendQueueFull, NotLeader, or
+        /// PeerNotFound for a member that has left.
+        /// </summary>
+        /// <exception cref="NetworkException">Every other code.</exception>
+        public int TryForward(string from, string to, Payload data, ushort type = FirstUserType, byte flags = 0)
+        {
+            return Outcome(NativeForward(from, to, data, type, flags));
+        }
+
+        // What changes while a program runs is its outcome; the rest it does wrong, or does after it has left.
+        private static int Outcome(int code)
+        {
+            if (code < 0 && code != ErrorCode.SendQueueFull && code != ErrorCode.PeerNotFound && code != ErrorCode.NotLeader)
+            {
+                throw LastError(code);
+            }
+            return code;
+        }
+
+        // Of the calling thread: no send runs a handler, so that none is in use when a send begins.
+        [ThreadStatic] private static byte[] idBuffer;
+        [ThreadStatic] private static byte[] secondIdBuffer;
+        [ThreadStatic] private static byte[] listBuffer;
+
+        // The ids of the connected members, NUL-terminated. Copied: the library's text is valid until the next call.
+        private static byte[] PeerList()
+        {
+            IntPtr text = NativeMethods.GetPeerList();
+            if (text == IntPtr.Zero)
+            {
+                throw LastError(NativeMethods.GetLastErrorCode());
+            }
+            int size = Utf8.Length(text) + 1;
+            if (listBuffer == null || listBuffer.Length < size)
+            {
+                listBuffer = new byte[Math.Max(2 * size, 1024)];
+            }
+            Marshal.Copy(text, listBuffer, 0, size);
+            return listBuffer;
+        }
+
+        private static int NativeBroadcast(Payload data, ushort type, byte flags, SendOptions options)
+        {
+            return data.IsNative
+                ? NativeSends.BroadcastEx(data.Pointer, data.Length, type, flags, ref options)
+                : NativeSends.BroadcastEx(ref data.Array[data.Offset], data.Length, type, flags, ref options);
+        }
+
+        private static int NativeSend(byte[] peer, Payload data, ushort type, byte flags, ref SendOptions options)
+        {
+            return data.IsNative
+                ? NativeSends.SendToPeerEx(peer, data.Pointer, data.Length, type, flags, ref options)
+                : NativeSends.SendToPeerEx(peer, ref data.Array[data.Offset], data.Length, type, flags, ref options);
+        }
+
+        private static int NativeSendToLeader(Payload data, ushort type, byte flags)
+        {
+            return data.IsNative
+                ? NativeSends.SendToLeader(data.Pointer, data.Length, type, flags)
+                : NativeSends.SendToLeader(ref data.Array[data.Offset], data.Length, type, flags);
+        }
+
+        private static int NativeSendFromLeader(Payload data, ushort type, byte flags)
+        {
+            return data.IsNative
+                ? NativeSends.SendFromLeader(data.Pointer, data.Length, type, flags)
+                : NativeSends.SendFromLeader(ref data.Array[data.Offset], data.Length, type, flags);
+        }
+
+        private static int NativeForward(string from, string to, Payload data, ushort type, byte flags)
+        {
+            byte[] origin = Utf8.ToNative(from, ref idBuffer);
+            byte[] target = Utf8.ToNative(to, ref secondIdBuffer);
+            return data.IsNative
+                ? NativeSends.ForwardMessage(origin, target, data.Pointer, data.Length, type, flags)
+                : NativeSends.ForwardMessage(origin, target, ref data.Array[data.Offset], data.Length, type, flags);
+        }
+    }
+
+    // The sends of NativeMethods for a part of an array and for native memory. The runtime passes the address of a byte that is
+    // passed by reference, and keeps its array in place: without unsafe code, and without a handle.
+    internal static class NativeSends
+    {
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int BroadcastEx(ref byte data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int BroadcastEx(IntPtr data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendToPeerEx(byte[] peerId, ref byte data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendToPeerEx(byte[] peerId, IntPtr data, int length, ushort messageType, byte flags, ref SendOptions options);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendToLeader(ref byte data, int length, ushort messageType, byte flags);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendToLeader(IntPtr data, int length, ushort messageType, byte flags);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendFromLeader(ref byte data, int length, ushort messageType, byte flags);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int SendFromLeader(IntPtr data, int length, ushort messageType, byte flags);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int ForwardMessage(byte[] from, byte[] to, ref byte data, int length, ushort messageType, byte flags);
+
+        [DllImport(NativeMethods.Library, CallingConvention = CallingConvention.Cdecl)]
+        internal static extern int ForwardMessage(byte[] from, byte[] to, IntPtr data, int length, ushort messageType, byte flags);
+    }
+
+    // The ids of those who send, as strings: found by their bytes, because the library's pointer may differ from call to call.
+    internal sealed class PeerNames
+    {
+        // More than a room has members; what an id that never leaves could fill is bounded all the same.
+        private const int Capacity = 1024;
+
+        private readonly Dictionary<uint, Entry> entries = new Dictionary<uint, Entry>();
+        private int count;
+        private Entry last; // messages often come in a row
+
+        private sealed class Entry
+        {
+            internal byte[] Bytes; // with the NUL
+            internal string Name;
+            internal Entry Next; // of the same hash
+        }
+
+        internal string Of(IntPtr peer)
+        {
+            if (last != null && Utf8.AreEqual(last.Bytes, peer))
+            {
+                return last.Name;
+            }
+            uint hash = HashOf(peer);
+            Entry first;
+            entries.TryGetValue(hash, out first);
+            for (Entry entry = first; entry != null; entry = entry.Next)
+            {
+                if (Utf8.AreEqual(entry.Bytes, peer))
+                {
+                    last = entry;
+                    return entry.Name;
+                }
+            }
+            if (count == Capacity)
+            {
+                entries.Clear();
+                count = 0;
+                first = null;
+            }
+            Entry added = new Entry();
+            added.Bytes = Utf8.Bytes(peer, Utf8.Length(peer) + 1);
+            added.Name = Utf8.FromNative(peer);
+            added.Next = first;
+            entries[hash] = added;
+            count++;
+            last = added;
+            return added.Name;
+        }
+
+        internal void Forget(IntPtr peer)
+        {
+            last = null;
+            uint hash = HashOf(peer);
+            Entry first, kept = null;
+            if (!entries.TryGetValue(hash, out first))
+            {
+                return;
+            }
+            entries.Remove(hash);
+            for (Entry entry = first, next; entry != null; entry = next)
+            {
+                next = entry.Next;
+                if (Utf8.AreEqual(entry.Bytes, peer))
+                {
+                    count--;
+                    continue;
+                }
+                entry.Next = kept;
+                kept = entry;
+            }
+            if (kept != null)
+            {
+                entries.Add(hash, kept);
+            }
+        }
+
+        // FNV-1a. Members choose their ids, but a room has too few of them for collisions to matter.
+        private static uint HashOf(IntPtr peer)
+        {
+            uint hash = 2166136261;
+            byte next;
+            for (int index = 0; (next = Marshal.ReadByte(peer, index)) != 0; index++)
+            {
+                hash = unchecked((hash ^ next) * 16777619);
+            }
+            return hash;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// What the READMEs' scripts use of Unity, and a player that runs one script: Start, Update at 60 frames a second until Enter,
+// and the messages of the end, which the first argument names: `quit` (the application ends) or `destroy` (the scene does).
+// The second argument, if any, goes into the script's field `dial`, as the Inspector would put it there.
+using System;
+using System.Collections.Generic;
+using System.Diagnostics;
+using System.Reflection;
+using System.Threading;
+
+namespace UnityEngine
+{
+    public class MonoBehaviour
+    {
+    }
+
+    public static class Debug
+    {
+        internal static readonly int MainThread = Thread.CurrentThread.ManagedThreadId;
+
+        public static void Log(object message)
+        {
+            if (Thread.CurrentThread.ManagedThreadId != MainThread)
+            {
+                Console.WriteLine("error: a handler ran on a thread other than the main one");
+            }
+            Console.WriteLine(message);
+        }
+    }
+
+    internal static class Player
+    {
+        private static int Main(string[] arguments)
+        {
+            GC.KeepAlive(Debug.MainThread);
+            Type type = Array.Find(typeof(Player).Assembly.GetTypes(), one => one.IsSubclassOf(typeof(MonoBehaviour)));
+            object script = Activator.CreateInstance(type);
+            if (arguments.Length > 1)
+            {
+                type.GetField("dial").SetValue(script, arguments[1]);
+            }
+            bool entered = false;
+            Thread input = new Thread(() =>
+            {
+                Console.ReadLine();
+                Volatile.Write(ref entered, true);
+            });
+            input.IsBackground = true;
+            input.Start();
+
+            Call(script, "Start");
+            for (Stopwatch frame = Stopwatch.StartNew(); !Volatile.Read(ref entered); frame.Restart())
+            {
+                Call(script, "Update");
+                Thread.Sleep(Math.Max(0, 16 - (int)frame.ElapsedMilliseconds));
+            }
+            // As Unity does, which destroys what there is when it quits.
+            if (arguments[0] == "quit")
+            {
+                Call(script, "OnApplicationQuit");
+            }
+            Call(script, "OnDestroy");
+            return MetaMystia.Network.NativeMethods.IsNetworkInitialized() == 0 ? 0 : 1;
+        }
+
+        private static void Call(object script, string message)
+        {
+            MethodInfo method = script.GetType().GetMethod(message, BindingFlags.Instance | BindingFlags.NonPublic | BindingFlags.Public);
+            if (method != null)
+            {
+                method.Invoke(script, null);
+            }
+        }
+    }
+}
