@@ -66,7 +66,9 @@ pub(super) async fn read_datagrams(
             }
             Some([TUNNEL_DATAGRAM, ..]) => {
                 let is_direct = !is_virtual(connection.remote_address());
-                let taken = datagram.zip(key).map(|(datagram, key)| tunnels.received(key, is_direct, datagram));
+                let taken = datagram
+                    .zip(key)
+                    .map(|(datagram, key)| tunnels.received(key, is_direct, datagram));
                 match taken {
                     Some(Err(what)) => Some(LinkEvent::Violation(what)),
                     _ => continue,

@@ -211,9 +211,7 @@ impl Line {
     /// An IPv4 address as the IPv6 address that stands for it, where quinn would not expect it otherwise.
     fn mapped(&self, address: SocketAddr) -> SocketAddr {
         match address.ip() {
-            IpAddr::V4(v4) if self.is_v4 => {
-                SocketAddr::from((v4.to_ipv6_mapped(), address.port()))
-            }
+            IpAddr::V4(v4) if self.is_v4 => SocketAddr::from((v4.to_ipv6_mapped(), address.port())),
             _ => address,
         }
     }
