@@ -16,8 +16,11 @@ use crate::core::wire::{
 use crate::net::compression::{pack, unpack};
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_DATAGRAM_HEADER_BYTES,
-    MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG,
+    MAX_MESSAGE_HEADER_BYTES, MESSAGE_DATAGRAM, MessageHeader, OWN_FLAG, TUNNEL_DATAGRAM,
     datagram as encode_datagram, is_ordered, put_message, put_value, take_frame,
+};
+use crate::net::tunnel::packet::{
+    HEADER_BYTES, Halves, Part, datagrams, decode as decode_tunnelled,
 };
 use crate::target::{Host, MAX_HOST_NAME_BYTES, parse_target};
 
@@ -71,6 +74,29 @@ pub fn hello_ack(bytes: &[u8]) {
 pub fn datagram(bytes: &[u8]) {
     if let [PROBE_DATAGRAM, probe @ ..] = bytes {
         whole::<Probe>(probe, usize::MAX);
+    }
+    if let [TUNNEL_DATAGRAM, ..] = bytes
+        && let Some((way, piece)) = decode_tunnelled(Bytes::copy_from_slice(bytes))
+    {
+        let size = HEADER_BYTES + piece.bytes.len();
+        let (again, rest) = datagrams(way, &piece, size).expect("it is as long");
+        assert_eq!((again, rest), (Bytes::copy_from_slice(bytes), None));
+        let origin = [1; 8];
+        let mut halves = Halves::default();
+        let half = size / 2 + HEADER_BYTES;
+        match datagrams(way, &piece, half) {
+            // It is split, and comes together again.
+            Some((first, Some(second))) => {
+                for (datagram, whole) in [(second, None), (first, Some(&piece.bytes))] {
+                    assert!(datagram.len() <= half);
+                    let (same, part) = decode_tunnelled(datagram).expect("just encoded");
+                    assert_eq!(same, way);
+                    assert_eq!(halves.take(origin, part).0.as_ref(), whole);
+                }
+            }
+            Some((same, None)) => assert_eq!(same, bytes),
+            None => assert_ne!(piece.part, Part::Whole),
+        }
     }
     if let [MESSAGE_DATAGRAM, message @ ..] = bytes
         && let Ok((header, payload)) = postcard::take_from_bytes::<DatagramHeader>(message)

@@ -245,6 +245,7 @@ impl Limiter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::virtual_address::virtual_address;
 
     const KEY: Fingerprint = Fingerprint([1; 32]);
 
@@ -296,6 +297,20 @@ mod tests {
             assert_eq!(self.begin(ms, address), Answer::Go, "{address} at {ms} ms");
             self.end(ms, address, true)
         }
+    }
+
+    #[test]
+    fn all_tunnels_together_are_one_address_and_close_no_other() {
+        let mut world = World::new();
+        let behind = |n: u8| virtual_address(Fingerprint([n; 32])).ip();
+        for n in 0..5 {
+            world.fail(u64::from(n), behind(n));
+        }
+        let Answer::Closed(_) = world.begin(5, behind(9)) else {
+            panic!("an invented name has a try of its own");
+        };
+        assert_eq!(world.begin(5, ip("192.0.2.1")), Answer::Go);
+        assert_eq!(world.begin(5, ip("fd1e:4209:ecea:3ef0::1")), Answer::Go);
     }
 
     #[test]

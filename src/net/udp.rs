@@ -382,6 +382,8 @@ mod tests {
     use quinn::{Endpoint, EndpointConfig};
 
     use super::*;
+    use crate::core::id::Fingerprint;
+    use crate::core::virtual_address::{is_virtual, virtual_address};
     use crate::net::identity::{
         Identity, client_config, open_windows, server_config, transport_config,
     };
@@ -434,6 +436,108 @@ mod tests {
         };
         let ((), received) = tokio::join!(send, receive);
         assert_eq!(received, sent);
+    }
+
+    /// A socket on loopback, with what it needs to send to itself.
+    fn bare(identity: &Identity) -> (Arc<Udp>, UdpRuntime) {
+        let runtime = UdpRuntime {
+            simulation: Arc::default(),
+            tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
+            seed: 1,
+        };
+        let bound = socket::bind(Some(Ipv4Addr::LOCALHOST.into()), 0).expect("bound");
+        let options = UdpSocketState::new((&bound).into()).expect("this system has them");
+        let udp = Udp::start(bound, Some(options), &runtime).expect("a socket");
+        (udp, runtime)
+    }
+
+    fn packet(destination: SocketAddr, contents: &[u8]) -> Transmit<'_> {
+        Transmit {
+            destination,
+            ecn: None,
+            contents,
+            segment_size: None,
+            src_ip: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_sent_to_a_virtual_address_never_reaches_the_system() {
+        let identity = Identity::generate().expect("an identity");
+        let (udp, runtime) = bare(&identity);
+        // What goes to the system waits here.
+        runtime.simulation.set(SimulatedNetwork {
+            lag: Duration::from_secs(3600),
+            jitter: Duration::ZERO,
+            loss_permille: 0,
+        });
+        let member = virtual_address(Fingerprint([1; 32]));
+        for destination in [member, SocketAddr::new(member.ip(), 4711)] {
+            udp.try_send(&packet(destination, b"packet"))
+                .expect("taken");
+        }
+        assert_eq!(udp.line.waiting().due(), None);
+        assert_eq!(runtime.tunnels.stats().dropped, 2, "it leads nowhere");
+        let own = udp.local_addr().expect("bound");
+        assert!(own.is_ipv6());
+        udp.try_send(&packet(own, b"packet")).expect("taken");
+        assert!(udp.line.waiting().due().is_some());
+        // Not even past the tunnels would the system get it.
+        let unsent = udp.line.try_send(&packet(member, b"packet"));
+        assert!(unsent.is_ok());
+    }
+
+    #[tokio::test]
+    async fn neither_tunnels_nor_the_system_wait_for_the_other() {
+        const PACKETS: usize = 6;
+        for room in [1, 2, 32] {
+            let identity = Identity::generate().expect("an identity");
+            let (udp, runtime) = bare(&identity);
+            let own = udp.local_addr().expect("bound");
+            for _ in 0..PACKETS {
+                runtime.tunnels.arrive_for_test(b"tunnel");
+                udp.try_send(&packet(own, b"system")).expect("sent");
+            }
+            let mut order = Vec::new();
+            while order.len() < 2 * PACKETS {
+                let mut buffers = vec![[0; 2048]; room];
+                let mut bufs: Vec<_> = buffers.iter_mut().map(|buf| IoSliceMut::new(buf)).collect();
+                let mut meta = vec![RecvMeta::default(); room];
+                let count = std::future::poll_fn(|cx| udp.poll_recv(cx, &mut bufs, &mut meta));
+                let count = tokio::time::timeout(Duration::from_secs(30), count).await;
+                for meta in &meta[..count.expect("woken").expect("no error")] {
+                    assert!(is_virtual(meta.addr) || meta.addr == own);
+                    order.push(is_virtual(meta.addr));
+                }
+            }
+            let early = order[..PACKETS]
+                .iter()
+                .filter(|of_tunnel| **of_tunnel)
+                .count();
+            assert!(room == 32 || early == PACKETS / 2, "{room}: {order:?}");
+            let all = order.iter().filter(|of_tunnel| **of_tunnel).count();
+            assert_eq!(all, PACKETS, "{room}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_packet_out_of_a_tunnel_wakes_the_reader() {
+        let identity = Identity::generate().expect("an identity");
+        let (udp, runtime) = bare(&identity);
+        let reader = {
+            let udp = Arc::clone(&udp);
+            tokio::spawn(async move {
+                let (mut buffer, mut meta) = ([0; 2048], [RecvMeta::default()]);
+                let mut bufs = [IoSliceMut::new(&mut buffer)];
+                let count = std::future::poll_fn(|cx| udp.poll_recv(cx, &mut bufs, &mut meta));
+                count.await.expect("no error")
+            })
+        };
+        tokio::task::yield_now().await;
+        assert!(!reader.is_finished());
+        runtime.tunnels.arrive_for_test(b"tunnel");
+        let count = tokio::time::timeout(Duration::from_secs(30), reader).await;
+        assert_eq!(count.expect("woken").expect("no panic"), 1);
     }
 
     #[tokio::test]

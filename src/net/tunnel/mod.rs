@@ -341,6 +341,18 @@ impl Tunnels {
         count
     }
 
+    /// As if `packet` had come out of a tunnel.
+    #[cfg(test)]
+    pub(super) fn arrive_for_test(&self, packet: &'static [u8]) {
+        let mut arrived = self.arrived();
+        arrived
+            .packets
+            .push_back(([1; 8], Bytes::from_static(packet)));
+        if let Some(reader) = arrived.reader.take() {
+            reader.wake();
+        }
+    }
+
     fn routes(&self) -> MutexGuard<'_, Routes> {
         // Nothing panics while it holds this lock or one of those below.
         self.routes.lock().unwrap_or_else(PoisonError::into_inner)
