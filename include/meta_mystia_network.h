@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 9
+#define MMN_ABI_VERSION 10
 
 /**
  * The call succeeded.
@@ -415,6 +415,11 @@
  * Longest room secret of NetworkOptions, in bytes.
  */
 #define MMN_MAX_SECRET_BYTES 1024
+
+/**
+ * Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.
+ */
+#define MMN_IDENTITY_KEY_BYTES 48
 
 /**
  * Most addresses in SeededOptions.seeds.
@@ -1232,7 +1237,8 @@ typedef struct NetworkEvent {
    */
   uint64_t missed;
   /**
-   * Reserved for a later version; 0. Since ABI version 9.
+   * The index of `peer`, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the
+   * room, and where there is no `peer`. Since ABI version 10; before it was 0.
    */
   uint32_t peer_index;
   /**
@@ -1701,6 +1707,50 @@ int32_t GetPeerCount(void);
 const char *GetPeerList(void);
 
 /**
+ * The ids of the members of the room, without this node: those in GetPeerList and those that are
+ * reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are
+ * none, NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetMembers(void);
+
+/**
+ * The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it,
+ * with the port on which it accepts links. While the peer is reconnecting, that of its last link.
+ * NULL when the peer is neither connected nor reconnecting, `peer_id` is not an id, or no room is
+ * open; the last two set GetLastErrorCode.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+const char *GetPeerAddress(const char *peer_id);
+
+/**
+ * The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from
+ * before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned,
+ * also while it is reconnecting. No later session in this room has the same index. It is this
+ * node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.
+ *
+ * Returns 0 for this node, when the peer is unknown, `peer_id` is not an id, or no room is open;
+ * the last two set GetLastErrorCode. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+uint32_t GetPeerIndex(const char *peer_id);
+
+/**
+ * The id of the peer with this index. NULL when no peer has it, which is no error, or when no room
+ * is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetPeerIdByIndex(uint32_t index);
+
+/**
  * The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured
  * yet, the peer is unknown, `peer_id` is not an id, or no room is open; the last two set
  * GetLastErrorCode.
@@ -1719,6 +1769,41 @@ int32_t GetPeerRTT(const char *peer_id);
  * `peer_id` is NULL or ends with a NUL.
  */
 int32_t GetPeerStatus(const char *peer_id);
+
+/**
+ * Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
+ * Works before initialization. A host that keeps the key and gives it at every start is the same
+ * member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take
+ * this member's place.
+ *
+ * Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer` is
+ * NULL, or `length`, its size in bytes, is below MMN_IDENTITY_KEY_BYTES). On failure nothing is
+ * written. Since ABI version 10.
+ *
+ * # Safety
+ * `buffer` is NULL, or points to `length` writable bytes.
+ */
+int32_t GenerateIdentityKey(uint8_t *buffer, int32_t length);
+
+/**
+ * The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in
+ * 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetIdentityFingerprint(void);
+
+/**
+ * The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has
+ * proved that it holds the key. NULL when the peer is neither connected nor reconnecting, `peer_id`
+ * is not an id, or no room is open; the last two set GetLastErrorCode.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+const char *GetPeerFingerprint(const char *peer_id);
 
 /**
  * Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
@@ -2428,8 +2513,15 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(const char *, GetSessionId, (void)) \
   X(int32_t, GetPeerCount, (void)) \
   X(const char *, GetPeerList, (void)) \
+  X(const char *, GetMembers, (void)) \
+  X(const char *, GetPeerAddress, (const char *peer_id)) \
+  X(uint32_t, GetPeerIndex, (const char *peer_id)) \
+  X(const char *, GetPeerIdByIndex, (uint32_t index)) \
   X(int32_t, GetPeerRTT, (const char *peer_id)) \
   X(int32_t, GetPeerStatus, (const char *peer_id)) \
+  X(int32_t, GenerateIdentityKey, (uint8_t *buffer, int32_t length)) \
+  X(const char *, GetIdentityFingerprint, (void)) \
+  X(const char *, GetPeerFingerprint, (const char *peer_id)) \
   X(int32_t, SetAutoReconnect, (uint8_t enabled)) \
   X(uint8_t, IsAutoReconnectEnabled, (void)) \
   X(int32_t, KickPeer, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \

@@ -23,7 +23,7 @@ use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
 pub use locks::{LockError, ProclaimError};
-pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
+pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NoKeyError, NotOpen};
 pub use state::{ChangedMember, StateError};
 
 /// A doc comment, which begins with a blank, as a C string.
@@ -132,8 +132,8 @@ pub enum StartError {
     #[error(
         "quorum_roster fixes the key of {} with the fingerprint {}, and this member's is {}; give the identity_key of that fingerprint, or remove the fingerprint from the roster of every member",
         Quoted(peer.as_str()),
-        state::Whole(fixed),
-        state::Whole(own)
+        fixed,
+        own
     )]
     RosterKey {
         /// This member.

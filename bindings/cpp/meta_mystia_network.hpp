@@ -153,6 +153,7 @@ struct Event {
   std::uint64_t term, epoch;
   std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
   std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
+  std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
   // MMN_EVENT_DATA_DROPPED: how many messages.
   std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
@@ -222,6 +223,14 @@ inline Config default_config(const Api& api = Api::linked()) noexcept {
   options.struct_size = sizeof options;
   api.GetDefaultNetworkOptions(&options);
   return options.config;
+}
+
+// A new private key for Options::identity_key. Who keeps it is the same member at every start.
+inline std::string generate_identity_key(const Api& api = Api::linked()) {
+  std::string key(MMN_IDENTITY_KEY_BYTES, '\0');
+  const std::int32_t length = api.GenerateIdentityKey(reinterpret_cast<std::uint8_t*>(&key[0]), MMN_IDENTITY_KEY_BYTES);
+  if (length < 0) throw Error(length, api.GetLastErrorMessage());
+  return key;
 }
 
 // The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they apply from the next window of the
@@ -456,7 +465,7 @@ inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
   call(Handlers::get().event,
        Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
              event->msg_type, event->flags, event->count, event->request, event->term, event->epoch,
-             event->channel, event->delivery});
+             event->channel, event->delivery, event->peer_index});
 }
 inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
   call(Handlers::get().log, level, std::string_view(message));
@@ -619,15 +628,19 @@ class Room {
   std::string local_address() const { return string(api_->GetLocalAddr()); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const {
-    const std::string list = string(api_->GetPeerList());
-    std::vector<std::string> names;
-    for (std::size_t from = 0; from < list.size();) {
-      const std::size_t end = std::min(list.find('\n', from), list.size());
-      names.push_back(list.substr(from, end - from));
-      from = end + 1;
-    }
-    return names;
+    return lines(string(api_->GetPeerList()));
   }
+  // The same with those that are reconnecting.
+  std::vector<std::string> members() const { return lines(string(api_->GetMembers())); }
+  // A member as a number from 1, from its MMN_EVENT_JOINED to its MMN_EVENT_LEFT; never that of an earlier one. 0 for others.
+  std::uint32_t index(const std::string& peer) const { return api_->GetPeerIndex(text(peer)); }
+  // The member with that index; "" for none.
+  std::string peer_at(std::uint32_t index) const { return string_or_empty(api_->GetPeerIdByIndex(index)); }
+  // Where a member accepts links, for connect(); "" for one that is not in the room.
+  std::string address(const std::string& peer) const { return string_or_empty(api_->GetPeerAddress(text(peer))); }
+  // The SHA-256 of a key, in 64 hexadecimal digits: a member's ("" for one that is not in the room), and this one's.
+  std::string fingerprint(const std::string& peer) const { return string_or_empty(api_->GetPeerFingerprint(text(peer))); }
+  std::string identity_fingerprint() const { return string(api_->GetIdentityFingerprint()); }
   // "" when there is none.
   std::string leader() const { return string(api_->GetCurrentLeader()); }
   bool is_leader() const noexcept { return api_->IsLeader() != 0; }
@@ -845,6 +858,16 @@ class Room {
   std::string string(const char* value) const {
     if (!value) throw Error(api_->GetLastErrorCode(), api_->GetLastErrorMessage());
     return value;
+  }
+  static std::string string_or_empty(const char* value) { return value ? value : ""; }
+  static std::vector<std::string> lines(const std::string& list) {
+    std::vector<std::string> names;
+    for (std::size_t from = 0; from < list.size();) {
+      const std::size_t end = std::min(list.find('\n', from), list.size());
+      names.push_back(list.substr(from, end - from));
+      from = end + 1;
+    }
+    return names;
   }
   static const char* text(const std::string& value) {
     if (value.find('\0') != std::string::npos) throw Error(invalid_argument, "the text contains a NUL, at which C would cut it off");

@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 9;
+        public const uint AbiVersion = 10;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -50,6 +50,9 @@ namespace MetaMystia.Network
 
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
+
+        /// <summary>Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.</summary>
+        public const int IdentityKeyBytes = 48;
 
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
         public const uint MaxSeeds = 32;
@@ -180,6 +183,22 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetPeerList();
 
+        /// <summary>The ids of the members of the room, without this node: those in GetPeerList and those that are reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are none, NULL when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetMembers();
+
+        /// <summary>The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it, with the port on which it accepts links. While the peer is reconnecting, that of its last link. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerAddress(byte[] peerId);
+
+        /// <summary>The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned, also while it is reconnecting. No later session in this room has the same index. It is this node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetPeerIndex(byte[] peerId);
+
+        /// <summary>The id of the peer with this index. NULL when no peer has it, which is no error, or when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerIdByIndex(uint index);
+
         /// <summary>The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerRTT(byte[] peerId);
@@ -187,6 +206,18 @@ namespace MetaMystia.Network
         /// <summary>The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING. -1 when the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStatus(byte[] peerId);
+
+        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take this member's place.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
+
+        /// <summary>The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetIdentityFingerprint();
+
+        /// <summary>The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has proved that it holds the key. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerFingerprint(byte[] peerId);
 
         /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -604,7 +635,7 @@ namespace MetaMystia.Network
         public byte Success;
         /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
         public ulong Missed;
-        /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
+        /// <summary>The index of <c>peer</c>, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>. Since ABI version 10; before it was 0.</summary>
         public uint PeerIndex;
         /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
         public byte Channel;

@@ -99,6 +99,8 @@ namespace MetaMystia.Network
         public byte Channel;
         /// <summary>Message: how it was delivered, one of NativeMethods.Delivery...</summary>
         public byte DeliveryMode;
+        /// <summary><see cref="Room.IndexOf"/> of <see cref="Peer"/>; 0 for this member and for one that is not in the room.</summary>
+        public uint PeerIndex;
         /// <summary>Left: the number of messages accepted for the member that are not known to be delivered. DataDropped: the number of messages.</summary>
         public ulong Undelivered;
         /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
@@ -539,6 +541,50 @@ namespace MetaMystia.Network
         public string[] Peers
         {
             get { return CheckText(NativeMethods.GetPeerList()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+        }
+
+        /// <summary>The ids of <see cref="Peers"/> and of those that are reconnecting, sorted.</summary>
+        public string[] Members
+        {
+            get { return CheckText(NativeMethods.GetMembers()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+        }
+
+        /// <summary>A member as a number from 1, from its Joined to its Left event; never that of an earlier one. 0 for others.</summary>
+        public uint IndexOf(string peerId)
+        {
+            return NativeMethods.GetPeerIndex(Utf8.ToNative(peerId));
+        }
+
+        /// <summary>The member with that index; null for none.</summary>
+        public string PeerAt(uint index)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerIdByIndex(index));
+        }
+
+        /// <summary>Where a member accepts links, for <see cref="Connect"/>; null for one that is not in the room.</summary>
+        public string AddressOf(string peerId)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerAddress(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The SHA-256 of a member's key, in 64 hexadecimal digits; null for one that is not in the room.</summary>
+        public string FingerprintOf(string peerId)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerFingerprint(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The same of this member's key.</summary>
+        public string IdentityFingerprint
+        {
+            get { return CheckText(NativeMethods.GetIdentityFingerprint()); }
+        }
+
+        /// <summary>A new private key for <see cref="RoomOptions.IdentityKey"/>. Who keeps it is the same member at every start.</summary>
+        public static byte[] GenerateIdentityKey()
+        {
+            byte[] key = new byte[NativeMethods.IdentityKeyBytes];
+            Check(NativeMethods.GenerateIdentityKey(key, key.Length));
+            return key;
         }
 
         /// <summary>The leader's id; null when there is none.</summary>
@@ -1064,6 +1110,7 @@ namespace MetaMystia.Network
                 copy.Flags = native.Flags;
                 copy.Channel = native.Channel;
                 copy.DeliveryMode = native.Delivery;
+                copy.PeerIndex = native.PeerIndex;
                 copy.Undelivered = native.Count;
                 copy.Request = native.Request;
                 copy.Term = native.Term;

@@ -92,6 +92,8 @@ class Event(NamedTuple):
     """EVENT_MESSAGE: as the sender named it."""
     delivery: int
     """EVENT_MESSAGE: one of DELIVERY_..."""
+    peer_index: int
+    """index() of `peer`; 0 for this member and for one that is not in the room."""
 
     @property
     def count(self):
@@ -263,7 +265,7 @@ class NetworkEvent(ctypes.Structure):
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 9
+ABI_VERSION = 10
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -354,6 +356,9 @@ MAX_PRIORITY = 3
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
+
+IDENTITY_KEY_BYTES = 48
+
 MAX_SEEDS = 32
 MAX_ETCD_ENDPOINTS = 16
 MAX_PROCLAIMED_BYTES = 4096
@@ -584,8 +589,15 @@ FUNCTIONS = {
     "GetSessionId": (_TEXT, ()),
     "GetPeerCount": (ctypes.c_int32, ()),
     "GetPeerList": (_TEXT, ()),
+    "GetMembers": (_TEXT, ()),
+    "GetPeerAddress": (_TEXT, (_TEXT,)),
+    "GetPeerIndex": (ctypes.c_uint32, (_TEXT,)),
+    "GetPeerIdByIndex": (_TEXT, (ctypes.c_uint32,)),
     "GetPeerRTT": (ctypes.c_int32, (_TEXT,)),
     "GetPeerStatus": (ctypes.c_int32, (_TEXT,)),
+    "GenerateIdentityKey": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
+    "GetIdentityFingerprint": (_TEXT, ()),
+    "GetPeerFingerprint": (_TEXT, (_TEXT,)),
     "SetAutoReconnect": (ctypes.c_int32, (ctypes.c_uint8,)),
     "IsAutoReconnectEnabled": (ctypes.c_uint8, ()),
     "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
@@ -679,6 +691,19 @@ def load_library(path=None):
 def describe_error(code):
     """The library's name for a code."""
     return load_library().DescribeError(code).decode("utf-8")
+
+
+def generate_identity_key():
+    """A new private key for NetworkOptions.identity_key. Who keeps it is the same member at every start."""
+    key = (ctypes.c_uint8 * IDENTITY_KEY_BYTES)()
+    library = load_library()
+    if library.GenerateIdentityKey(key, len(key)) < 0:
+        raise NetworkError(library.GetLastErrorCode(), library.GetLastErrorMessage().decode("utf-8"))
+    return bytes(key)
+
+
+def _decoded(text):
+    return None if text is None else text.decode("utf-8")
 
 
 def describe_leader_reason(reason):
@@ -867,6 +892,7 @@ class Room:
                     epoch=event.epoch,
                     channel=event.channel,
                     delivery=event.delivery,
+                    peer_index=event.peer_index,
                 )
             )
 
@@ -943,6 +969,33 @@ class Room:
         """The ids of the connected members, without this one, sorted."""
         text = self._text(self._native.GetPeerList())
         return text.split("\n") if text else []
+
+    @property
+    def members(self):
+        """The ids of `peers` and of those that are reconnecting, sorted."""
+        text = self._text(self._native.GetMembers())
+        return text.split("\n") if text else []
+
+    def index(self, peer_id):
+        """A member as a number from 1, from its EVENT_JOINED to its EVENT_LEFT; never that of an earlier one. 0 for others."""
+        return self._native.GetPeerIndex(_encode(peer_id))
+
+    def peer_at(self, index):
+        """The member with that index; None for none."""
+        return _decoded(self._native.GetPeerIdByIndex(index))
+
+    def address(self, peer_id):
+        """Where a member accepts links, for connect(); None for one that is not in the room."""
+        return _decoded(self._native.GetPeerAddress(_encode(peer_id)))
+
+    def fingerprint(self, peer_id):
+        """The SHA-256 of a member's key, in 64 hexadecimal digits; None for one that is not in the room."""
+        return _decoded(self._native.GetPeerFingerprint(_encode(peer_id)))
+
+    @property
+    def identity_fingerprint(self):
+        """The same of this member's key."""
+        return self._text(self._native.GetIdentityFingerprint())
 
     @property
     def leader(self):

@@ -155,6 +155,20 @@ impl Coded for EligibilityError {
     }
 }
 
+/// There is no new identity key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no identity key could be made: {what}")]
+pub struct NoKeyError {
+    /// What happened.
+    pub what: String,
+}
+
+impl Coded for NoKeyError {
+    fn code(&self) -> Code {
+        Code::InternalError
+    }
+}
+
 /// The room is not open, or it is shutting down.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{NOT_INITIALIZED}")]

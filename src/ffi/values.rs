@@ -123,6 +123,8 @@ pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+/// Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.
+pub const MMN_IDENTITY_KEY_BYTES: i32 = 48;
 /// Most addresses in SeededOptions.seeds.
 pub const MMN_MAX_SEEDS: u32 = 32;
 /// Most lines in EtcdOptions.endpoints.
@@ -150,6 +152,10 @@ mod tests {
         assert_eq!(
             MMN_MAX_QUORUM_VOTERS as usize,
             crate::core::quorum::MAX_ROSTER_VOTERS
+        );
+        assert_eq!(
+            MMN_IDENTITY_KEY_BYTES as usize,
+            crate::room::IDENTITY_KEY_BYTES
         );
         assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
         assert_eq!(

@@ -37,20 +37,22 @@ use crate::clock::Moment;
 use crate::config::{Config, EtcdSettings};
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
-use crate::core::id::{PeerId, SessionId};
+use crate::core::id::{Fingerprint, PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::core::wire::HostMode;
 use crate::dispatch::{Delivery, Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
-    AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, SimulationError,
-    StartError,
+    AutoElectionError, ConnectError, DisconnectError, NoKeyError, SendError, SetLeaderError,
+    SimulationError, StartError,
 };
+use crate::net::identity;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
 use crate::simulated::SimulatedNetwork;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
+use opening::Opened;
 use shared::{HostCommand, Shared};
 use store::{Answers, Store};
 
@@ -66,10 +68,26 @@ pub const MAX_PENDING_CONNECTS: usize = 256;
 const HAS_FORGOTTEN_VOTES: &str =
     "it may have forgotten votes, and stands again when it has heard all other voters";
 
+/// Bytes of an identity key that [`fill_identity_key`] makes.
+pub const IDENTITY_KEY_BYTES: usize = identity::PKCS8_KEY_BYTES;
+
+/// Writes a new private key, as [`Config::identity_key`] takes it. No copy stays behind.
+///
+/// # Errors
+/// [`NoKeyError`]; nothing is written then.
+pub fn fill_identity_key(key: &mut [u8; IDENTITY_KEY_BYTES]) -> Result<(), NoKeyError> {
+    let private = identity::generate_private().map_err(|error| NoKeyError {
+        what: error.to_string(),
+    })?;
+    key.copy_from_slice(identity::pkcs8_of(&private).as_slice());
+    Ok(())
+}
+
 /// One room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
+    key: Fingerprint,
     network: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -148,9 +166,10 @@ impl Room {
             })
             .map_err(StartError::internal)?;
         match start.recv() {
-            Ok(Ok(bound)) => Ok(Self {
+            Ok(Ok(Opened { bound, key })) => Ok(Self {
                 shared,
                 bound,
+                key,
                 network: Mutex::new(Some(network)),
             }),
             Ok(Err(error)) => {
@@ -190,6 +209,11 @@ impl Room {
     /// The room's name.
     pub fn session_id(&self) -> &SessionId {
         &self.shared.session_id
+    }
+
+    /// The fingerprint of this node's key.
+    pub fn key(&self) -> Fingerprint {
+        self.key
     }
 
     /// The room as it was published last. Never waits for the network thread.

@@ -4,6 +4,7 @@ mod centralized;
 mod delivery;
 mod entering;
 mod harness;
+mod indices;
 mod leadership;
 mod membership;
 mod messages;

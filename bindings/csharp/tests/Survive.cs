@@ -551,6 +551,15 @@ internal static class Survive
                 Must(message.Peer == "guest" && Encoding.UTF8.GetString(message.Data) == "hello" && message.MessageType == 0x0123
                     && message.Flags == 2, "a damaged message");
                 Must(room.StatsOf("guest").MessagesReceived == 1, "StatsOf");
+                Must(room.IndexOf("guest") == 1 && room.PeerAt(1) == "guest" && message.PeerIndex == 1, "the guest's number");
+                Must(room.Members.Length == 1 && room.Members[0] == "guest", "Members");
+                Must(!string.IsNullOrEmpty(room.AddressOf("guest")) && room.FingerprintOf("guest").Length == 64, "the guest's address and key");
+                Must(room.IdentityFingerprint.Length == 64 && room.IdentityFingerprint != room.FingerprintOf("guest"), "the own key");
+                Must(room.IndexOf("nobody") == 0 && room.PeerAt(0) == null && room.AddressOf("nobody") == null
+                    && room.FingerprintOf("nobody") == null, "nobody's number, address and key");
+                byte[] key = Room.GenerateIdentityKey();
+                Must(key.Length == NativeMethods.IdentityKeyBytes && key[0] == 0x30
+                    && Convert.ToBase64String(key) != Convert.ToBase64String(Room.GenerateIdentityKey()), "a new key");
                 room.Forward("main", "guest", new byte[1000]);
                 room.SetLeader("main");
                 RoomEvent result = until(EventKind.SetLeaderResult);

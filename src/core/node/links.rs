@@ -8,6 +8,8 @@ use crate::core::wire::HostMode;
 pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
+    /// Where it accepted links.
+    address: Option<SocketAddr>,
     is_host: bool,
     hold_until: Time,
 }
@@ -16,6 +18,12 @@ impl Node {
     /// Lost members whose places are kept.
     pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
         self.absent.keys()
+    }
+
+    /// The same, with their keys and where they accepted links.
+    pub fn absent_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        let absent = self.absent.iter();
+        absent.map(|(peer, absent)| (peer, absent.key, absent.address))
     }
 
     /// The key and the incarnation to which an id is bound: those of a member, linked or lost.
@@ -169,6 +177,7 @@ impl Node {
             Absent {
                 incarnation: member.incarnation,
                 key: member.key,
+                address: member.addresses.first().copied(),
                 is_host: member.is_host,
                 hold_until,
             },

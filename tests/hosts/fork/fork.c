@@ -40,7 +40,8 @@ enum {
     X(EnableJoinRequests) X(EnableLogging) X(ForwardMessage) X(GetCurrentLeader) X(GetDefaultNetworkOptions)      \
     X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
     X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
-    X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
+    X(GenerateIdentityKey) X(GetIdentityFingerprint) X(GetMembers) X(GetPeerAddress) X(GetPeerFingerprint)        \
+    X(GetPeerIdByIndex) X(GetPeerIndex) X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
     X(IsAutoReconnectEnabled) X(IsCentralizedAutoForward) X(IsCentralizedMode) X(IsLeader) X(IsMdnsActive)        \
     X(IsNetworkInitialized) X(KickPeer) X(PollEvents) X(RegisterConnectionResultCallback) X(RegisterEventHandler) \
     X(RegisterLeaderChangedCallback) X(RegisterLeadershipCallback) X(RegisterLogCallback)                         \
@@ -204,6 +205,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.GetLeaderEpoch());
     ANSWERS(-1, net.GetLeaderTerm());
     ANSWERS(-1, net.GetPeerCount());
+    ANSWERS(0, net.GetPeerIndex("a"));
     ANSWERS(-1, net.GetPeerRTT("a"));
     ANSWERS(-1, net.GetPeerStats("a", &stats));
     ANSWERS(-1, net.GetPeerStatus("a"));
@@ -236,6 +238,10 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.TransferLeadership("a"));
     ANSWERS(-1, net.YieldLeadership());
     MUST(!net.GetLocalAddr() && !net.GetLocalPeerId() && !net.GetSessionId() && !net.GetPeerList() && !net.GetCurrentLeader());
+    MUST(!net.GetMembers() && !net.GetPeerAddress("a") && !net.GetPeerFingerprint("a") && !net.GetPeerIdByIndex(1)
+         && !net.GetIdentityFingerprint());
+    uint8_t key[MMN_IDENTITY_KEY_BYTES];
+    ANSWERS(MMN_IDENTITY_KEY_BYTES, net.GenerateIdentityKey(key, sizeof key));
     ANSWERS(-1, net.ShutdownNetwork());
     ANSWERS(0, net.RegisterEventHandler(ignore_event, NULL, NULL));
     ANSWERS(0, net.RegisterEventHandler(NULL, NULL, NULL));
