@@ -407,6 +407,12 @@
 #define MMN_MAX_PRIORITY 3
 
 /**
+ * flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI
+ * version 10.
+ */
+#define MMN_KICK_BAN 1
+
+/**
  * strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
  */
 #define MMN_GOSSIP_STRICT_LOWEST 1
@@ -465,7 +471,7 @@
 
 /**
  * NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
- * the host that removed it. `count` is the number of messages accepted for the peer that are not
+ * the host that removed or disconnected it. `count` is the number of messages accepted for the peer that are not
  * known to be delivered. This event follows the peer's last message.
  */
 #define MMN_EVENT_LEFT 4
@@ -1672,6 +1678,21 @@ int32_t ConnectToPeer(const char *addr);
 int32_t DisconnectPeer(const char *peer_id);
 
 /**
+ * Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+ * `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
+ * ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
+ * reconnecting is not told.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
+ * above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
+ * when `length` is 0.
+ */
+int32_t DisconnectPeerEx(const char *peer_id, int32_t code, const uint8_t *data, int32_t length);
+
+/**
  * An address that other members can pass to ConnectToPeer: the bound port at this machine's best
  * address. A loopback address only if the machine has no other. NULL when no room is open.
  *
@@ -1821,11 +1842,11 @@ uint8_t IsAutoReconnectEnabled(void);
 /**
  * Removes a peer from the room. Only the leader may. The peer receives `code` and the `length`
  * bytes at `data` (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with
- * MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives,
+ * MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end,
  * under any leader.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
- * (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are kicked
+ * (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are banned
  * already). On failure nothing has changed.
  *
  * # Safety
@@ -1833,6 +1854,32 @@ uint8_t IsAutoReconnectEnabled(void);
  * when `length` is 0.
  */
 int32_t KickPeer(const char *peer_id, int32_t code, const uint8_t *data, int32_t length);
+
+/**
+ * Removes a peer from the room as KickPeer does, with `flags` 0 or MMN_KICK_BAN. Without
+ * MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again.
+ * Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not
+ * learn of a kick without a ban.
+ *
+ * Returns as KickPeer, and MMN_INVALID_ARGUMENT for unknown flags. Since ABI version 10.
+ *
+ * # Safety
+ * As KickPeer.
+ */
+int32_t KickPeerEx(const char *peer_id, uint32_t flags, int32_t code, const uint8_t *data, int32_t length);
+
+/**
+ * Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
+ * under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of
+ * KickPeerEx. The peer is not admitted by that, but may ask again.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND (no
+ * peer of that id is banned). On failure nothing has changed. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t UnbanPeer(const char *peer_id);
 
 /**
  * Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
@@ -1846,7 +1893,8 @@ int32_t SetMaxPeers(uint32_t max_peers);
 
 /**
  * Sets the payload that this node sends from now on when it enters a room, on which the leader's
- * host can decide: `length` bytes at `data`, at most 8192; 0 for none.
+ * host can decide: `length` bytes at `data`, at most 16384; 0 for none. Before
+ * ABI version 10 it was 8192.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
  *
@@ -2508,6 +2556,7 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(const char *, DescribeError, (int32_t code)) \
   X(int32_t, ConnectToPeer, (const char *addr)) \
   X(int32_t, DisconnectPeer, (const char *peer_id)) \
+  X(int32_t, DisconnectPeerEx, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
   X(const char *, GetLocalAddr, (void)) \
   X(const char *, GetLocalPeerId, (void)) \
   X(const char *, GetSessionId, (void)) \
@@ -2525,6 +2574,8 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(int32_t, SetAutoReconnect, (uint8_t enabled)) \
   X(uint8_t, IsAutoReconnectEnabled, (void)) \
   X(int32_t, KickPeer, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, KickPeerEx, (const char *peer_id, uint32_t flags, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, UnbanPeer, (const char *peer_id)) \
   X(int32_t, SetMaxPeers, (uint32_t max_peers)) \
   X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length)) \
   X(int32_t, EnableJoinRequests, (uint8_t enabled)) \

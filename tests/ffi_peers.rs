@@ -11,10 +11,12 @@ use meta_mystia_network::core::id::{PeerId, SessionId};
 use meta_mystia_network::ffi::errors::*;
 use meta_mystia_network::ffi::events::*;
 use meta_mystia_network::ffi::identity::*;
+use meta_mystia_network::ffi::leader::IsLeader;
 use meta_mystia_network::ffi::lifecycle::*;
+use meta_mystia_network::ffi::members::*;
 use meta_mystia_network::ffi::options::*;
 use meta_mystia_network::ffi::peers::*;
-use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_IDENTITY_KEY_BYTES};
+use meta_mystia_network::ffi::values::{MMN_DISCOVERY_OFF, MMN_IDENTITY_KEY_BYTES, MMN_KICK_BAN};
 use meta_mystia_network::room::Room;
 
 /// Far longer than any step takes.
@@ -112,6 +114,37 @@ fn keys_are_made_without_a_room() -> [u8; KEY_BYTES] {
     another
 }
 
+fn moderation_checks_its_arguments() {
+    let refused = |answer: i32, code: i32, sentence: &str| {
+        assert_eq!(answer, code, "{sentence}");
+        assert_eq!(last(), (code, sentence.to_owned()));
+    };
+    let (nobody, long) = (c"nobody".as_ptr(), [0_u8; 16_385]);
+    eventually("it leads alone", || IsLeader() == 1);
+    // SAFETY: the strings have a NUL, and the data is as long as it is said to be.
+    unsafe {
+        let flags = "flags is 6; 0 and MMN_KICK_BAN (1) are allowed";
+        refused(KickPeerEx(nobody, 6, 0, null(), 0), -3, flags);
+        let absent = "the peer \"nobody\" is neither connected nor reconnecting";
+        refused(KickPeerEx(nobody, MMN_KICK_BAN, 0, null(), 0), -5, absent);
+        refused(KickPeerEx(nobody, 0, 0, null(), 0), -5, absent);
+        let kick =
+            "length is 3073; a peer that is removed or rejected can be sent at most 3072 bytes";
+        refused(KickPeerEx(nobody, 0, 0, long.as_ptr(), 3073), -3, kick);
+        let not_banned = "no peer \"nobody\" is banned from this room";
+        refused(UnbanPeer(nobody), -5, not_banned);
+        let end = "length is 3073; a peer that is disconnected can be sent at most 3072 bytes";
+        refused(DisconnectPeerEx(nobody, 0, long.as_ptr(), 3073), -3, end);
+        assert_eq!(DisconnectPeerEx(nobody, 0, long.as_ptr(), 3072), 0);
+        let payload = "length is 16385; a join payload has at most 16384 bytes";
+        refused(SetJoinPayload(long.as_ptr(), 16_385), -3, payload);
+        assert_eq!(SetJoinPayload(long.as_ptr(), 16_384), 0);
+        let oneself = DisconnectPeerEx(c"me".as_ptr(), 0, null(), 0);
+        let me = "the peer \"me\" is this node itself; to leave the room call ShutdownNetwork";
+        refused(oneself, -3, me);
+    }
+}
+
 fn open(key: &[u8; KEY_BYTES]) {
     let mut options = NetworkOptions {
         identity_key: key.as_ptr(),
@@ -197,6 +230,8 @@ fn peers_have_numbers_addresses_and_keys() {
         assert_eq!(read(GetPeerIdByIndex(session)), None);
         assert_eq!((address_of(name), fingerprint_of(name)), (None, None));
     }
+
+    moderation_checks_its_arguments();
 
     // The key makes the member: with the same one it is the same, with another one another.
     assert_eq!(ShutdownNetwork(), 0);

@@ -651,6 +651,10 @@ class Room {
   // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
   void connect(const std::string& address) { check(api_->ConnectToPeer(text(address))); }
   void disconnect(const std::string& peer) { check(api_->DisconnectPeer(text(peer))); }
+  // Tells the other end why. Data: at most 3072 bytes.
+  void disconnect(const std::string& peer, std::int32_t code, std::string_view data = {}) {
+    check(api_->DisconnectPeerEx(text(peer), code, bytes(data), length(data)));
+  }
   void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
   void enable_auto_election(bool enabled) { check(api_->EnableAutoLeaderElection(enabled ? 1 : 0)); }
 
@@ -695,9 +699,15 @@ class Room {
   void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
     check(api_->KickPeer(text(peer), code, bytes(data), length(data)));
   }
+  // The same; unless it is banned the member may come back.
+  void kick_ex(const std::string& peer, bool ban, std::int32_t code = 0, std::string_view data = {}) {
+    check(api_->KickPeerEx(text(peer), ban ? MMN_KICK_BAN : 0, code, bytes(data), length(data)));
+  }
+  // Lifts the ban of an id and of its keys. Leader only; peer_not_found when it is not banned.
+  void unban(const std::string& peer) { check(api_->UnbanPeer(text(peer))); }
   // Most other members of each member; 0 is no limit. Leader only.
   void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
-  // The payload that the leader's host receives when this member asks to join; at most 8192 bytes.
+  // The payload that the leader's host receives when this member asks to join; at most 16384 bytes.
   void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
   // Whether this host decides who may enter while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
   void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }

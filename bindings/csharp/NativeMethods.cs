@@ -48,6 +48,9 @@ namespace MetaMystia.Network
         /// <summary>Highest SendOptions.priority. Since ABI version 9.</summary>
         public const byte MaxPriority = 3;
 
+        /// <summary>flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI version 10.</summary>
+        public const uint KickBan = 1;
+
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
 
@@ -163,6 +166,10 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int DisconnectPeer(byte[] peerId);
 
+        /// <summary>Closes the connection to a peer as DisconnectPeer does, and tells its host why: <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting is not told.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
+
         /// <summary>An address that other members can pass to ConnectToPeer: the bound port at this machine's best address. A loopback address only if the machine has no other. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetLocalAddr();
@@ -227,15 +234,23 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsAutoReconnectEnabled();
 
-        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives, under any leader.</summary>
+        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end, under any leader.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
+
+        /// <summary>Removes a peer from the room as KickPeer does, with <c>flags</c> 0 or MMN_KICK_BAN. Without MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again. Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not learn of a kick without a ban.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
+
+        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of KickPeerEx. The peer is not admitted by that, but may ask again.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int UnbanPeer(byte[] peerId);
 
         /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as GetPeerCount counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and nobody is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetMaxPeers(uint maxPeers);
 
-        /// <summary>Sets the payload that this node sends from now on when it enters a room, on which the leader's host can decide: <c>length</c> bytes at <c>data</c>, at most 8192; 0 for none.</summary>
+        /// <summary>Sets the payload that this node sends from now on when it enters a room, on which the leader's host can decide: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetJoinPayload(byte[] data, int length);
 
@@ -760,7 +775,7 @@ namespace MetaMystia.Network
         public const uint Reconnecting = 2;
         /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages accepted before the loss arrive, once and in order. The peer missed what was broadcast while it was away.</summary>
         public const uint Returned = 3;
-        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed it. <c>count</c> is the number of messages accepted for the peer that are not known to be delivered. This event follows the peer's last message.</summary>
+        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed or disconnected it. <c>count</c> is the number of messages accepted for the peer that are not known to be delivered. This event follows the peer's last message.</summary>
         public const uint Left = 4;
         /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
         public const uint Message = 5;

@@ -620,6 +620,12 @@ namespace MetaMystia.Network
             Check(NativeMethods.DisconnectPeer(Utf8.ToNative(peerId)));
         }
 
+        /// <summary>The same, and tells the other end why, with up to 3072 bytes.</summary>
+        public void Disconnect(string peerId, int code, byte[] data = null)
+        {
+            Check(NativeMethods.DisconnectPeerEx(Utf8.ToNative(peerId), code, data, LengthOf(data)));
+        }
+
         /// <summary>Makes the member, which may be this one, the room's leader.</summary>
         public void SetLeader(string peerId)
         {
@@ -735,7 +741,19 @@ namespace MetaMystia.Network
             set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
         }
 
-        /// <summary>Removes a member for as long as the room lives; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
+        /// <summary>As <see cref="Kick"/>; unless it is banned the member may come back.</summary>
+        public void KickEx(string peerId, bool ban, int code = 0, byte[] data = null)
+        {
+            Check(NativeMethods.KickPeerEx(Utf8.ToNative(peerId), ban ? NativeMethods.KickBan : 0, code, data, LengthOf(data)));
+        }
+
+        /// <summary>Lifts the ban of an id and of its keys. Leader only (-6); -5 when it is not banned.</summary>
+        public void Unban(string peerId)
+        {
+            Check(NativeMethods.UnbanPeer(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>Removes a member until <see cref="Unban"/> or the room's end; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
         public void Kick(string peerId, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
@@ -747,7 +765,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetMaxPeers(maxPeers));
         }
 
-        /// <summary>The payload that the leader's host receives when this member asks to join, up to 8192 bytes; null is none.</summary>
+        /// <summary>The payload that the leader's host receives when this member asks to join, up to 16384 bytes; null is none.</summary>
         public void SetJoinPayload(byte[] data)
         {
             Check(NativeMethods.SetJoinPayload(data, LengthOf(data)));

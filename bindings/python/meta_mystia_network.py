@@ -353,6 +353,8 @@ SEND_PARTIAL = 1
 
 MAX_PRIORITY = 3
 
+KICK_BAN = 1
+
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
@@ -584,6 +586,7 @@ FUNCTIONS = {
     "DescribeError": (_TEXT, (ctypes.c_int32,)),
     "ConnectToPeer": (ctypes.c_int32, (_TEXT,)),
     "DisconnectPeer": (ctypes.c_int32, (_TEXT,)),
+    "DisconnectPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
     "GetLocalAddr": (_TEXT, ()),
     "GetLocalPeerId": (_TEXT, ()),
     "GetSessionId": (_TEXT, ()),
@@ -601,6 +604,8 @@ FUNCTIONS = {
     "SetAutoReconnect": (ctypes.c_int32, (ctypes.c_uint8,)),
     "IsAutoReconnectEnabled": (ctypes.c_uint8, ()),
     "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
+    "KickPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.c_int32, _BYTES, ctypes.c_int32)),
+    "UnbanPeer": (ctypes.c_int32, (_TEXT,)),
     "SetMaxPeers": (ctypes.c_int32, (ctypes.c_uint32,)),
     "SetJoinPayload": (ctypes.c_int32, (_BYTES, ctypes.c_int32)),
     "EnableJoinRequests": (ctypes.c_int32, (ctypes.c_uint8,)),
@@ -1018,8 +1023,9 @@ class Room:
         """Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome."""
         self._check(self._native.ConnectToPeer(_encode(address)))
 
-    def disconnect(self, peer_id):
-        self._check(self._native.DisconnectPeer(_encode(peer_id)))
+    def disconnect(self, peer_id, code=0, data=b""):
+        """Ends the link with a member; its host receives `code` and `data` (at most 3072 bytes)."""
+        self._check(self._native.DisconnectPeerEx(_encode(peer_id), code, bytes(data), len(data)))
 
     def set_leader(self, peer_id):
         self._check(self._native.SetLeader(_encode(peer_id)))
@@ -1102,16 +1108,22 @@ class Room:
     def auto_reconnect(self, enabled):
         self._check(self._native.SetAutoReconnect(1 if enabled else 0))
 
-    def kick(self, peer_id, code=0, data=b""):
-        """Removes a member for as long as the room lives; its host receives `code` and `data` (at most 3072 bytes). Leader only (-6)."""
-        self._check(self._native.KickPeer(_encode(peer_id), code, bytes(data), len(data)))
+    def kick(self, peer_id, code=0, data=b"", ban=True):
+        """Removes a member, with `ban` until unban() or the room's end, without it may come back; its host receives `code` and
+        `data` (at most 3072 bytes). Leader only (-6)."""
+        flags = KICK_BAN if ban else 0
+        self._check(self._native.KickPeerEx(_encode(peer_id), flags, code, bytes(data), len(data)))
+
+    def unban(self, peer_id):
+        """Lifts the ban of an id and of its keys. Leader only (-6); -5 when it is not banned."""
+        self._check(self._native.UnbanPeer(_encode(peer_id)))
 
     def set_max_peers(self, max_peers):
         """Most other members of each member; 0 is no limit. Leader only (-6)."""
         self._check(self._native.SetMaxPeers(max_peers))
 
     def set_join_payload(self, data):
-        """The payload that the leader's host receives when this member asks to join; at most 8192 bytes."""
+        """The payload that the leader's host receives when this member asks to join; at most 16384 bytes."""
         self._check(self._native.SetJoinPayload(bytes(data), len(data)))
 
     def enable_join_requests(self, enabled=True):

@@ -24,7 +24,7 @@ pub const MMN_EVENT_RECONNECTING: u32 = 2;
 /// and in order. The peer missed what was broadcast while it was away.
 pub const MMN_EVENT_RETURNED: u32 = 3;
 /// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
-/// the host that removed it. `count` is the number of messages accepted for the peer that are not
+/// the host that removed or disconnected it. `count` is the number of messages accepted for the peer that are not
 /// known to be delivered. This event follows the peer's last message.
 pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.

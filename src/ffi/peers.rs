@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::arguments::{checked_peer_id, peer_id as peer_id_argument, text};
+use super::arguments::{checked_peer_id, payload, peer_id as peer_id_argument, text};
 use super::guard::{command, query, room};
 use super::strings::hand_out;
 use crate::error::ConnectError;
@@ -48,6 +48,33 @@ pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         Ok(room("DisconnectPeer")?.disconnect(&peer)?)
+    })
+}
+
+/// Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+/// `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
+/// ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
+/// reconnecting is not told.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
+/// above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
+/// when `length` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn DisconnectPeerEx(
+    peer_id: *const c_char,
+    code: i32,
+    data: *const u8,
+    length: i32,
+) -> i32 {
+    command("DisconnectPeerEx", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        // SAFETY: the caller's promise, passed on.
+        let bytes = unsafe { payload(data, length) }?;
+        Ok(room("DisconnectPeerEx")?.disconnect_with(&peer, code, bytes)?)
     })
 }
 

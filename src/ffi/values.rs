@@ -118,6 +118,10 @@ pub const MMN_SEND_PARTIAL: u8 = 1;
 /// Highest SendOptions.priority. Since ABI version 9.
 pub const MMN_MAX_PRIORITY: u8 = 3;
 
+/// flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI
+/// version 10.
+pub const MMN_KICK_BAN: u32 = 1;
+
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 

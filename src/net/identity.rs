@@ -30,7 +30,7 @@ use super::congestion::DelayBoundConfig;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
-pub(crate) const ALPN: &[u8] = b"mmn/5";
+pub(crate) const ALPN: &[u8] = b"mmn/6";
 /// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 

@@ -39,7 +39,7 @@ use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
 use crate::core::id::{Fingerprint, PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
-use crate::core::wire::HostMode;
+use crate::core::wire::{HostMode, MAX_REASON_BYTES};
 use crate::dispatch::{Delivery, Dispatch, Event, FIRST_RECEIVE_HOLD, Incoming, Limits};
 use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, NoKeyError, SendError, SetLeaderError,
@@ -53,7 +53,7 @@ use crate::snapshot::Snapshot;
 use crate::target::Target;
 
 use opening::Opened;
-use shared::{HostCommand, Shared};
+use shared::{Disconnection, HostCommand, Shared};
 use store::{Answers, Store};
 
 pub use crate::net::outbox::{DEFAULT_PRIORITY, How, Loose, OutMessage, PeerMeter, Reliable};
@@ -278,7 +278,29 @@ impl Room {
     /// # Errors
     /// [`DisconnectError`]; nothing has changed then.
     pub fn disconnect(&self, peer: &PeerId) -> Result<(), DisconnectError> {
-        match self.ask(|answer| HostCommand::Disconnect(peer.clone(), answer)) {
+        self.disconnect_with(peer, 0, &[])
+    }
+
+    /// [`Room::disconnect`]; the peer's host receives `code` and `bytes`, at most [`MAX_REASON_BYTES`].
+    ///
+    /// # Errors
+    /// [`DisconnectError`]; nothing has changed then.
+    pub fn disconnect_with(
+        &self,
+        peer: &PeerId,
+        code: i32,
+        bytes: &[u8],
+    ) -> Result<(), DisconnectError> {
+        let (len, max) = (bytes.len(), MAX_REASON_BYTES);
+        if len > max {
+            return Err(DisconnectError::ReasonTooLong { len, max });
+        }
+        let disconnection = Disconnection {
+            peer: peer.clone(),
+            code,
+            bytes: bytes.to_vec(),
+        };
+        match self.ask(|answer| HostCommand::Disconnect(disconnection, answer)) {
             Some(Ok(())) => Ok(()),
             Some(Err(_)) => Err(DisconnectError::Myself { id: peer.clone() }),
             None => Err(DisconnectError::NotInitialized),

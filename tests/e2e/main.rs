@@ -8,6 +8,7 @@ mod indices;
 mod leadership;
 mod membership;
 mod messages;
+mod moderation;
 mod options;
 mod quorum;
 mod seeded;

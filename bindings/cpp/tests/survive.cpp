@@ -548,6 +548,10 @@ void test_poll() {
   room.kick("guest", 9, "tschüss");
   const Seen left = until(MMN_EVENT_LEFT);
   MUST(left.peer == "guest" && left.reason == MMN_LEFT_KICKED && left.code == 9 && left.data == "tschüss");
+  room.unban("guest");
+  MUST(code_of([&] { room.unban("guest"); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.kick_ex("guest", false); }) == mmn::peer_not_found);
+  room.disconnect("guest", 3, "tschüss");  // nobody: no error
   std::string said;
   for (int byte; (byte = std::fgetc(guest)) != EOF;) said += static_cast<char>(byte);
   MUST(pclose(guest) == 0);

@@ -568,6 +568,10 @@ internal static class Survive
                 RoomEvent left = until(EventKind.Left);
                 Must(left.Peer == "guest" && left.Reason == LeftReason.Kicked && left.Code == 9
                     && Encoding.UTF8.GetString(left.Data) == "tschüss", "left: " + left.Reason + " " + left.Code);
+                room.Unban("guest");
+                Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of nobody");
+                Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of nobody");
+                room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // nobody: no error
                 string said = guest.StandardOutput.ReadToEnd();
                 Must(said == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest said: " + said);
                 guest.WaitForExit();

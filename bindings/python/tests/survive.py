@@ -381,6 +381,10 @@ def test_poll(_):
             room.kick("guest", 9, "tschüss".encode())
             left = until(mmn.EVENT_LEFT)
             must((left.peer, left.reason, left.code, left.data) == ("guest", mmn.LEFT_KICKED, 9, "tschüss".encode()), f"{left}")
+            room.unban("guest")
+            must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of nobody")
+            must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of nobody")
+            room.disconnect("guest", 3, "tschüss".encode())  # nobody: no error
             said = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
             must(said == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{said}")
         finally:

@@ -1,7 +1,7 @@
 //! The life of a peer: linked, lost and waited for, back, gone.
 
 use super::*;
-use crate::core::wire::HostMode;
+use crate::core::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
 #[derive(Debug, Clone)]
@@ -87,6 +87,8 @@ impl Node {
             Event::Joined(peer.clone())
         });
 
+        // First: who is let in again is on the list that follows.
+        self.tell_room_rules(now, &peer);
         let myself = PeerEntry {
             id: self.me.clone(),
             key: self.config.key,
@@ -102,7 +104,6 @@ impl Node {
                 self.transmit(&other, Message::PeerList(vec![newcomer.clone()]));
             }
         }
-        self.tell_room_rules(now, &peer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -142,6 +143,44 @@ impl Node {
                 self.remove(now, peer, Gone::Removed, LeftReason::Kicked);
             }
         }
+    }
+
+    /// This host ends the link with a peer. A peer that is lost is not told why.
+    pub(super) fn disconnect(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        self.introductions.forget(peer);
+        self.bans.disconnect(peer);
+        if (code, bytes.as_slice()) != (0, &[]) && self.membership.get(peer).is_some() {
+            let bytes = bytes.clone();
+            self.transmit(peer, Message::Disconnected { code, bytes });
+        }
+        self.close(peer, LinkEnd::Disconnected);
+        self.remove_with(
+            now,
+            peer,
+            Gone::Silent,
+            LeftReason::Disconnected,
+            code,
+            bytes,
+        );
+    }
+
+    /// The host of a peer ends the link, and says why.
+    pub(super) fn disconnected(&mut self, now: Time, from: &PeerId, code: i32, bytes: Vec<u8>) {
+        if bytes.len() > MAX_REASON_BYTES {
+            self.violation(now, from, "a disconnection is longer than allowed");
+            return;
+        }
+        self.introductions.forget(from);
+        self.bans.disconnect(from);
+        self.close(from, LinkEnd::Closed);
+        self.remove_with(
+            now,
+            from,
+            Gone::Silent,
+            LeftReason::Disconnected,
+            code,
+            bytes,
+        );
     }
 
     /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
@@ -201,7 +240,7 @@ impl Node {
         self.remove_with(now, peer, gone, why, 0, Vec::new());
     }
 
-    /// The same, with what came with a kick.
+    /// The same, with what came with a kick or a disconnection.
     pub(super) fn remove_with(
         &mut self,
         now: Time,
@@ -224,6 +263,10 @@ impl Node {
         self.asker_gone(peer);
         self.unvouch(peer, key);
         self.room_rules_unlinked(peer);
+        let said = match why {
+            LeftReason::Disconnected => (code, bytes.clone()),
+            _ => (0, Vec::new()),
+        };
         self.event(Event::Left(Left {
             code,
             bytes,
@@ -242,7 +285,7 @@ impl Node {
             }
         };
         if let Some(end) = end.filter(|_| is_host) {
-            self.end_room(now, end, 0, Vec::new());
+            self.end_room(now, end, said.0, said.1);
         }
     }
 

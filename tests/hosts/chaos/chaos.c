@@ -531,6 +531,9 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(SendToPeerEx, 12, to_peer_ex())                                                                          \
     X(BroadcastEx, 12, broadcast_ex())                                                                         \
     X(GetMaxDatagramSize, 4, at_least(more.GetMaxDatagramSize(one_in(2) ? NULL : any_peer()), -3))              \
+    X(KickPeerEx, 1, kick_ex())                                                                                \
+    X(UnbanPeer, 2, code(more.UnbanPeer(any_peer())))                                                          \
+    X(DisconnectPeerEx, 1, disconnect_ex())                                                                    \
     X(KickPeer, 2, kick())                                                                                     \
     X(SetMaxPeers, 1, code(more.SetMaxPeers(one_in(8) ? below(4) : 64)))                                       \
     X(SetJoinPayload, 1, join_payload())                                                                       \

@@ -332,6 +332,20 @@ static int kick(void)
     return accepted;
 }
 
+/* Without a ban of anybody who is there: that is for kick() to count. */
+static int kick_ex(void)
+{
+    struct message m = any_message();
+    uint32_t flags = one_in(2) ? MMN_KICK_BAN : one_in(4) ? (uint32_t)chance() : 0;
+    return code(more.KickPeerEx(one_in(2) ? "nobody" : bad_text(), flags, (int32_t)chance(), m.data, one_in(8) ? 4000 : m.length));
+}
+
+static int disconnect_ex(void)
+{
+    struct message m = any_message();
+    return code(more.DisconnectPeerEx(stranger_mostly(), (int32_t)chance(), m.data, m.length > 3072 ? 3072 : m.length));
+}
+
 static int join_payload(void)
 {
     struct message m = any_message();

@@ -36,7 +36,7 @@ enum {
 };
 
 #define FUNCTIONS(X)                                                                                              \
-    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(EnableAutoLeaderElection)              \
+    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(DisconnectPeerEx) X(KickPeerEx) X(UnbanPeer) X(EnableAutoLeaderElection)              \
     X(EnableJoinRequests) X(EnableLogging) X(ForwardMessage) X(GetCurrentLeader) X(GetDefaultNetworkOptions)      \
     X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
     X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
@@ -198,6 +198,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.BroadcastMessage(data, 3, TYPE, 0));
     ANSWERS(-1, net.ConnectToPeer("127.0.0.1:1"));
     ANSWERS(-1, net.DisconnectPeer("a"));
+    ANSWERS(-1, net.DisconnectPeerEx("a", 0, NULL, 0));
     ANSWERS(-1, net.EnableAutoLeaderElection(1));
     ANSWERS(-1, net.EnableJoinRequests(1));
     ANSWERS(-1, net.ForwardMessage("a", NULL, data, 3, TYPE, 0));
@@ -215,6 +216,8 @@ static void answers_as_before_initialization(void)
     ANSWERS(0, net.IsLeader());
     ANSWERS(0, net.IsMdnsActive());
     ANSWERS(-1, net.KickPeer("a", 0, NULL, 0));
+    ANSWERS(-1, net.KickPeerEx("a", MMN_KICK_BAN, 0, NULL, 0));
+    ANSWERS(-1, net.UnbanPeer("a"));
     ANSWERS(-1, net.PollEvents(1));
     ANSWERS(-1, net.RegisterConnectionResultCallback(NULL));
     ANSWERS(-1, net.RegisterLeaderChangedCallback(NULL));

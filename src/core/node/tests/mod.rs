@@ -18,6 +18,7 @@ mod rows;
 mod set_back;
 mod standing;
 mod static_quorum;
+mod unbanning;
 
 use std::collections::BTreeMap;
 
@@ -116,6 +117,11 @@ struct Arrival {
     life: Life,
     /// Whether its core dialled, and is to be told that it failed.
     by_core: bool,
+}
+
+fn disconnect(peer: PeerId, code: i32, bytes: &[u8]) -> Command {
+    let bytes = bytes.to_vec();
+    Command::Disconnect { peer, code, bytes }
 }
 
 struct Net {
