@@ -572,11 +572,13 @@ impl Node {
         }
         let mut held = self.kicks.held_for(from);
         for ban in rules.bans.into_iter().rev() {
-            let may_be_said = self.may_say(from, &ban.version.0);
             let version = self.heard_version(ban.version.clone());
+            let may_be_said = self.may_say(from, &version.0);
+            // As what nobody decided a new ban may count, and every leader's word is newer.
+            let version = may_be_said.then_some(version).unwrap_or_default();
             let ban = Ban { version, ..ban };
             let known = self.known_ban(&ban);
-            if known.is_some_and(|known| !may_be_said || !ban.is_newer_than(known)) {
+            if known.is_some_and(|known| !ban.is_newer_than(known)) || ban.lifted && !may_be_said {
                 continue;
             }
             let was_banned = known.map(|known| !known.lifted);
