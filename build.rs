@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
-const SOURCES: [&str; 20] = [
+const SOURCES: [&str; 21] = [
     "version",
     "codes",
     "values",
@@ -19,6 +19,7 @@ const SOURCES: [&str; 20] = [
     "lifecycle",
     "errors",
     "peers",
+    "identity",
     "members",
     "leader",
     "gossip",

@@ -407,6 +407,12 @@
 #define MMN_MAX_PRIORITY 3
 
 /**
+ * flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI
+ * version 10.
+ */
+#define MMN_KICK_BAN 1
+
+/**
  * strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
  */
 #define MMN_GOSSIP_STRICT_LOWEST 1
@@ -415,6 +421,11 @@
  * Longest room secret of NetworkOptions, in bytes.
  */
 #define MMN_MAX_SECRET_BYTES 1024
+
+/**
+ * Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.
+ */
+#define MMN_IDENTITY_KEY_BYTES 48
 
 /**
  * Most addresses in SeededOptions.seeds.
@@ -1237,7 +1248,8 @@ typedef struct NetworkEvent {
    */
   uint64_t missed;
   /**
-   * Reserved for a later version; 0. Since ABI version 9.
+   * The index of `peer`, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the
+   * room, and where there is no `peer`. Since ABI version 10; before it was 0.
    */
   uint32_t peer_index;
   /**
@@ -1671,6 +1683,21 @@ int32_t ConnectToPeer(const char *addr);
 int32_t DisconnectPeer(const char *peer_id);
 
 /**
+ * Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+ * `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
+ * ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
+ * reconnecting is not told.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
+ * above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
+ * when `length` is 0.
+ */
+int32_t DisconnectPeerEx(const char *peer_id, int32_t code, const uint8_t *data, int32_t length);
+
+/**
  * An address that other members can pass to ConnectToPeer: the bound port at this machine's best
  * address. A loopback address only if the machine has no other. NULL when no room is open.
  *
@@ -1706,6 +1733,50 @@ int32_t GetPeerCount(void);
 const char *GetPeerList(void);
 
 /**
+ * The ids of the members of the room, without this node: those in GetPeerList and those that are
+ * reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are
+ * none, NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetMembers(void);
+
+/**
+ * The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it,
+ * with the port on which it accepts links. While the peer is reconnecting, that of its last link.
+ * NULL when the peer is neither connected nor reconnecting, `peer_id` is not an id, or no room is
+ * open; the last two set GetLastErrorCode.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+const char *GetPeerAddress(const char *peer_id);
+
+/**
+ * The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from
+ * before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned,
+ * also while it is reconnecting. No later session in this room has the same index. It is this
+ * node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.
+ *
+ * Returns 0 for this node, when the peer is unknown, `peer_id` is not an id, or no room is open;
+ * the last two set GetLastErrorCode. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+uint32_t GetPeerIndex(const char *peer_id);
+
+/**
+ * The id of the peer with this index. NULL when no peer has it, which is no error, or when no room
+ * is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetPeerIdByIndex(uint32_t index);
+
+/**
  * The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured
  * yet, the peer is unknown, `peer_id` is not an id, or no room is open; the last two set
  * GetLastErrorCode.
@@ -1726,6 +1797,41 @@ int32_t GetPeerRTT(const char *peer_id);
 int32_t GetPeerStatus(const char *peer_id);
 
 /**
+ * Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
+ * Works before initialization. A host that keeps the key and gives it at every start is the same
+ * member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take
+ * this member's place.
+ *
+ * Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer` is
+ * NULL, or `length`, its size in bytes, is below MMN_IDENTITY_KEY_BYTES). On failure nothing is
+ * written. Since ABI version 10.
+ *
+ * # Safety
+ * `buffer` is NULL, or points to `length` writable bytes.
+ */
+int32_t GenerateIdentityKey(uint8_t *buffer, int32_t length);
+
+/**
+ * The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in
+ * 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ */
+const char *GetIdentityFingerprint(void);
+
+/**
+ * The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has
+ * proved that it holds the key. NULL when the peer is neither connected nor reconnecting, `peer_id`
+ * is not an id, or no room is open; the last two set GetLastErrorCode.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+const char *GetPeerFingerprint(const char *peer_id);
+
+/**
  * Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
  * leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.
  *
@@ -1741,11 +1847,11 @@ uint8_t IsAutoReconnectEnabled(void);
 /**
  * Removes a peer from the room. Only the leader may. The peer receives `code` and the `length`
  * bytes at `data` (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with
- * MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives,
+ * MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end,
  * under any leader.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
- * (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are kicked
+ * (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are banned
  * already). On failure nothing has changed.
  *
  * # Safety
@@ -1753,6 +1859,32 @@ uint8_t IsAutoReconnectEnabled(void);
  * when `length` is 0.
  */
 int32_t KickPeer(const char *peer_id, int32_t code, const uint8_t *data, int32_t length);
+
+/**
+ * Removes a peer from the room as KickPeer does, with `flags` 0 or MMN_KICK_BAN. Without
+ * MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again.
+ * Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not
+ * learn of a kick without a ban.
+ *
+ * Returns as KickPeer, and MMN_INVALID_ARGUMENT for unknown flags. Since ABI version 10.
+ *
+ * # Safety
+ * As KickPeer.
+ */
+int32_t KickPeerEx(const char *peer_id, uint32_t flags, int32_t code, const uint8_t *data, int32_t length);
+
+/**
+ * Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
+ * under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of
+ * KickPeerEx. The peer is not admitted by that, but may ask again.
+ *
+ * Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND (no
+ * peer of that id is banned). On failure nothing has changed. Since ABI version 10.
+ *
+ * # Safety
+ * `peer_id` is NULL or ends with a NUL.
+ */
+int32_t UnbanPeer(const char *peer_id);
 
 /**
  * Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
@@ -1766,7 +1898,8 @@ int32_t SetMaxPeers(uint32_t max_peers);
 
 /**
  * Sets the payload that this node sends from now on when it enters a room, on which the leader's
- * host can decide: `length` bytes at `data`, at most 8192; 0 for none.
+ * host can decide: `length` bytes at `data`, at most 16384; 0 for none. Before
+ * ABI version 10 it was 8192.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
  *
@@ -2433,16 +2566,26 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(const char *, DescribeError, (int32_t code)) \
   X(int32_t, ConnectToPeer, (const char *addr)) \
   X(int32_t, DisconnectPeer, (const char *peer_id)) \
+  X(int32_t, DisconnectPeerEx, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
   X(const char *, GetLocalAddr, (void)) \
   X(const char *, GetLocalPeerId, (void)) \
   X(const char *, GetSessionId, (void)) \
   X(int32_t, GetPeerCount, (void)) \
   X(const char *, GetPeerList, (void)) \
+  X(const char *, GetMembers, (void)) \
+  X(const char *, GetPeerAddress, (const char *peer_id)) \
+  X(uint32_t, GetPeerIndex, (const char *peer_id)) \
+  X(const char *, GetPeerIdByIndex, (uint32_t index)) \
   X(int32_t, GetPeerRTT, (const char *peer_id)) \
   X(int32_t, GetPeerStatus, (const char *peer_id)) \
+  X(int32_t, GenerateIdentityKey, (uint8_t *buffer, int32_t length)) \
+  X(const char *, GetIdentityFingerprint, (void)) \
+  X(const char *, GetPeerFingerprint, (const char *peer_id)) \
   X(int32_t, SetAutoReconnect, (uint8_t enabled)) \
   X(uint8_t, IsAutoReconnectEnabled, (void)) \
   X(int32_t, KickPeer, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, KickPeerEx, (const char *peer_id, uint32_t flags, int32_t code, const uint8_t *data, int32_t length)) \
+  X(int32_t, UnbanPeer, (const char *peer_id)) \
   X(int32_t, SetMaxPeers, (uint32_t max_peers)) \
   X(int32_t, SetJoinPayload, (const uint8_t *data, int32_t length)) \
   X(int32_t, EnableJoinRequests, (uint8_t enabled)) \

@@ -23,7 +23,9 @@ use crate::target::TargetError;
 
 pub use leadership::{PriorityError, TransferError};
 pub use locks::{LockError, ProclaimError};
-pub use members::{EligibilityError, JoinError, KickError, MaxPeersError, NotOpen};
+pub use members::{
+    EligibilityError, JoinError, KickError, MaxPeersError, NoKeyError, NotOpen, UnbanError,
+};
 pub use state::{ChangedMember, StateError};
 
 /// A doc comment, which begins with a blank, as a C string.
@@ -132,8 +134,8 @@ pub enum StartError {
     #[error(
         "quorum_roster fixes the key of {} with the fingerprint {}, and this member's is {}; give the identity_key of that fingerprint, or remove the fingerprint from the roster of every member",
         Quoted(peer.as_str()),
-        state::Whole(fixed),
-        state::Whole(own)
+        fixed,
+        own
     )]
     RosterKey {
         /// This member.
@@ -344,6 +346,14 @@ pub enum DisconnectError {
         /// The id given.
         id: PeerId,
     },
+    /// What is to be told is too long.
+    #[error("length is {len}; a peer that is disconnected can be sent at most {max} bytes")]
+    ReasonTooLong {
+        /// The length given, in bytes.
+        len: usize,
+        /// The longest length allowed, in bytes.
+        max: usize,
+    },
     /// The room is shutting down.
     #[error("{NOT_INITIALIZED}")]
     NotInitialized,
@@ -352,7 +362,7 @@ pub enum DisconnectError {
 impl Coded for DisconnectError {
     fn code(&self) -> Code {
         match self {
-            Self::Myself { .. } => Code::InvalidArgument,
+            Self::Myself { .. } | Self::ReasonTooLong { .. } => Code::InvalidArgument,
             Self::NotInitialized => Code::NotInitialized,
         }
     }

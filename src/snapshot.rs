@@ -1,10 +1,11 @@
 //! What queries read: the room as it stands, published whole by the network thread.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::clock::Moment;
 use crate::core::election::seeded::MemberState;
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::wire::{Opaque, Strategy};
 
 /// How a peer is linked to us, with the numbers of the C ABI.
@@ -28,6 +29,10 @@ pub struct PeerView {
     pub id: PeerId,
     /// How it is linked to us.
     pub status: PeerStatus,
+    /// Where it accepts links, as its link showed; `None` while it is being admitted.
+    pub address: Option<SocketAddr>,
+    /// The fingerprint of its key; `None` while it is being admitted.
+    pub key: Option<Fingerprint>,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub rtt: Option<Duration>,
     /// Variation of the round-trip time; `None` before the first measurement.
@@ -43,6 +48,8 @@ pub struct Snapshot {
     pub connected: usize,
     /// The ids of the connected ones, sorted, joined by `\n`.
     pub peer_list: String,
+    /// The same with those that are lost and waited for.
+    pub member_list: String,
     /// The leader, if one was known and not known to be gone; [`Snapshot::leader_at`] knows whether it still is it.
     pub leader: Option<PeerId>,
     /// Whether we were it; [`Snapshot::leads`] knows whether we still are.

@@ -156,6 +156,7 @@ struct Event {
   std::uint64_t term, epoch;
   std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
   std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
+  std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
   // MMN_EVENT_DATA_DROPPED: how many messages.
   std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
@@ -225,6 +226,14 @@ inline Config default_config(const Api& api = Api::linked()) noexcept {
   options.struct_size = sizeof options;
   api.GetDefaultNetworkOptions(&options);
   return options.config;
+}
+
+// A new private key for Options::identity_key. Who keeps it is the same member at every start.
+inline std::string generate_identity_key(const Api& api = Api::linked()) {
+  std::string key(MMN_IDENTITY_KEY_BYTES, '\0');
+  const std::int32_t length = api.GenerateIdentityKey(reinterpret_cast<std::uint8_t*>(&key[0]), MMN_IDENTITY_KEY_BYTES);
+  if (length < 0) throw Error(length, api.GetLastErrorMessage());
+  return key;
 }
 
 // The times of MMN_STRATEGY_GOSSIP, in milliseconds above 0. They belong to the process: they apply from the next window of the
@@ -459,7 +468,7 @@ inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
   call(Handlers::get().event,
        Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
              event->msg_type, event->flags, event->count, event->missed, event->request, event->term, event->epoch,
-             event->channel, event->delivery});
+             event->channel, event->delivery, event->peer_index});
 }
 inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
   call(Handlers::get().log, level, std::string_view(message));
@@ -622,15 +631,19 @@ class Room {
   std::string local_address() const { return string(api_->GetLocalAddr()); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const {
-    const std::string list = string(api_->GetPeerList());
-    std::vector<std::string> names;
-    for (std::size_t from = 0; from < list.size();) {
-      const std::size_t end = std::min(list.find('\n', from), list.size());
-      names.push_back(list.substr(from, end - from));
-      from = end + 1;
-    }
-    return names;
+    return lines(string(api_->GetPeerList()));
   }
+  // The same with those that are reconnecting.
+  std::vector<std::string> members() const { return lines(string(api_->GetMembers())); }
+  // A member as a number from 1, from its MMN_EVENT_JOINED to its MMN_EVENT_LEFT; never that of an earlier one. 0 for others.
+  std::uint32_t index(const std::string& peer) const { return api_->GetPeerIndex(text(peer)); }
+  // The member with that index; "" for none.
+  std::string peer_at(std::uint32_t index) const { return string_or_empty(api_->GetPeerIdByIndex(index)); }
+  // Where a member accepts links, for connect(); "" for one that is not in the room.
+  std::string address(const std::string& peer) const { return string_or_empty(api_->GetPeerAddress(text(peer))); }
+  // The SHA-256 of a key, in 64 hexadecimal digits: a member's ("" for one that is not in the room), and this one's.
+  std::string fingerprint(const std::string& peer) const { return string_or_empty(api_->GetPeerFingerprint(text(peer))); }
+  std::string identity_fingerprint() const { return string(api_->GetIdentityFingerprint()); }
   // "" when there is none.
   std::string leader() const { return string(api_->GetCurrentLeader()); }
   bool is_leader() const noexcept { return api_->IsLeader() != 0; }
@@ -641,6 +654,10 @@ class Room {
   // Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome.
   void connect(const std::string& address) { check(api_->ConnectToPeer(text(address))); }
   void disconnect(const std::string& peer) { check(api_->DisconnectPeer(text(peer))); }
+  // Tells the other end why. Data: at most 3072 bytes.
+  void disconnect(const std::string& peer, std::int32_t code, std::string_view data = {}) {
+    check(api_->DisconnectPeerEx(text(peer), code, bytes(data), length(data)));
+  }
   void set_leader(const std::string& peer) { check(api_->SetLeader(text(peer))); }
   void enable_auto_election(bool enabled) { check(api_->EnableAutoLeaderElection(enabled ? 1 : 0)); }
 
@@ -685,9 +702,15 @@ class Room {
   void kick(const std::string& peer, std::int32_t code = 0, std::string_view data = {}) {
     check(api_->KickPeer(text(peer), code, bytes(data), length(data)));
   }
+  // The same; unless it is banned the member may come back.
+  void kick_ex(const std::string& peer, bool ban, std::int32_t code = 0, std::string_view data = {}) {
+    check(api_->KickPeerEx(text(peer), ban ? MMN_KICK_BAN : 0, code, bytes(data), length(data)));
+  }
+  // Lifts the ban of an id and of its keys. Leader only; peer_not_found when it is not banned.
+  void unban(const std::string& peer) { check(api_->UnbanPeer(text(peer))); }
   // Most other members of each member; 0 is no limit. Leader only.
   void set_max_peers(std::uint32_t max_peers) { check(api_->SetMaxPeers(max_peers)); }
-  // The payload that the leader's host receives when this member asks to join; at most 8192 bytes.
+  // The payload that the leader's host receives when this member asks to join; at most 16384 bytes.
   void set_join_payload(std::string_view data) { check(api_->SetJoinPayload(bytes(data), length(data))); }
   // Whether this host decides who may enter while this member leads: MMN_EVENT_JOIN_REQUEST for every newcomer.
   void enable_join_requests(bool enabled) { check(api_->EnableJoinRequests(enabled ? 1 : 0)); }
@@ -848,6 +871,16 @@ class Room {
   std::string string(const char* value) const {
     if (!value) throw Error(api_->GetLastErrorCode(), api_->GetLastErrorMessage());
     return value;
+  }
+  static std::string string_or_empty(const char* value) { return value ? value : ""; }
+  static std::vector<std::string> lines(const std::string& list) {
+    std::vector<std::string> names;
+    for (std::size_t from = 0; from < list.size();) {
+      const std::size_t end = std::min(list.find('\n', from), list.size());
+      names.push_back(list.substr(from, end - from));
+      from = end + 1;
+    }
+    return names;
   }
   static const char* text(const std::string& value) {
     if (value.find('\0') != std::string::npos) throw Error(invalid_argument, "the text contains a NUL, at which C would cut it off");

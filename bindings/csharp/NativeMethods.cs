@@ -48,8 +48,14 @@ namespace MetaMystia.Network
         /// <summary>Highest SendOptions.priority. Since ABI version 9.</summary>
         public const byte MaxPriority = 3;
 
+        /// <summary>flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI version 10.</summary>
+        public const uint KickBan = 1;
+
         /// <summary>Longest room secret of NetworkOptions, in bytes.</summary>
         public const uint MaxSecretBytes = 1024;
+
+        /// <summary>Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.</summary>
+        public const int IdentityKeyBytes = 48;
 
         /// <summary>Most addresses in SeededOptions.seeds.</summary>
         public const uint MaxSeeds = 32;
@@ -160,6 +166,10 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int DisconnectPeer(byte[] peerId);
 
+        /// <summary>Closes the connection to a peer as DisconnectPeer does, and tells its host why: <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is reconnecting is not told.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
+
         /// <summary>An address that other members can pass to ConnectToPeer: the bound port at this machine's best address. A loopback address only if the machine has no other. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetLocalAddr();
@@ -180,6 +190,22 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetPeerList();
 
+        /// <summary>The ids of the members of the room, without this node: those in GetPeerList and those that are reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are none, NULL when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetMembers();
+
+        /// <summary>The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it, with the port on which it accepts links. While the peer is reconnecting, that of its last link. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerAddress(byte[] peerId);
+
+        /// <summary>The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned, also while it is reconnecting. No later session in this room has the same index. It is this node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern uint GetPeerIndex(byte[] peerId);
+
+        /// <summary>The id of the peer with this index. NULL when no peer has it, which is no error, or when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerIdByIndex(uint index);
+
         /// <summary>The smoothed round-trip time to a peer, in milliseconds, rounded up. -1 when it is not measured yet, the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerRTT(byte[] peerId);
@@ -187,6 +213,18 @@ namespace MetaMystia.Network
         /// <summary>The state of the link to a peer: MMN_PEER_CONNECTED, MMN_PEER_RECONNECTING or MMN_PEER_HANDSHAKING. -1 when the peer is unknown, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetPeerStatus(byte[] peerId);
+
+        /// <summary>Writes a new private key to <c>buffer</c>, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8). Works before initialization. A host that keeps the key and gives it at every start is the same member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take this member's place.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int GenerateIdentityKey([In, Out] byte[] buffer, int length);
+
+        /// <summary>The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetIdentityFingerprint();
+
+        /// <summary>The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has proved that it holds the key. NULL when the peer is neither connected nor reconnecting, <c>peer_id</c> is not an id, or no room is open; the last two set GetLastErrorCode.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetPeerFingerprint(byte[] peerId);
 
         /// <summary>Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -196,15 +234,23 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsAutoReconnectEnabled();
 
-        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives, under any leader.</summary>
+        /// <summary>Removes a peer from the room. Only the leader may. The peer receives <c>code</c> and the <c>length</c> bytes at <c>data</c> (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end, under any leader.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int KickPeer(byte[] peerId, int code, byte[] data, int length);
+
+        /// <summary>Removes a peer from the room as KickPeer does, with <c>flags</c> 0 or MMN_KICK_BAN. Without MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again. Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not learn of a kick without a ban.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int KickPeerEx(byte[] peerId, uint flags, int code, byte[] data, int length);
+
+        /// <summary>Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with, under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of KickPeerEx. The peer is not admitted by that, but may ask again.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern int UnbanPeer(byte[] peerId);
 
         /// <summary>Limits the room: no member gets more than <c>max_peers</c> other members, as GetPeerCount counts them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that are reconnecting keep their places, and nobody is removed. The limit also holds under later leaders, and replaces the option max_peers.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetMaxPeers(uint maxPeers);
 
-        /// <summary>Sets the payload that this node sends from now on when it enters a room, on which the leader's host can decide: <c>length</c> bytes at <c>data</c>, at most 8192; 0 for none.</summary>
+        /// <summary>Sets the payload that this node sends from now on when it enters a room, on which the leader's host can decide: <c>length</c> bytes at <c>data</c>, at most 16384; 0 for none. Before ABI version 10 it was 8192.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetJoinPayload(byte[] data, int length);
 
@@ -604,7 +650,7 @@ namespace MetaMystia.Network
         public byte Success;
         /// <summary>MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.</summary>
         public ulong Missed;
-        /// <summary>Reserved for a later version; 0. Since ABI version 9.</summary>
+        /// <summary>The index of <c>peer</c>, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the room, and where there is no <c>peer</c>. Since ABI version 10; before it was 0.</summary>
         public uint PeerIndex;
         /// <summary>MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI version 9.</summary>
         public byte Channel;

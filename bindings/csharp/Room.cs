@@ -101,6 +101,8 @@ namespace MetaMystia.Network
         public byte Channel;
         /// <summary>Message: how it was delivered, one of NativeMethods.Delivery...</summary>
         public byte DeliveryMode;
+        /// <summary><see cref="Room.IndexOf"/> of <see cref="Peer"/>; 0 for this member and for one that is not in the room.</summary>
+        public uint PeerIndex;
         /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of those that it will not get. DataDropped: the number of messages.</summary>
         public ulong Undelivered;
         /// <summary>Returned: the number of the member's reliable messages that this host will not get.</summary>
@@ -557,6 +559,50 @@ namespace MetaMystia.Network
             get { return CheckText(NativeMethods.GetPeerList()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
+        /// <summary>The ids of <see cref="Peers"/> and of those that are reconnecting, sorted.</summary>
+        public string[] Members
+        {
+            get { return CheckText(NativeMethods.GetMembers()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
+        }
+
+        /// <summary>A member as a number from 1, from its Joined to its Left event; never that of an earlier one. 0 for others.</summary>
+        public uint IndexOf(string peerId)
+        {
+            return NativeMethods.GetPeerIndex(Utf8.ToNative(peerId));
+        }
+
+        /// <summary>The member with that index; null for none.</summary>
+        public string PeerAt(uint index)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerIdByIndex(index));
+        }
+
+        /// <summary>Where a member accepts links, for <see cref="Connect"/>; null for one that is not in the room.</summary>
+        public string AddressOf(string peerId)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerAddress(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The SHA-256 of a member's key, in 64 hexadecimal digits; null for one that is not in the room.</summary>
+        public string FingerprintOf(string peerId)
+        {
+            return Utf8.FromNative(NativeMethods.GetPeerFingerprint(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The same of this member's key.</summary>
+        public string IdentityFingerprint
+        {
+            get { return CheckText(NativeMethods.GetIdentityFingerprint()); }
+        }
+
+        /// <summary>A new private key for <see cref="RoomOptions.IdentityKey"/>. Who keeps it is the same member at every start.</summary>
+        public static byte[] GenerateIdentityKey()
+        {
+            byte[] key = new byte[NativeMethods.IdentityKeyBytes];
+            Check(NativeMethods.GenerateIdentityKey(key, key.Length));
+            return key;
+        }
+
         /// <summary>The leader's id; null when there is none.</summary>
         public string Leader
         {
@@ -588,6 +634,12 @@ namespace MetaMystia.Network
         public void Disconnect(string peerId)
         {
             Check(NativeMethods.DisconnectPeer(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>The same, and tells the other end why, with up to 3072 bytes.</summary>
+        public void Disconnect(string peerId, int code, byte[] data = null)
+        {
+            Check(NativeMethods.DisconnectPeerEx(Utf8.ToNative(peerId), code, data, LengthOf(data)));
         }
 
         /// <summary>Makes the member, which may be this one, the room's leader.</summary>
@@ -705,7 +757,19 @@ namespace MetaMystia.Network
             set { Check(NativeMethods.SetAutoReconnect(Flag(value))); }
         }
 
-        /// <summary>Removes a member for as long as the room lives; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
+        /// <summary>As <see cref="Kick"/>; unless it is banned the member may come back.</summary>
+        public void KickEx(string peerId, bool ban, int code = 0, byte[] data = null)
+        {
+            Check(NativeMethods.KickPeerEx(Utf8.ToNative(peerId), ban ? NativeMethods.KickBan : 0, code, data, LengthOf(data)));
+        }
+
+        /// <summary>Lifts the ban of an id and of its keys. Leader only (-6); -5 when it is not banned.</summary>
+        public void Unban(string peerId)
+        {
+            Check(NativeMethods.UnbanPeer(Utf8.ToNative(peerId)));
+        }
+
+        /// <summary>Removes a member until <see cref="Unban"/> or the room's end; its host receives the code and up to 3072 bytes. Leader only (-6).</summary>
         public void Kick(string peerId, int code = 0, byte[] data = null)
         {
             Check(NativeMethods.KickPeer(Utf8.ToNative(peerId), code, data, LengthOf(data)));
@@ -717,7 +781,7 @@ namespace MetaMystia.Network
             Check(NativeMethods.SetMaxPeers(maxPeers));
         }
 
-        /// <summary>The payload that the leader's host receives when this member asks to join, up to 8192 bytes; null is none.</summary>
+        /// <summary>The payload that the leader's host receives when this member asks to join, up to 16384 bytes; null is none.</summary>
         public void SetJoinPayload(byte[] data)
         {
             Check(NativeMethods.SetJoinPayload(data, LengthOf(data)));
@@ -1056,6 +1120,7 @@ namespace MetaMystia.Network
             copy.DeliveryMode = native.Delivery;
             copy.Undelivered = native.Count;
             copy.Missed = native.Missed;
+            copy.PeerIndex = native.PeerIndex;
             copy.Request = native.Request;
             copy.Term = native.Term;
             copy.Epoch = native.Epoch;

@@ -285,6 +285,8 @@ fn function(text: &mut String, found: &Function) -> Result<(), Box<dyn Error>> {
     };
     let parameters = parameters(&found.parameters, |kind| match kind {
         Type::Text | Type::Bytes => "byte[]".to_owned(),
+        // Pinned, not copied: what the library writes is there.
+        Type::Pointer { to, .. } if to == "u8" => "[In, Out] byte[]".to_owned(),
         Type::Pointer { to, .. } => {
             let to =
                 Scalar::parse(to).map_or_else(|| class(to).to_owned(), |to| scalar(to).to_owned());

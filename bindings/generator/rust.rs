@@ -65,6 +65,7 @@ fn argument(parameter: &Variable) -> Option<String> {
         (Type::Scalar(_), _) => "1".into(),
         (Type::UserData, _) => "null_mut()".into(),
         (Type::Named(callback), _) if callback.ends_with("Callback") => "None".into(),
+        (Type::Pointer { to, .. }, "buffer") => format!("[{to}::default(); 64].as_mut_ptr()"),
         (Type::Pointer { to, .. }, _) if Scalar::parse(to).is_some() => {
             format!("&mut {to}::default()")
         }

@@ -95,6 +95,8 @@ class Event(NamedTuple):
     """EVENT_MESSAGE: as the sender named it."""
     delivery: int
     """EVENT_MESSAGE: one of DELIVERY_..."""
+    peer_index: int
+    """index() of `peer`; 0 for this member and for one that is not in the room."""
 
     @property
     def count(self):
@@ -354,9 +356,14 @@ SEND_PARTIAL = 1
 
 MAX_PRIORITY = 3
 
+KICK_BAN = 1
+
 GOSSIP_STRICT_LOWEST = 1
 
 MAX_SECRET_BYTES = 1024
+
+IDENTITY_KEY_BYTES = 48
+
 MAX_SEEDS = 32
 MAX_ETCD_ENDPOINTS = 16
 MAX_PROCLAIMED_BYTES = 4096
@@ -582,16 +589,26 @@ FUNCTIONS = {
     "DescribeError": (_TEXT, (ctypes.c_int32,)),
     "ConnectToPeer": (ctypes.c_int32, (_TEXT,)),
     "DisconnectPeer": (ctypes.c_int32, (_TEXT,)),
+    "DisconnectPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
     "GetLocalAddr": (_TEXT, ()),
     "GetLocalPeerId": (_TEXT, ()),
     "GetSessionId": (_TEXT, ()),
     "GetPeerCount": (ctypes.c_int32, ()),
     "GetPeerList": (_TEXT, ()),
+    "GetMembers": (_TEXT, ()),
+    "GetPeerAddress": (_TEXT, (_TEXT,)),
+    "GetPeerIndex": (ctypes.c_uint32, (_TEXT,)),
+    "GetPeerIdByIndex": (_TEXT, (ctypes.c_uint32,)),
     "GetPeerRTT": (ctypes.c_int32, (_TEXT,)),
     "GetPeerStatus": (ctypes.c_int32, (_TEXT,)),
+    "GenerateIdentityKey": (ctypes.c_int32, (ctypes.POINTER(ctypes.c_uint8), ctypes.c_int32)),
+    "GetIdentityFingerprint": (_TEXT, ()),
+    "GetPeerFingerprint": (_TEXT, (_TEXT,)),
     "SetAutoReconnect": (ctypes.c_int32, (ctypes.c_uint8,)),
     "IsAutoReconnectEnabled": (ctypes.c_uint8, ()),
     "KickPeer": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
+    "KickPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_uint32, ctypes.c_int32, _BYTES, ctypes.c_int32)),
+    "UnbanPeer": (ctypes.c_int32, (_TEXT,)),
     "SetMaxPeers": (ctypes.c_int32, (ctypes.c_uint32,)),
     "SetJoinPayload": (ctypes.c_int32, (_BYTES, ctypes.c_int32)),
     "EnableJoinRequests": (ctypes.c_int32, (ctypes.c_uint8,)),
@@ -682,6 +699,19 @@ def load_library(path=None):
 def describe_error(code):
     """The library's name for a code."""
     return load_library().DescribeError(code).decode("utf-8")
+
+
+def generate_identity_key():
+    """A new private key for NetworkOptions.identity_key. Who keeps it is the same member at every start."""
+    key = (ctypes.c_uint8 * IDENTITY_KEY_BYTES)()
+    library = load_library()
+    if library.GenerateIdentityKey(key, len(key)) < 0:
+        raise NetworkError(library.GetLastErrorCode(), library.GetLastErrorMessage().decode("utf-8"))
+    return bytes(key)
+
+
+def _decoded(text):
+    return None if text is None else text.decode("utf-8")
 
 
 def describe_leader_reason(reason):
@@ -871,6 +901,7 @@ class Room:
                     epoch=event.epoch,
                     channel=event.channel,
                     delivery=event.delivery,
+                    peer_index=event.peer_index,
                 )
             )
 
@@ -949,6 +980,33 @@ class Room:
         return text.split("\n") if text else []
 
     @property
+    def members(self):
+        """The ids of `peers` and of those that are reconnecting, sorted."""
+        text = self._text(self._native.GetMembers())
+        return text.split("\n") if text else []
+
+    def index(self, peer_id):
+        """A member as a number from 1, from its EVENT_JOINED to its EVENT_LEFT; never that of an earlier one. 0 for others."""
+        return self._native.GetPeerIndex(_encode(peer_id))
+
+    def peer_at(self, index):
+        """The member with that index; None for none."""
+        return _decoded(self._native.GetPeerIdByIndex(index))
+
+    def address(self, peer_id):
+        """Where a member accepts links, for connect(); None for one that is not in the room."""
+        return _decoded(self._native.GetPeerAddress(_encode(peer_id)))
+
+    def fingerprint(self, peer_id):
+        """The SHA-256 of a member's key, in 64 hexadecimal digits; None for one that is not in the room."""
+        return _decoded(self._native.GetPeerFingerprint(_encode(peer_id)))
+
+    @property
+    def identity_fingerprint(self):
+        """The same of this member's key."""
+        return self._text(self._native.GetIdentityFingerprint())
+
+    @property
     def leader(self):
         """The leader's id; None when there is none."""
         return self._text(self._native.GetCurrentLeader()) or None
@@ -969,8 +1027,9 @@ class Room:
         """Dials "ip:port", "[v6]:port" or "name:port"; on_connection receives the outcome."""
         self._check(self._native.ConnectToPeer(_encode(address)))
 
-    def disconnect(self, peer_id):
-        self._check(self._native.DisconnectPeer(_encode(peer_id)))
+    def disconnect(self, peer_id, code=0, data=b""):
+        """Ends the link with a member; its host receives `code` and `data` (at most 3072 bytes)."""
+        self._check(self._native.DisconnectPeerEx(_encode(peer_id), code, bytes(data), len(data)))
 
     def set_leader(self, peer_id):
         self._check(self._native.SetLeader(_encode(peer_id)))
@@ -1053,16 +1112,22 @@ class Room:
     def auto_reconnect(self, enabled):
         self._check(self._native.SetAutoReconnect(1 if enabled else 0))
 
-    def kick(self, peer_id, code=0, data=b""):
-        """Removes a member for as long as the room lives; its host receives `code` and `data` (at most 3072 bytes). Leader only (-6)."""
-        self._check(self._native.KickPeer(_encode(peer_id), code, bytes(data), len(data)))
+    def kick(self, peer_id, code=0, data=b"", ban=True):
+        """Removes a member, with `ban` until unban() or the room's end, without it may come back; its host receives `code` and
+        `data` (at most 3072 bytes). Leader only (-6)."""
+        flags = KICK_BAN if ban else 0
+        self._check(self._native.KickPeerEx(_encode(peer_id), flags, code, bytes(data), len(data)))
+
+    def unban(self, peer_id):
+        """Lifts the ban of an id and of its keys. Leader only (-6); -5 when it is not banned."""
+        self._check(self._native.UnbanPeer(_encode(peer_id)))
 
     def set_max_peers(self, max_peers):
         """Most other members of each member; 0 is no limit. Leader only (-6)."""
         self._check(self._native.SetMaxPeers(max_peers))
 
     def set_join_payload(self, data):
-        """The payload that the leader's host receives when this member asks to join; at most 8192 bytes."""
+        """The payload that the leader's host receives when this member asks to join; at most 16384 bytes."""
         self._check(self._native.SetJoinPayload(bytes(data), len(data)))
 
     def enable_join_requests(self, enabled=True):

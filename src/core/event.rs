@@ -114,6 +114,30 @@ impl Event {
             _ => None,
         }
     }
+
+    /// Which peer it names first, this node or another.
+    pub fn names(&self) -> Option<&PeerId> {
+        match self {
+            Self::Joined(peer)
+            | Self::Reconnecting(peer)
+            | Self::Returned(Returned { peer, .. })
+            | Self::SlowPeer(peer)
+            | Self::Left(Left { peer, .. })
+            | Self::JoinRequest { peer, .. }
+            | Self::MemberState { peer, .. }
+            | Self::DataDropped { peer, .. }
+            | Self::SetLeaderResult { target: peer, .. } => Some(peer),
+            Self::Message(message) => Some(&message.from),
+            Self::ConnectionResult(result) => result.peer.as_ref(),
+            Self::LeaderChanged(change)
+            | Self::LeadershipGained(change)
+            | Self::LeadershipLost(change) => change.new.as_ref(),
+            Self::RoomEnded { .. }
+            | Self::LockResult { .. }
+            | Self::LockLost { .. }
+            | Self::Discovered { .. } => None,
+        }
+    }
 }
 
 /// The return of a lost peer, with the reliable messages that were sent while it was lost and will not arrive. The room

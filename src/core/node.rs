@@ -568,7 +568,12 @@ impl Node {
                 key,
                 code,
                 bytes,
-            } => self.kicked(now, from, &peer, key, code, bytes),
+                ban,
+            } => self.kicked(now, from, (peer, key), code, bytes, ban),
+            Message::Unbanned(bans) => self.unbanned(now, from, bans),
+            Message::Disconnected { code, bytes } => {
+                self.disconnected(now, from, code, bytes);
+            }
             Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
             Message::Standing {
                 eligible,
@@ -631,14 +636,10 @@ impl Node {
             Command::EnableAutoElection(enabled) => {
                 self.try_elect(now, Local::EnableAuto(enabled))?;
             }
-            Command::Disconnect(peer) if peer == self.me => {
+            Command::Disconnect { peer, .. } if peer == self.me => {
                 return Err(CommandError::Oneself(peer));
             }
-            Command::Disconnect(peer) => {
-                self.introductions.forget(&peer);
-                self.close(&peer, LinkEnd::Disconnected);
-                self.link_down(now, &peer, LinkEnd::Disconnected);
-            }
+            Command::Disconnect { peer, code, bytes } => self.disconnect(now, &peer, code, bytes),
             Command::LiftBan(peer) => self.bans.lift_disconnection(&peer),
             Command::Pardon(key) => self.bans.pardon(key),
             Command::SetAutoReconnect(enabled) => self.set_auto_reconnect(now, enabled),
@@ -660,7 +661,13 @@ impl Node {
             Command::AnswerJoin { request, verdict } => {
                 self.host_answers(now, request, verdict)?;
             }
-            Command::Kick { peer, code, bytes } => self.kick(now, &peer, code, bytes)?,
+            Command::Kick {
+                peer,
+                code,
+                bytes,
+                ban,
+            } => self.kick(now, &peer, code, bytes, ban)?,
+            Command::Unban(peer) => self.unban(now, &peer)?,
             Command::SetMaxPeers(max_peers) => self.set_max_peers(now, max_peers)?,
             Command::Proclaim(value) => self.try_elect(now, Local::Proclaim(value))?,
             Command::AcquireLock {

@@ -17,16 +17,16 @@ use super::id::{Fingerprint, Incarnation, PeerId};
 use super::quorum::QuorumPolicy;
 
 /// Longest join payload in a [`Hello`], in bytes.
-pub const MAX_JOIN_PAYLOAD_BYTES: usize = 8192;
+pub const MAX_JOIN_PAYLOAD_BYTES: usize = 16 * 1024;
 /// Longest encoded [`Hello`] or [`HelloAck`], in bytes.
-pub const MAX_HELLO_BYTES: usize = 12 * 1024;
+pub const MAX_HELLO_BYTES: usize = 24 * 1024;
 /// Longest encoded control frame after the handshake, in bytes.
-pub const MAX_CONTROL_FRAME_BYTES: usize = 64 * 1024;
+pub const MAX_CONTROL_FRAME_BYTES: usize = 128 * 1024;
 /// Most entries of one [`Message::PeerList`].
 pub const MAX_PEER_LIST_ENTRIES: usize = 128;
-/// Longest word of an application that kicks or rejects, in bytes.
+/// Longest word of an application that kicks, disconnects or rejects, in bytes.
 pub const MAX_REASON_BYTES: usize = 3072;
-/// Most peers that are kicked while a room lives.
+/// Most bans of a room, those that were lifted and are remembered included.
 pub const MAX_KICKED: usize = 512;
 /// Most addresses of one [`PeerEntry`].
 pub const MAX_PEER_ADDRESSES: usize = 4;
@@ -236,7 +236,7 @@ pub struct Hello {
     pub priority: i32,
     /// What the sender's election strategy says.
     pub side: Opaque,
-    /// Bytes of the sender's application, at most 8192.
+    /// Bytes of the sender's application, at most [`MAX_JOIN_PAYLOAD_BYTES`].
     #[serde(with = "bytes_field")]
     pub join_payload: Vec<u8>,
 }
@@ -329,7 +329,7 @@ pub enum Message {
         /// Which incarnation of it.
         incarnation: Incarnation,
     },
-    /// The leader removes a member, which stays out for as long as the room lives.
+    /// The leader removes a member.
     Kicked {
         /// Who.
         peer: PeerId,
@@ -340,6 +340,8 @@ pub enum Message {
         /// What the leader's host said, at most [`MAX_REASON_BYTES`].
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
+        /// The version of its ban; `None` where it may come back.
+        ban: Option<BanVersion>,
     },
     /// The rules that the leaders of this room have set so far.
     RoomRules(RoomRules),
@@ -351,6 +353,16 @@ pub enum Message {
         priority: i32,
         /// Who campaigns at once, if the sender led and may no longer.
         successor: Option<PeerId>,
+    },
+    /// The leader has lifted bans. At most [`MAX_KICKED`].
+    Unbanned(Vec<Ban>),
+    /// The sender's host ends the link, until one of both hosts dials.
+    Disconnected {
+        /// The number that it gave as the reason.
+        code: i32,
+        /// What it said, at most [`MAX_REASON_BYTES`].
+        #[serde(with = "bytes_field")]
+        bytes: Vec<u8>,
     },
 }
 
@@ -397,8 +409,46 @@ pub struct RoomRules {
     pub version: (Stamp, u64),
     /// Most other members of any member; 0 is no limit beside the members' own.
     pub max_peers: u32,
-    /// Who is kicked, with its key. At most [`MAX_KICKED`].
-    pub kicked: Vec<(PeerId, Fingerprint)>,
+    /// Who is banned, and who was. At most [`MAX_KICKED`].
+    pub bans: Vec<Ban>,
+}
+
+/// Under which leadership a ban was set or lifted, and a count of such changes of this ban: the largest holds.
+pub type BanVersion = (Stamp, u32);
+
+/// Whether a peer is kept out of the room, under its name and with its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ban {
+    /// Its name.
+    pub peer: PeerId,
+    /// Its key.
+    pub key: Fingerprint,
+    /// Of two entries for one name and key, the newer holds.
+    pub version: BanVersion,
+    /// It may enter again. The entry stays, so that a member that missed this does not bring the ban back.
+    pub lifted: bool,
+}
+
+impl Ban {
+    /// One that every other word of that name and key overrides.
+    pub fn new(peer: PeerId, key: Fingerprint) -> Self {
+        Self {
+            peer,
+            key,
+            version: BanVersion::default(),
+            lifted: false,
+        }
+    }
+
+    /// Whether this is the later word. Of two leaders' words with one version, the ban is.
+    pub fn is_newer_than(&self, other: &Self) -> bool {
+        (&self.version, !self.lifted) > (&other.version, !other.lifted)
+    }
+
+    /// Whether both are about one name with one key.
+    pub fn is_about(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        self.peer == *peer && self.key == key
+    }
 }
 
 /// The periodic sign of life.

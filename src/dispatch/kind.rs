@@ -31,6 +31,24 @@ pub enum Place {
 /// How many kinds there are.
 pub(super) const KINDS: usize = Place::Everything as usize + 1;
 
+/// What is known of the peer that an event names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct About {
+    /// How it was linked before the event.
+    pub before: Option<Status>,
+    /// Its number in the room; 0 where it has none.
+    pub index: u32,
+}
+
+/// What a handler of everything is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// What happened.
+    pub event: &'a Event,
+    /// The number of the peer that the event names; 0 where it has none.
+    pub peer_index: u32,
+}
+
 /// How a new handler begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takeover {
@@ -53,8 +71,8 @@ pub trait Kind: 'static {
     /// What its handlers are called with.
     type Told<'a>;
 
-    /// What they are told of `event` where this node is `me`; `before` is how the event's peer was linked before it.
-    fn told<'a>(event: &'a Event, before: Option<Status>, me: &PeerId) -> Option<Self::Told<'a>>;
+    /// What they are told of `event` where this node is `me`.
+    fn told<'a>(event: &'a Event, about: About, me: &PeerId) -> Option<Self::Told<'a>>;
 
     /// The events of which a new handler is told first, where the room is as `now` and the handlers before it, if it
     /// replaces one directly, knew it as `told`.
@@ -75,7 +93,7 @@ impl Kind for Receive {
     const TAKES_MESSAGES: bool = true;
     type Told<'a> = &'a Incoming;
 
-    fn told<'a>(event: &'a Event, _: Option<Status>, _: &PeerId) -> Option<&'a Incoming> {
+    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a Incoming> {
         match event {
             Event::Message(message) => Some(message),
             _ => None,
@@ -94,7 +112,7 @@ impl Kind for LeaderChanged {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = Option<&'a PeerId>;
 
-    fn told<'a>(event: &'a Event, _: Option<Status>, _: &PeerId) -> Option<Option<&'a PeerId>> {
+    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<Option<&'a PeerId>> {
         match event {
             Event::LeaderChanged(change) => Some(change.new.as_ref()),
             _ => None,
@@ -121,7 +139,7 @@ impl Kind for Leadership {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = bool;
 
-    fn told(event: &Event, _: Option<Status>, me: &PeerId) -> Option<bool> {
+    fn told(event: &Event, _: About, me: &PeerId) -> Option<bool> {
         match event {
             Event::LeaderChanged(change) => change.leadership_of(me),
             _ => None,
@@ -151,16 +169,12 @@ impl Kind for PeerStatus {
     const TAKEOVER: Takeover = Takeover::InTurn;
     type Told<'a> = (&'a PeerId, Status);
 
-    fn told<'a>(
-        event: &'a Event,
-        before: Option<Status>,
-        _: &PeerId,
-    ) -> Option<(&'a PeerId, Status)> {
+    fn told<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<(&'a PeerId, Status)> {
         match event {
             Event::Joined(peer) | Event::Returned(Returned { peer, .. }) => {
                 Some((peer, Status::Connected))
             }
-            Event::Left(_) if before == Some(Status::Reconnecting) => None,
+            Event::Left(_) if about.before == Some(Status::Reconnecting) => None,
             Event::Reconnecting(peer) | Event::Left(Left { peer, .. }) => {
                 Some((peer, Status::Disconnected))
             }
@@ -187,13 +201,13 @@ impl Kind for Reconnect {
 
     fn told<'a>(
         event: &'a Event,
-        before: Option<Status>,
+        about: About,
         _: &PeerId,
     ) -> Option<(&'a PeerId, ReconnectStatus)> {
         match event {
             Event::Reconnecting(peer) => Some((peer, ReconnectStatus::Retrying)),
             Event::Returned(returned) => Some((&returned.peer, ReconnectStatus::Returned)),
-            Event::Left(left) if before == Some(Status::Reconnecting) => {
+            Event::Left(left) if about.before == Some(Status::Reconnecting) => {
                 Some((&left.peer, ReconnectStatus::GaveUp))
             }
             _ => None,
@@ -209,11 +223,7 @@ impl Kind for ConnectionResult {
     const PLACE: Place = Place::ConnectionResult;
     type Told<'a> = &'a event::ConnectionResult;
 
-    fn told<'a>(
-        event: &'a Event,
-        _: Option<Status>,
-        _: &PeerId,
-    ) -> Option<&'a event::ConnectionResult> {
+    fn told<'a>(event: &'a Event, _: About, _: &PeerId) -> Option<&'a event::ConnectionResult> {
         match event {
             Event::ConnectionResult(result) => Some(result),
             _ => None,
@@ -232,10 +242,13 @@ impl Kind for Everything {
     const PLACE: Place = Place::Everything;
     const TAKEOVER: Takeover = Takeover::AtOnce;
     const TAKES_MESSAGES: bool = true;
-    type Told<'a> = &'a Event;
+    type Told<'a> = Told<'a>;
 
-    fn told<'a>(event: &'a Event, _: Option<Status>, _: &PeerId) -> Option<&'a Event> {
-        Some(event)
+    fn told<'a>(event: &'a Event, about: About, _: &PeerId) -> Option<Told<'a>> {
+        Some(Told {
+            event,
+            peer_index: about.index,
+        })
     }
 
     fn present(now: &View, _: &View, me: &PeerId) -> Vec<Event> {
@@ -353,9 +366,9 @@ impl Inherited {
 /// A registered handler, whatever its kind.
 pub(super) trait Listener: Send + Sync {
     /// Whether it is to be called for `event`.
-    fn hears(&self, event: &Event, before: Option<Status>) -> bool;
+    fn hears(&self, event: &Event, about: About) -> bool;
     /// Calls it, if it is.
-    fn call(&self, event: &Event, before: Option<Status>);
+    fn call(&self, event: &Event, about: About);
     /// [`Kind::present`].
     fn present(&self, now: &View, told: &View) -> Vec<Event>;
     /// [`Kind::TAKES_MESSAGES`].
@@ -369,12 +382,12 @@ pub(super) struct Listening<K: Kind> {
 }
 
 impl<K: Kind> Listener for Listening<K> {
-    fn hears(&self, event: &Event, before: Option<Status>) -> bool {
-        K::told(event, before, &self.me).is_some()
+    fn hears(&self, event: &Event, about: About) -> bool {
+        K::told(event, about, &self.me).is_some()
     }
 
-    fn call(&self, event: &Event, before: Option<Status>) {
-        if let Some(told) = K::told(event, before, &self.me) {
+    fn call(&self, event: &Event, about: About) {
+        if let Some(told) = K::told(event, about, &self.me) {
             (self.handler)(told);
         }
     }

@@ -7,6 +7,7 @@
 //!
 //! Every function here may be called from any thread, and from inside a handler.
 
+mod indices;
 pub mod kind;
 mod queue;
 #[cfg(test)]
@@ -30,7 +31,8 @@ pub use crate::core::event::{
     ConnectionResult, Delivery, Direction, EndReason, Event, Incoming, LeaderChange, Left,
     LeftReason, Returned,
 };
-pub use kind::{EventHandler, ReconnectStatus};
+pub use indices::Indices;
+pub use kind::{EventHandler, ReconnectStatus, Told};
 
 /// How much the queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub const FIRST_RECEIVE_HOLD: Duration = Duration::from_secs(5);
 /// Dropping it stops it, as [`Dispatch::stop`] does.
 pub struct Dispatch {
     shared: Arc<Shared>,
+    indices: Arc<Indices>,
     mode: DispatchMode,
     /// Held while [`Dispatch::stop`] joins, so that a second stop waits as well.
     thread: Mutex<Option<JoinHandle<()>>>,
@@ -77,8 +80,10 @@ impl Dispatch {
                 Some(thread)
             }
         };
+        let indices = shared.lock().indices();
         Ok(Self {
             shared,
+            indices,
             mode,
             thread: Mutex::new(thread),
         })
@@ -224,6 +229,11 @@ impl Dispatch {
         }
     }
 
+    /// The numbers of the peers that the host knows or is about to know.
+    pub fn indices(&self) -> &Indices {
+        &self.indices
+    }
+
     /// How many messages were discarded because no handler for messages was registered.
     pub fn discarded_messages(&self) -> u64 {
         self.shared.lock().discarded()
@@ -251,9 +261,11 @@ impl Dispatch {
         self.finish(self.replace::<K>(handler));
     }
 
-    /// [`Dispatch::register`] for the handler of everything.
-    pub fn register_event_handler(&self, handler: Option<EventHandler>) {
-        self.register::<Everything>(handler);
+    /// [`Dispatch::register`] for a handler of everything that asks for no numbers of peers.
+    pub fn register_event_handler(&self, handler: Option<Arc<dyn Fn(&Event) + Send + Sync>>) {
+        self.register::<Everything>(
+            handler.map(|handler| Arc::new(move |told: Told<'_>| handler(told.event)) as _),
+        );
     }
 
     /// The first half of [`Dispatch::register`], which does not wait: the handler is another one from here on. What

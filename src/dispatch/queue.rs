@@ -8,8 +8,9 @@ use std::thread::ThreadId;
 use std::time::Instant;
 
 use super::Limits;
+use super::indices::Indices;
 use super::kind::{
-    Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
+    About, Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
 };
 use crate::core::event::{Direction, Event, Incoming, Returned};
 use crate::core::id::PeerId;
@@ -80,8 +81,7 @@ impl Slot {
 /// An event on its way from handler to handler.
 struct Delivery {
     event: Arc<Event>,
-    /// How its peer was linked before it.
-    before: Option<PeerStatus>,
+    about: About,
     /// The places that it has still to go to.
     to: [bool; KINDS],
     /// The number of the entry that it belongs to.
@@ -92,12 +92,12 @@ struct Delivery {
 pub(super) struct Call {
     listener: Arc<dyn Listener>,
     event: Arc<Event>,
-    before: Option<PeerStatus>,
+    about: About,
 }
 
 impl Call {
     pub(super) fn run(self) {
-        self.listener.call(&self.event, self.before);
+        self.listener.call(&self.event, self.about);
     }
 }
 
@@ -133,6 +133,8 @@ pub(super) struct Queue {
     me: PeerId,
     /// The room as of the last entry taken from the queue.
     room: View,
+    /// The numbers of its peers. Changed under the lock of the queue alone.
+    indices: Arc<Indices>,
 
     running: Option<Running>,
     calls: u64,
@@ -169,6 +171,7 @@ impl Queue {
             slots: array::from_fn(|_| Slot::default()),
             me,
             room: View::default(),
+            indices: Arc::default(),
             running: None,
             calls: 0,
             waits_to_begin: false,
@@ -199,6 +202,7 @@ impl Queue {
                 }
                 change.old = self.newest_leader().clone();
             }
+            Event::Joined(peer) => self.indices.assign(peer),
             Event::Returned(returned) if self.withdraw_one_of_many_losses(returned) => {
                 return None;
             }
@@ -512,6 +516,7 @@ impl Queue {
         loop {
             while let Some(delivery) = self.deliveries.front_mut() {
                 let Some(next) = delivery.to.iter().position(|to| *to) else {
+                    self.release_departed();
                     self.deliveries.pop_front();
                     continue;
                 };
@@ -521,7 +526,7 @@ impl Queue {
                     continue;
                 };
                 slot.told.note(&delivery.event);
-                if !listener.hears(&delivery.event, delivery.before) {
+                if !listener.hears(&delivery.event, delivery.about) {
                     continue;
                 }
                 self.last_batch = delivery.batch;
@@ -534,7 +539,7 @@ impl Queue {
                 return Some(Call {
                     listener,
                     event: Arc::clone(&delivery.event),
-                    before: delivery.before,
+                    about: delivery.about,
                 });
             }
             match self.entries.pop_front()? {
@@ -549,17 +554,31 @@ impl Queue {
 
     /// Whether somebody else is still to be told what the last call told.
     pub(super) fn batch_goes_on(&self) -> bool {
-        let hear = |delivery: &Delivery| {
-            delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
-                let hears =
-                    |listener: &Arc<dyn Listener>| listener.hears(&delivery.event, delivery.before);
-                *to && slot.active().is_some_and(hears)
-            })
-        };
         self.deliveries
             .iter()
             .take_while(|delivery| delivery.batch == self.last_batch)
-            .any(hear)
+            .any(|delivery| self.is_for_somebody(delivery))
+    }
+
+    /// Whether a handler is still to be called for it.
+    fn is_for_somebody(&self, delivery: &Delivery) -> bool {
+        delivery.to.iter().zip(&self.slots).any(|(to, slot)| {
+            let hears =
+                |listener: &Arc<dyn Listener>| listener.hears(&delivery.event, delivery.about);
+            *to && slot.active().is_some_and(hears)
+        })
+    }
+
+    /// A peer whose departure the last handler has heard has no number any more.
+    fn release_departed(&self) {
+        let Some(Delivery { event, about, .. }) = self.deliveries.front() else {
+            return;
+        };
+        let is_waited_for =
+            |other: &Delivery| other.about.index == about.index && self.is_for_somebody(other);
+        if matches!(**event, Event::Left(_)) && !self.deliveries.iter().any(is_waited_for) {
+            self.indices.release(about.index);
+        }
     }
 
     fn next_batch(&mut self) -> u64 {
@@ -569,6 +588,7 @@ impl Queue {
 
     pub(super) fn end_call(&mut self) {
         self.running = None;
+        self.release_departed();
     }
 
     fn take_message(&mut self, message: Incoming) {
@@ -631,9 +651,12 @@ impl Queue {
     }
 
     fn deliver(&mut self, batch: u64, event: Event, before: Option<PeerStatus>, to: [bool; KINDS]) {
+        let is_known = |peer: &&PeerId| before.is_some() || self.room.peers.contains_key(*peer);
+        let named = event.names().filter(is_known);
+        let index = named.map_or(0, |peer| self.indices.of_oldest(peer));
         self.deliveries.push_back(Delivery {
             event: Arc::new(event),
-            before,
+            about: About { before, index },
             to,
             batch,
         });
@@ -666,6 +689,10 @@ impl Queue {
     }
 
     // Questions.
+
+    pub(super) fn indices(&self) -> Arc<Indices> {
+        Arc::clone(&self.indices)
+    }
 
     pub(super) fn running(&self) -> Option<Running> {
         self.running

@@ -33,7 +33,9 @@ pub enum KickError {
         id: PeerId,
     },
     /// Too many are removed already.
-    #[error("{limit} peers are removed from this room already, which is the limit")]
+    #[error(
+        "{limit} peers are banned from this room already, which is the limit; UnbanPeer makes room, and so does a kick without MMN_KICK_BAN"
+    )]
     TooMany {
         /// How many may be.
         limit: usize,
@@ -50,6 +52,33 @@ impl Coded for KickError {
             Self::NotLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,
             Self::TooMany { .. } => Code::MaxConnectionsReached,
+            Self::NotInitialized => Code::NotInitialized,
+        }
+    }
+}
+
+/// Why a room refused to lift a ban. Nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UnbanError {
+    /// This node does not lead.
+    #[error("this node is not the leader; only the leader may lift bans")]
+    NotLeader,
+    /// Nobody of that name is banned.
+    #[error("no peer {} is banned from this room", Quoted(id.as_str()))]
+    NotBanned {
+        /// The id given.
+        id: PeerId,
+    },
+    /// The room is shutting down.
+    #[error("{NOT_INITIALIZED}")]
+    NotInitialized,
+}
+
+impl Coded for UnbanError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NotLeader => Code::NotLeader,
+            Self::NotBanned { .. } => Code::PeerNotFound,
             Self::NotInitialized => Code::NotInitialized,
         }
     }
@@ -152,6 +181,20 @@ impl Coded for EligibilityError {
             Self::NotInitialized => Code::NotInitialized,
             Self::Internal { .. } => Code::InternalError,
         }
+    }
+}
+
+/// There is no new identity key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("no identity key could be made: {what}")]
+pub struct NoKeyError {
+    /// What happened.
+    pub what: String,
+}
+
+impl Coded for NoKeyError {
+    fn code(&self) -> Code {
+        Code::InternalError
     }
 }
 

@@ -1,6 +1,5 @@
 //! What can go wrong with the file in which a static quorum keeps its state.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -130,8 +129,8 @@ pub enum ChangedMember {
     /// Another key than that of the file.
     #[error(
         "identity_key is not the one in the state file: its fingerprint is {}, and this member's is {}. The other voters know this member by its key: give that one{}, or use another session id",
-        Whole(given),
-        Whole(kept),
+        given,
+        kept,
         if *made_here { " (NULL: the file holds it)" } else { "" }
     )]
     Key {
@@ -145,7 +144,7 @@ pub enum ChangedMember {
     /// No key where the file holds none, since the host gave it at an earlier start.
     #[error(
         "identity_key is NULL, and the state file holds only the fingerprint of the key that was given at the first start: {}; give that key again, or use another session id",
-        Whole(kept)
+        kept
     )]
     KeyMissing {
         /// The key of the file.
@@ -165,15 +164,6 @@ fn changes(added: &[PeerId], removed: &[PeerId], rekeyed: &[PeerId]) -> String {
         .map(|(what, voters)| format!("{what} {}", PeerNames(voters)))
         .collect();
     parts.join(", ")
-}
-
-/// Shows all digits of a fingerprint, as a roster has them.
-pub(super) struct Whole<'a>(pub(super) &'a Fingerprint);
-
-impl fmt::Display for Whole<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
 }
 
 /// As other arguments of the caller are shown.

@@ -11,7 +11,7 @@ use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
-use crate::dispatch::{Direction, EndReason, Event, LeaderChange, LeftReason};
+use crate::dispatch::{Direction, EndReason, Event, LeaderChange, LeftReason, Told};
 use crate::error::Code;
 use crate::runtime;
 
@@ -28,9 +28,9 @@ pub const MMN_EVENT_RECONNECTING: u32 = 2;
 /// peer sends on the new link.
 pub const MMN_EVENT_RETURNED: u32 = 3;
 /// NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
-/// the host that removed it. `count` is the number of reliable messages for the peer that are not
-/// known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's
-/// last message.
+/// the host that removed or disconnected it. `count` is the number of reliable messages for the peer
+/// that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows
+/// the peer's last message.
 pub const MMN_EVENT_LEFT: u32 = 4;
 /// NetworkEvent.kind: `peer` sent `data`, with `msg_type` and `flags`.
 pub const MMN_EVENT_MESSAGE: u32 = 5;
@@ -193,7 +193,8 @@ pub struct NetworkEvent {
     pub success: u8,
     /// MMN_EVENT_RETURNED: messages that this host will not get. Since ABI version 9; 0 before 10.
     pub missed: u64,
-    /// Reserved for a later version; 0. Since ABI version 9.
+    /// The index of `peer`, as GetPeerIndex returns it: 0 for this node, for a peer that is not in the
+    /// room, and where there is no `peer`. Since ABI version 10; before it was 0.
     pub peer_index: u32,
     /// MMN_EVENT_MESSAGE: the channel that the sender named; 0 for the classic sends. Since ABI
     /// version 9.
@@ -241,8 +242,8 @@ pub unsafe extern "C" fn RegisterEventHandler(
     command("RegisterEventHandler", || {
         runtime::register_event_handler(callback.map(|callback| {
             let user_data = UserData::new(user_data, drop_fn);
-            let handler = move |event: &Event| {
-                tell(event, |event| callback(user_data.pointer(), event));
+            let handler = move |told: Told<'_>| {
+                tell(told, |event| callback(user_data.pointer(), event));
             };
             Arc::new(handler) as _
         }));
@@ -277,7 +278,7 @@ pub extern "C" fn PollEvents(max: i32) -> i32 {
 }
 
 /// Writes `told` as the host reads it, and runs `call` on it.
-fn tell(told: &Event, call: impl FnOnce(*const NetworkEvent)) {
+fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
     let mut event = NetworkEvent {
         // The struct has some hundred bytes.
         struct_size: size_of::<NetworkEvent>() as u32,
@@ -296,12 +297,12 @@ fn tell(told: &Event, call: impl FnOnce(*const NetworkEvent)) {
         flags: 0,
         success: 0,
         missed: 0,
-        peer_index: 0,
+        peer_index: told.peer_index,
         channel: 0,
         delivery: 0,
         reserved: 0,
     };
-    let (peer, other, data) = fill_in(&mut event, told);
+    let (peer, other, data) = fill_in(&mut event, told.event);
     let peer = peer.map(IdText::new);
     if let Some(peer) = &peer {
         event.peer = peer.as_ptr();
@@ -515,9 +516,13 @@ mod tests {
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
 
-    fn seen(told: &Event) -> Seen {
+    fn indexed(event: &Event, peer_index: u32) -> Told<'_> {
+        Told { event, peer_index }
+    }
+
+    fn seen(event: &Event) -> Seen {
         let mut seen = None;
-        tell(told, |event| {
+        tell(indexed(event, 0), |event| {
             // SAFETY: it is valid during the call.
             let event = unsafe { *event };
             assert_eq!(event.struct_size as usize, size_of::<NetworkEvent>());
@@ -745,11 +750,11 @@ mod tests {
                 channel: 255,
                 delivery,
             });
-            tell(&message, |event| {
+            tell(indexed(&message, 7), |event| {
                 // SAFETY: it is valid during the call.
                 let event = unsafe { *event };
                 assert_eq!((event.channel, event.delivery), (255, delivery as u8));
-                assert_eq!((event.missed, event.peer_index, event.reserved), (0, 0, 0));
+                assert_eq!((event.missed, event.peer_index, event.reserved), (0, 7, 0));
             });
         }
     }

@@ -3,7 +3,9 @@
 use std::ffi::c_char;
 
 use super::arguments::{payload, peer_id as peer_id_argument};
+use super::failure::Failure;
 use super::guard::{command, query, room};
+use super::values::MMN_KICK_BAN;
 
 /// Sets whether the library dials lost peers again (not 0, the default) or treats every loss as a
 /// leave (0). With 0, peers that are reconnecting leave at once: ReconnectCallback 2.
@@ -26,11 +28,11 @@ pub extern "C" fn IsAutoReconnectEnabled() -> u8 {
 
 /// Removes a peer from the room. Only the leader may. The peer receives `code` and the `length`
 /// bytes at `data` (at most 3072), both the host's own. Every member drops it (MMN_EVENT_LEFT with
-/// MMN_LEFT_KICKED). Neither its id nor its key is admitted again for as long as the room lives,
+/// MMN_LEFT_KICKED). Neither its id nor its key is admitted again until UnbanPeer or the room's end,
 /// under any leader.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER, MMN_PEER_NOT_FOUND
-/// (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are kicked
+/// (neither connected nor reconnecting) or MMN_MAX_CONNECTIONS_REACHED (512 peers are banned
 /// already). On failure nothing has changed.
 ///
 /// # Safety
@@ -52,6 +54,56 @@ pub unsafe extern "C" fn KickPeer(
     })
 }
 
+/// Removes a peer from the room as KickPeer does, with `flags` 0 or MMN_KICK_BAN. Without
+/// MMN_KICK_BAN the peer may come back: its host receives the end of its room, and can open it again.
+/// Whether it is admitted is then decided as for any newcomer. A peer that is reconnecting does not
+/// learn of a kick without a ban.
+///
+/// Returns as KickPeer, and MMN_INVALID_ARGUMENT for unknown flags. Since ABI version 10.
+///
+/// # Safety
+/// As KickPeer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn KickPeerEx(
+    peer_id: *const c_char,
+    flags: u32,
+    code: i32,
+    data: *const u8,
+    length: i32,
+) -> i32 {
+    command("KickPeerEx", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        // SAFETY: the caller's promise, passed on.
+        let bytes = unsafe { payload(data, length) }?;
+        let room = room("KickPeerEx")?;
+        if flags & !MMN_KICK_BAN != 0 {
+            return Err(Failure::invalid(format!(
+                "flags is {flags}; 0 and MMN_KICK_BAN ({MMN_KICK_BAN}) are allowed"
+            )));
+        }
+        Ok(room.kick_with(&peer, code, bytes, flags & MMN_KICK_BAN != 0)?)
+    })
+}
+
+/// Lifts the ban of a peer on all members: of its id, and of every key that the id was banned with,
+/// under whatever other ids. Only the leader may. It is the same for bans of KickPeer and of
+/// KickPeerEx. The peer is not admitted by that, but may ask again.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT, MMN_NOT_INITIALIZED, MMN_NOT_LEADER or MMN_PEER_NOT_FOUND (no
+/// peer of that id is banned). On failure nothing has changed. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn UnbanPeer(peer_id: *const c_char) -> i32 {
+    command("UnbanPeer", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        Ok(room("UnbanPeer")?.unban(&peer)?)
+    })
+}
+
 /// Limits the room: no member gets more than `max_peers` other members, as GetPeerCount counts
 /// them. 0 is no limit besides each member's own max_connections. Only the leader may. Peers that
 /// are reconnecting keep their places, and nobody is removed. The limit also holds under later
@@ -66,7 +118,8 @@ pub extern "C" fn SetMaxPeers(max_peers: u32) -> i32 {
 }
 
 /// Sets the payload that this node sends from now on when it enters a room, on which the leader's
-/// host can decide: `length` bytes at `data`, at most 8192; 0 for none.
+/// host can decide: `length` bytes at `data`, at most 16384; 0 for none. Before
+/// ABI version 10 it was 8192.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT or MMN_NOT_INITIALIZED.
 ///

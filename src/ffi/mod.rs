@@ -18,6 +18,7 @@ pub mod errors;
 pub mod etcd;
 pub mod events;
 pub mod gossip;
+pub mod identity;
 pub mod leader;
 pub mod lifecycle;
 pub mod logs;

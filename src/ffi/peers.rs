@@ -2,7 +2,7 @@
 
 use std::ffi::c_char;
 
-use super::arguments::{checked_peer_id, peer_id as peer_id_argument, text};
+use super::arguments::{checked_peer_id, payload, peer_id as peer_id_argument, text};
 use super::guard::{command, query, room};
 use super::strings::hand_out;
 use crate::error::ConnectError;
@@ -48,6 +48,33 @@ pub unsafe extern "C" fn DisconnectPeer(peer_id: *const c_char) -> i32 {
         // SAFETY: the caller's promise, passed on.
         let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
         Ok(room("DisconnectPeer")?.disconnect(&peer)?)
+    })
+}
+
+/// Closes the connection to a peer as DisconnectPeer does, and tells its host why: `code` and the
+/// `length` bytes at `data` (at most 3072) come with MMN_EVENT_LEFT (MMN_LEFT_DISCONNECTED) at both
+/// ends, and with MMN_EVENT_ROOM_ENDED (MMN_END_DISCONNECTED) where the room ends. A peer that is
+/// reconnecting is not told.
+///
+/// Returns MMN_OK, MMN_INVALID_ARGUMENT (`peer_id` is not an id, or this node's own; `length` is
+/// above 3072) or MMN_NOT_INITIALIZED. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL. `data` points to `length` readable bytes, or may be NULL
+/// when `length` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn DisconnectPeerEx(
+    peer_id: *const c_char,
+    code: i32,
+    data: *const u8,
+    length: i32,
+) -> i32 {
+    command("DisconnectPeerEx", || {
+        // SAFETY: the caller's promise, passed on.
+        let peer = unsafe { peer_id_argument("peer_id", peer_id) }?;
+        // SAFETY: the caller's promise, passed on.
+        let bytes = unsafe { payload(data, length) }?;
+        Ok(room("DisconnectPeerEx")?.disconnect_with(&peer, code, bytes)?)
     })
 }
 
@@ -99,6 +126,78 @@ pub extern "C" fn GetPeerCount() -> i32 {
 pub extern "C" fn GetPeerList() -> *const c_char {
     query("GetPeerList", || {
         Ok(hand_out(&room("GetPeerList")?.snapshot().peer_list))
+    })
+}
+
+/// The ids of the members of the room, without this node: those in GetPeerList and those that are
+/// reconnecting, sorted as bytes, joined by '\n'. GetPeerStatus tells them apart. "" when there are
+/// none, NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetMembers() -> *const c_char {
+    query("GetMembers", || {
+        Ok(hand_out(&room("GetMembers")?.snapshot().member_list))
+    })
+}
+
+/// The address of a peer, for ConnectToPeer: the IP address at which this node's link reaches it,
+/// with the port on which it accepts links. While the peer is reconnecting, that of its last link.
+/// NULL when the peer is neither connected nor reconnecting, `peer_id` is not an id, or no room is
+/// open; the last two set GetLastErrorCode.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerAddress(peer_id: *const c_char) -> *const c_char {
+    query("GetPeerAddress", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        let peer = checked_peer_id("peer_id", text)?;
+        let room = room("GetPeerAddress")?;
+        let snapshot = room.snapshot();
+        let address = snapshot.peer(peer.as_str()).and_then(|peer| peer.address);
+        Ok(address.map_or(std::ptr::null(), hand_out))
+    })
+}
+
+/// The index of a peer: a number from 1, for hosts that keep peers in arrays. A peer has it from
+/// before its MMN_EVENT_JOINED is queued until the callbacks for its MMN_EVENT_LEFT have returned,
+/// also while it is reconnecting. No later session in this room has the same index. It is this
+/// node's own: another member gives the peer another index. NetworkEvent.peer_index has it, too.
+///
+/// Returns 0 for this node, when the peer is unknown, `peer_id` is not an id, or no room is open;
+/// the last two set GetLastErrorCode. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerIndex(peer_id: *const c_char) -> u32 {
+    query("GetPeerIndex", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        let known = runtime::room().map_or(0, |room| room.dispatch().indices().of(text));
+        if known != 0 {
+            return Ok(known);
+        }
+        // A known peer's id is right; only others cost the check, which allocates.
+        checked_peer_id("peer_id", text)?;
+        room("GetPeerIndex")?;
+        Ok(0)
+    })
+}
+
+/// The id of the peer with this index. NULL when no peer has it, which is no error, or when no room
+/// is open.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetPeerIdByIndex(index: u32) -> *const c_char {
+    query("GetPeerIdByIndex", || {
+        let peer = room("GetPeerIdByIndex")?.dispatch().indices().peer(index);
+        Ok(peer.map_or(std::ptr::null(), hand_out))
     })
 }
 
@@ -171,6 +270,8 @@ mod tests {
         let peer = |rtt| PeerView {
             id: PeerId::new("p").expect("valid"),
             status: PeerStatus::Connected,
+            address: None,
+            key: None,
             rtt,
             jitter: None,
         };

@@ -16,6 +16,7 @@ use super::errors::*;
 use super::etcd::*;
 use super::events::*;
 use super::gossip::*;
+use super::identity::*;
 use super::leader::*;
 use super::lifecycle::*;
 use super::logs::*;
@@ -158,7 +159,9 @@ fn answered(name: &str, answer: Answer) {
     match answer {
         Answer::Code(code) => {
             assert_ne!(code, MMN_INTERNAL_ERROR, "{name}: {}", last_error());
-            let count = code > 0 && (name == "PollEvents" || name.starts_with("Get"));
+            let count = code > 0
+                && (["PollEvents", "GenerateIdentityKey"].contains(&name)
+                    || name.starts_with("Get"));
             assert!((-21..=0).contains(&code) || count, "{name} gave {code}");
             if code < 0 && name != "GetLastErrorCode" && !name.starts_with("Get") {
                 assert_eq!(GetLastErrorCode(), code, "{name}");
@@ -390,6 +393,12 @@ impl Host<'_> {
 
     fn etcd_options_to_fill(&mut self) -> *mut EtcdOptions {
         self.struct_to_fill(1)
+    }
+
+    /// Where a call writes bytes; [`Host::length`] is asked for next.
+    fn u8_to_fill(&mut self) -> *mut u8 {
+        self.data();
+        self.data.as_mut_ptr()
     }
 
     /// Where a call writes a number, or NULL.

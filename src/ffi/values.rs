@@ -123,11 +123,17 @@ pub const MMN_SEND_PARTIAL: u8 = 1;
 /// Highest SendOptions.priority. Since ABI version 9.
 pub const MMN_MAX_PRIORITY: u8 = 3;
 
+/// flags of KickPeerEx: the peer's id and key are banned until UnbanPeer or the room's end. Since ABI
+/// version 10.
+pub const MMN_KICK_BAN: u32 = 1;
+
 /// strategy_flags of MMN_STRATEGY_GOSSIP: the lowest peer id always succeeds a lost leader.
 pub const MMN_GOSSIP_STRICT_LOWEST: u32 = 1;
 
 /// Longest room secret of NetworkOptions, in bytes.
 pub const MMN_MAX_SECRET_BYTES: u32 = 1024;
+/// Length of an identity key that GenerateIdentityKey makes, in bytes. Since ABI version 10.
+pub const MMN_IDENTITY_KEY_BYTES: i32 = 48;
 /// Most addresses in SeededOptions.seeds.
 pub const MMN_MAX_SEEDS: u32 = 32;
 /// Most lines in EtcdOptions.endpoints.
@@ -155,6 +161,10 @@ mod tests {
         assert_eq!(
             MMN_MAX_QUORUM_VOTERS as usize,
             crate::core::quorum::MAX_ROSTER_VOTERS
+        );
+        assert_eq!(
+            MMN_IDENTITY_KEY_BYTES as usize,
+            crate::room::IDENTITY_KEY_BYTES
         );
         assert_eq!(MMN_MAX_SEEDS as usize, crate::config::MAX_SEEDS);
         assert_eq!(

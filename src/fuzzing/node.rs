@@ -344,7 +344,11 @@ impl<'a> Run<'a> {
         match self.wild.chance.below(16) {
             0 => Command::SetLeader(peer),
             1 => Command::EnableAutoElection(self.wild.chance.flip()),
-            2 => Command::Disconnect(peer),
+            2 => Command::Disconnect {
+                peer,
+                code: self.wild.chance.byte().into(),
+                bytes: Vec::new(),
+            },
             3 => Command::LiftBan(peer),
             4 => Command::TransferLeadership(peer),
             5 => Command::YieldLeadership,
@@ -364,7 +368,9 @@ impl<'a> Run<'a> {
                 peer,
                 code: 1,
                 bytes: Vec::new(),
+                ban: self.wild.chance.flip(),
             },
+            14 => Command::Unban(peer),
             13 => Command::SetMaxPeers(self.wild.chance.byte().into()),
             _ if self.wild.chance.one_in(16) => Command::Leave,
             _ => Command::SetLeader(self.node.id().clone()),

@@ -22,7 +22,7 @@ use crate::core::election::seeded::{Intervals, Listed, MemberState, SeededRules}
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
-    Authority, Candidate, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
+    Authority, Ban, BanVersion, Candidate, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
     MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
     MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
     Strategy, Topology, Verdict,
@@ -160,7 +160,8 @@ variants!(messages, Message, |wild| {
     },
     Kicked => {
         let (peer, key) = wild.kicked_peer();
-        Message::Kicked { peer, key, code: wild.signed(), bytes: wild.reason() }
+        let ban = wild.chance.flip().then(|| wild.ban_version());
+        Message::Kicked { peer, key, code: wild.signed(), bytes: wild.reason(), ban }
     },
     RoomRules => Message::RoomRules(wild.room_rules()),
     Standing => Message::Standing {
@@ -169,6 +170,8 @@ variants!(messages, Message, |wild| {
         priority: wild.signed(),
         successor: wild.maybe_id(),
     },
+    Unbanned => Message::Unbanned(wild.list(MAX_KICKED, Wild::ban)),
+    Disconnected => Message::Disconnected { code: wild.signed(), bytes: wild.reason() },
 });
 
 variants!(verdicts, Verdict, |wild| {
@@ -523,8 +526,21 @@ impl Wild<'_> {
                 true => self.small(4),
                 false => *self.chance.pick(&[0, 64, u32::MAX]),
             },
-            kicked: self.list(MAX_KICKED, Self::kicked_peer),
+            bans: self.list(MAX_KICKED, Self::ban),
         }
+    }
+
+    fn ban(&mut self) -> Ban {
+        let (peer, key) = self.kicked_peer();
+        Ban {
+            version: self.ban_version(),
+            lifted: self.chance.flip(),
+            ..Ban::new(peer, key)
+        }
+    }
+
+    fn ban_version(&mut self) -> BanVersion {
+        (self.stamp(), self.number(1) as u32)
     }
 
     fn reason(&mut self) -> Vec<u8> {

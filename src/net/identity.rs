@@ -99,6 +99,18 @@ pub(crate) fn generate_private() -> Result<PrivateKey, IdentityError> {
     Ok(private)
 }
 
+/// A private key in PKCS#8 (DER), version 1, wiped when it is dropped.
+pub(crate) type Pkcs8Key = Box<Zeroizing<[u8; PKCS8_KEY_BYTES]>>;
+
+/// `private` as [`Identity::from_pkcs8`] takes it.
+pub(crate) fn pkcs8_of(private: &PrivateKey) -> Pkcs8Key {
+    let mut pkcs8 = Box::new(Zeroizing::new([0; PKCS8_KEY_BYTES]));
+    let (prefix, key) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
+    prefix.copy_from_slice(&ED25519_PKCS8_PREFIX);
+    key.copy_from_slice(private.as_slice());
+    pkcs8
+}
+
 /// The key pair by which a process is known.
 #[derive(Clone)]
 pub(crate) struct Identity {
@@ -115,11 +127,7 @@ impl Identity {
 
     /// The key pair of `private`.
     pub(crate) fn from_private(private: &PrivateKey) -> Result<Self, IdentityError> {
-        let mut pkcs8 = Zeroizing::new([0; ED25519_PKCS8_PREFIX.len() + ED25519_KEY_BYTES]);
-        let (prefix, key) = pkcs8.split_at_mut(ED25519_PKCS8_PREFIX.len());
-        prefix.copy_from_slice(&ED25519_PKCS8_PREFIX);
-        key.copy_from_slice(private.as_slice());
-        Self::from_pkcs8(pkcs8.as_slice())
+        Self::from_pkcs8(pkcs8_of(private).as_slice())
     }
 
     /// The key pair in `pkcs8` (DER, version 1 or 2).
@@ -382,6 +390,8 @@ const ED25519_KEY_BYTES: usize = 32;
 const ED25519_PKCS8_PREFIX: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
+/// Bytes of a private key in PKCS#8, version 1.
+pub(crate) const PKCS8_KEY_BYTES: usize = ED25519_PKCS8_PREFIX.len() + ED25519_KEY_BYTES;
 /// The alert that rustls sends for [`CertificateError::ApplicationVerificationFailure`].
 const WRONG_KEY_ALERT: AlertDescription = AlertDescription::AccessDenied;
 

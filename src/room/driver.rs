@@ -15,7 +15,7 @@ use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
 use super::live_node::LiveNode;
 use super::relay::Broadcasts;
 use super::sessions::{Attached, Count, Role, Sessions};
-use super::shared::{HostCommand, Shared};
+use super::shared::{Disconnection, HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
@@ -69,7 +69,7 @@ pub(super) struct Driver {
     pub(super) timers: TimerTable,
     pub(super) queues: Queues,
     /// Where [`Queues::disconnects`] come from.
-    pub(super) flushed: mpsc::UnboundedSender<PeerId>,
+    pub(super) flushed: mpsc::UnboundedSender<Disconnection>,
     pub(super) gate: Arc<Connector>,
     pub(super) tunnels: Arc<Tunnels>,
     pub(super) listen_port: u16,
@@ -92,7 +92,7 @@ pub(super) struct Queues {
     pub(super) link_events: mpsc::Receiver<(LinkId, LinkEvent)>,
     pub(super) dials: mpsc::UnboundedReceiver<DialDone>,
     /// Peers to disconnect that have taken what was queued for them.
-    pub(super) disconnects: mpsc::UnboundedReceiver<PeerId>,
+    pub(super) disconnects: mpsc::UnboundedReceiver<Disconnection>,
     pub(super) discovered: mpsc::Receiver<SocketAddr>,
     /// Which states are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<u64>,
@@ -131,8 +131,8 @@ impl Driver {
                 self.feed(Input::Command(Command::SetWindows(windows)));
             }
             Some(done) = queues.dials.recv() => self.dialled(done),
-            Some(peer) = queues.disconnects.recv() => {
-                self.feed(Input::Command(Command::Disconnect(peer)));
+            Some(ended) = queues.disconnects.recv() => {
+                self.feed(Input::Command(ended.into()));
             }
             Some(number) = queues.persisted.recv() => self.feed(Input::Persisted { number }),
             Some((call, answer)) = queues.answers.recv() => {
@@ -335,8 +335,8 @@ impl Driver {
                 // A host thread that is gone needs no answer.
                 let _ = answer.send(result);
             }
-            HostCommand::Disconnect(peer, answer) => {
-                let result = self.disconnect(peer);
+            HostCommand::Disconnect(disconnection, answer) => {
+                let result = self.disconnect(disconnection);
                 let _ = answer.send(result);
             }
             HostCommand::SetJoinPayload(payload) => self.join_payload = payload,
@@ -351,17 +351,18 @@ impl Driver {
     }
 
     /// Ends a session after the peer has taken what is queued for it, or a second.
-    fn disconnect(&mut self, peer: PeerId) -> Result<(), CommandError> {
-        self.dialling.sever(&peer, self.sessions.key_of(&peer));
+    fn disconnect(&mut self, disconnection: Disconnection) -> Result<(), CommandError> {
+        let peer = &disconnection.peer;
+        self.dialling.sever(peer, self.sessions.key_of(peer));
         let outboxes = Arc::clone(&self.shared.outboxes);
-        if !outboxes.finish(&peer) {
-            return self.command(Input::Command(Command::Disconnect(peer)));
+        if !outboxes.finish(peer) {
+            return self.command(Input::Command(disconnection.into()));
         }
         let flushed = self.flushed.clone();
         tokio::spawn(async move {
             // Whichever ends the wait, the session ends.
-            let _ = timeout(FLUSH_LIMIT, outboxes.flushed_to(&peer)).await;
-            let _ = flushed.send(peer);
+            let _ = timeout(FLUSH_LIMIT, outboxes.flushed_to(&disconnection.peer)).await;
+            let _ = flushed.send(disconnection);
         });
         Ok(())
     }
@@ -839,6 +840,7 @@ impl Driver {
         // Connections that do not close in time are forgotten with the endpoint.
         let _ = timeout(rest, self.gate.endpoint.wait_idle()).await;
         self.shared.outboxes.close_all();
+        tracing::debug!(packets = ?self.tunnels.stats(), "the tunnels are closed");
         if let Some(discovery) = discovery {
             discovery.wait();
         }

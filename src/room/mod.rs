@@ -37,21 +37,23 @@ use crate::clock::Moment;
 use crate::config::{Config, EtcdSettings};
 use crate::core::election::ElectionError;
 use crate::core::election::gossip::{WindowError, Windows};
-use crate::core::id::{PeerId, SessionId};
+use crate::core::id::{Fingerprint, PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
-use crate::core::wire::HostMode;
+use crate::core::wire::{HostMode, MAX_REASON_BYTES};
 use crate::dispatch::{Dispatch, Event, FIRST_RECEIVE_HOLD, Limits};
 use crate::error::{
-    AutoElectionError, ConnectError, DisconnectError, SendError, SetLeaderError, SimulationError,
-    StartError,
+    AutoElectionError, ConnectError, DisconnectError, NoKeyError, SendError, SetLeaderError,
+    SimulationError, StartError,
 };
+use crate::net::identity;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
 use crate::simulated::SimulatedNetwork;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
-use shared::{HostCommand, Shared};
+use opening::Opened;
+use shared::{Disconnection, HostCommand, Shared};
 use store::{Answers, Store};
 
 pub use crate::net::outbox::{DEFAULT_PRIORITY, How, Loose, OutMessage, PeerMeter, Reliable};
@@ -66,10 +68,26 @@ pub const MAX_PENDING_CONNECTS: usize = 256;
 const HAS_FORGOTTEN_VOTES: &str =
     "it may have forgotten votes, and stands again when it has heard all other voters";
 
+/// Bytes of an identity key that [`fill_identity_key`] makes.
+pub const IDENTITY_KEY_BYTES: usize = identity::PKCS8_KEY_BYTES;
+
+/// Writes a new private key, as [`Config::identity_key`] takes it. No copy stays behind.
+///
+/// # Errors
+/// [`NoKeyError`]; nothing is written then.
+pub fn fill_identity_key(key: &mut [u8; IDENTITY_KEY_BYTES]) -> Result<(), NoKeyError> {
+    let private = identity::generate_private().map_err(|error| NoKeyError {
+        what: error.to_string(),
+    })?;
+    key.copy_from_slice(identity::pkcs8_of(&private).as_slice());
+    Ok(())
+}
+
 /// One room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
+    key: Fingerprint,
     network: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -148,9 +166,10 @@ impl Room {
             })
             .map_err(StartError::internal)?;
         match start.recv() {
-            Ok(Ok(bound)) => Ok(Self {
+            Ok(Ok(Opened { bound, key })) => Ok(Self {
                 shared,
                 bound,
+                key,
                 network: Mutex::new(Some(network)),
             }),
             Ok(Err(error)) => {
@@ -190,6 +209,11 @@ impl Room {
     /// The room's name.
     pub fn session_id(&self) -> &SessionId {
         &self.shared.session_id
+    }
+
+    /// The fingerprint of this node's key.
+    pub fn key(&self) -> Fingerprint {
+        self.key
     }
 
     /// The room as it was published last. Never waits for the network thread.
@@ -254,7 +278,29 @@ impl Room {
     /// # Errors
     /// [`DisconnectError`]; nothing has changed then.
     pub fn disconnect(&self, peer: &PeerId) -> Result<(), DisconnectError> {
-        match self.ask(|answer| HostCommand::Disconnect(peer.clone(), answer)) {
+        self.disconnect_with(peer, 0, &[])
+    }
+
+    /// [`Room::disconnect`]; the peer's host receives `code` and `bytes`, at most [`MAX_REASON_BYTES`].
+    ///
+    /// # Errors
+    /// [`DisconnectError`]; nothing has changed then.
+    pub fn disconnect_with(
+        &self,
+        peer: &PeerId,
+        code: i32,
+        bytes: &[u8],
+    ) -> Result<(), DisconnectError> {
+        let (len, max) = (bytes.len(), MAX_REASON_BYTES);
+        if len > max {
+            return Err(DisconnectError::ReasonTooLong { len, max });
+        }
+        let disconnection = Disconnection {
+            peer: peer.clone(),
+            code,
+            bytes: bytes.to_vec(),
+        };
+        match self.ask(|answer| HostCommand::Disconnect(disconnection, answer)) {
             Some(Ok(())) => Ok(()),
             Some(Err(_)) => Err(DisconnectError::Myself { id: peer.clone() }),
             None => Err(DisconnectError::NotInitialized),

@@ -10,15 +10,30 @@ use crate::core::node::{Command, CommandError};
 use crate::core::wire::{MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Verdict};
 use crate::error::{
     EligibilityError, JoinError, KickError, MaxPeersError, NotOpen, PriorityError, TransferError,
+    UnbanError,
 };
 
 impl Room {
-    /// Removes `peer` from the room, for as long as the room lives. Its host receives `code` and `bytes`, at
-    /// most [`MAX_REASON_BYTES`]. Only the leader may.
+    /// Removes `peer` from the room, and bans it until [`Room::unban`] or the room's end. Its host receives `code` and
+    /// `bytes`, at most [`MAX_REASON_BYTES`]. Only the leader may.
     ///
     /// # Errors
     /// [`KickError`]; nothing has changed then.
     pub fn kick(&self, peer: &PeerId, code: i32, bytes: &[u8]) -> Result<(), KickError> {
+        self.kick_with(peer, code, bytes, true)
+    }
+
+    /// [`Room::kick`]; without a `ban` the peer may come back.
+    ///
+    /// # Errors
+    /// [`KickError`]; nothing has changed then.
+    pub fn kick_with(
+        &self,
+        peer: &PeerId,
+        code: i32,
+        bytes: &[u8],
+        ban: bool,
+    ) -> Result<(), KickError> {
         let (len, max) = (bytes.len(), MAX_REASON_BYTES);
         if len > max {
             return Err(KickError::ReasonTooLong { len, max });
@@ -27,6 +42,7 @@ impl Room {
             peer: peer.clone(),
             code,
             bytes: bytes.to_vec(),
+            ban,
         };
         match self.command(command) {
             None => Err(KickError::NotInitialized),
@@ -35,6 +51,19 @@ impl Room {
             Some(Err(CommandError::TooManyKicked(limit))) => Err(KickError::TooMany { limit }),
             Some(Err(CommandError::Oneself(id))) => Err(KickError::Myself { id }),
             Some(Err(_)) => Err(KickError::PeerNotFound { id: peer.clone() }),
+        }
+    }
+
+    /// Lifts the bans of that name, and of the keys that it was banned with. Only the leader may.
+    ///
+    /// # Errors
+    /// [`UnbanError`]; nothing has changed then.
+    pub fn unban(&self, peer: &PeerId) -> Result<(), UnbanError> {
+        match self.command(Command::Unban(peer.clone())) {
+            None => Err(UnbanError::NotInitialized),
+            Some(Ok(())) => Ok(()),
+            Some(Err(CommandError::NotLeader)) => Err(UnbanError::NotLeader),
+            Some(Err(_)) => Err(UnbanError::NotBanned { id: peer.clone() }),
         }
     }
 

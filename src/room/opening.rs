@@ -28,6 +28,7 @@ use crate::config::{Config, DiscoveryMode, EtcdSettings, ManualOverrideRecovery}
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::guards::Guards;
 use crate::core::election::{ElectionConfig, Recovery};
+use crate::core::id::Fingerprint;
 use crate::core::introductions::Reconnect;
 use crate::core::node::{Node, NodeConfig};
 use crate::core::time::Time;
@@ -51,12 +52,19 @@ const ASK_QUEUE: usize = 64;
 /// Addresses found by discovery of which the host is still to be told.
 const FOUND_QUEUE: usize = 64;
 
+/// What the opener of a room learns of it.
+pub(super) struct Opened {
+    pub(super) bound: Bound,
+    /// The fingerprint of this node's key.
+    pub(super) key: Fingerprint,
+}
+
 /// The body of the network thread. Tells through `started` what is bound, or why nothing is. `start_store` starts the external
 /// store, where the strategy asks one.
 pub(super) fn run(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
-    started: &blocking::SyncSender<Result<Bound, StartError>>,
+    started: &blocking::SyncSender<Result<Opened, StartError>>,
     start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
 ) {
     fork::enter_own_thread();
@@ -76,8 +84,8 @@ pub(super) fn run(
     let elects_elsewhere = shared.config.etcd.is_some();
     runtime.block_on(async {
         match open(shared, commands, &mut socket, start_store) {
-            Ok((driver, bound)) => {
-                let _ = started.send(Ok(bound));
+            Ok((driver, opened)) => {
+                let _ = started.send(Ok(opened));
                 driver.run().await;
             }
             Err(error) => {
@@ -100,7 +108,7 @@ fn open(
     commands: mpsc::UnboundedReceiver<HostCommand>,
     socket: &mut Option<ClosedInChildren>,
     start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
-) -> Result<(Driver, Bound), StartError> {
+) -> Result<(Driver, Opened), StartError> {
     let config = &shared.config;
     if let Some(roster) = config.quorum.roster()
         && config.seeding.is_seed
@@ -181,13 +189,14 @@ fn open(
     let store = store.map(|etcd| start_store(etcd.settings.clone(), answers_in));
     let store = store.transpose()?;
 
+    let key = identity.fingerprint();
     let (asks_in, asks) = mpsc::channel(ASK_QUEUE);
     let gate = Arc::new(Connector {
         endpoint,
         proof: RoomProof {
             session: shared.session_id.clone(),
             secret: config.secret.clone(),
-            own_key: identity.fingerprint(),
+            own_key: key,
         },
         identity,
         transport,
@@ -251,7 +260,7 @@ fn open(
     };
     // Queries are answered as soon as the room is open, and a fixed host leads already.
     driver.carry_out();
-    Ok((driver, bound))
+    Ok((driver, Opened { bound, key }))
 }
 
 fn draw() -> Result<u64, StartError> {

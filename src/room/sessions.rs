@@ -568,7 +568,16 @@ impl Sessions {
                 self.owners.remove(&id);
                 self.tell_left(left);
                 // Its own to close, once it has been told.
-                self.linger(link);
+                self.linger(link, close::DONE);
+            }
+            // The same, where it is told why. One that does not take it learns that it is disconnected.
+            LeftReason::Disconnected
+                if session.close_code == close::DISCONNECTED
+                    && (left.code, left.bytes.as_slice()) != (0, &[]) =>
+            {
+                self.owners.remove(&id);
+                self.tell_left(left);
+                self.linger(link, close::DISCONNECTED);
             }
             _ => {
                 self.owners.remove(&id);
@@ -611,15 +620,15 @@ impl Sessions {
             self.owners.remove(&id);
             self.tell_left(departing.left);
             // The connection is the leaver's to close; it may still wait for our answer.
-            self.linger(departing.link);
+            self.linger(departing.link, close::DONE);
         }
     }
 
-    /// Keeps a link alive until the other end closes it, so that our last answer gets there.
-    fn linger(&self, mut link: Link) {
+    /// Keeps a link alive until the other end closes it, so that our last answer gets there. After a while this end does.
+    fn linger(&self, mut link: Link, close_code: VarInt) {
         link.stop_lanes();
         if Arc::strong_count(&self.lingering) > MAX_LINGERING {
-            link.close(close::DONE, "");
+            link.close(close_code, "");
             return;
         }
         let place = Arc::clone(&self.lingering);
@@ -627,7 +636,7 @@ impl Sessions {
             let closed = link.connection.closed();
             // Whatever ended the wait, the link is closed and dropped.
             let _ = tokio::time::timeout(DEPARTURE_LIMIT, closed).await;
-            link.close(close::DONE, "");
+            link.close(close_code, "");
             drop(place);
         });
     }

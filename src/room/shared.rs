@@ -42,12 +42,28 @@ pub(super) struct Shared {
     pub(super) simulation: Arc<Simulation>,
 }
 
+/// The end of the session with a peer, and what its host is told.
+pub(super) struct Disconnection {
+    pub(super) peer: PeerId,
+    pub(super) code: i32,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl From<Disconnection> for Command {
+    fn from(Disconnection { peer, code, bytes }: Disconnection) -> Self {
+        Self::Disconnect { peer, code, bytes }
+    }
+}
+
 /// What a host thread asks of the network thread.
 pub(super) enum HostCommand {
     /// Dial, and tell how it ended.
     Connect { text: String, target: Target },
     /// End the session with a peer, after it has taken what is queued for it.
-    Disconnect(PeerId, blocking::SyncSender<Result<(), CommandError>>),
+    Disconnect(
+        Disconnection,
+        blocking::SyncSender<Result<(), CommandError>>,
+    ),
     /// A command to the core, with the way back of its answer.
     Core(Command, blocking::SyncSender<Result<(), CommandError>>),
     /// What this application says from now on when it enters a room.

@@ -17,21 +17,31 @@ pub(super) fn snapshot<'a>(
         .map(|(id, member)| PeerView {
             id: id.clone(),
             status: PeerStatus::Connected,
+            address: member.addresses.first().copied(),
+            key: Some(member.key),
             rtt: member.rtt.smoothed(),
             jitter: member.rtt.variation(),
         })
         .collect();
     let connected = peers.len();
-    let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
-    let peer_list = ids.join("\n");
-    let lost = node.absent().map(|id| (id, PeerStatus::Reconnecting));
-    let entering = node.dialing().chain(reserved);
-    let entering = entering.map(|id| (id, PeerStatus::Handshaking));
-    for (id, status) in lost.chain(entering) {
+    let peer_list = list(&peers);
+    peers.extend(node.absent_peers().map(|(id, key, address)| PeerView {
+        id: id.clone(),
+        status: PeerStatus::Reconnecting,
+        address,
+        key: Some(key),
+        rtt: None,
+        jitter: None,
+    }));
+    peers.sort_by(|a, b| a.id.cmp(&b.id));
+    let member_list = list(&peers);
+    for id in node.dialing().chain(reserved) {
         if !peers.iter().any(|peer| peer.id == *id) {
             peers.push(PeerView {
                 id: id.clone(),
-                status,
+                status: PeerStatus::Handshaking,
+                address: None,
+                key: None,
                 rtt: None,
                 jitter: None,
             });
@@ -44,6 +54,7 @@ pub(super) fn snapshot<'a>(
         peers,
         connected,
         peer_list,
+        member_list,
         leader: node.leader().cloned(),
         is_leader: node.is_leader(),
         leads_until: leads_until.map(|until| live.moment(until)),
@@ -54,6 +65,12 @@ pub(super) fn snapshot<'a>(
         cluster_version: node.election().cluster_version(),
         leader_token: node.leader_token(),
     }
+}
+
+/// Their ids, joined by `\n`.
+fn list(peers: &[PeerView]) -> String {
+    let ids: Vec<_> = peers.iter().map(|peer| peer.id.as_str()).collect();
+    ids.join("\n")
 }
 
 /// Writes an event of the room to the log.

@@ -208,8 +208,8 @@ def moderation():
     refused(-3, "3073 3072", "KickPeer", b"friend", 0, b"x" * 3073, 3073)
     refused(-3, "NULL", "SetJoinPayload", None, 1)
     refused(-3, "length -1", "SetJoinPayload", b"x", -1)
-    refused(-3, "8193 8192", "SetJoinPayload", b"x" * 8193, 8193)
-    assert lib.SetJoinPayload(b"x" * 8192, 8192) == 0 and lib.SetJoinPayload(None, 0) == 0
+    refused(-3, "16385 16384", "SetJoinPayload", b"x" * 16385, 16385)
+    assert lib.SetJoinPayload(b"x" * 16384, 16384) == 0 and lib.SetJoinPayload(None, 0) == 0
     refused(-5, "99", "AcceptJoin", 99)
     refused(-5, "99", "RejectJoin", 99, 1, None, 0)
     refused(-3, "NULL", "RejectJoin", 99, 1, None, 1)

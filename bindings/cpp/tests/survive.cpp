@@ -477,6 +477,7 @@ void test_poll() {
     std::uint16_t type;
     std::uint8_t flags;
     bool success;
+    std::uint32_t peer_index;
   };
   std::deque<Seen> came;
   const std::thread::id mine = std::this_thread::get_id();
@@ -484,7 +485,7 @@ void test_poll() {
   room.on_event([&](const mmn::Event& event) {
     MUST(std::this_thread::get_id() == mine);
     came.push_back({event.kind, std::string(event.peer), std::string(event.data), event.reason, event.code, event.type,
-                    event.flags, event.success});
+                    event.flags, event.success, event.peer_index});
     if (event.kind == MMN_EVENT_JOIN_REQUEST && event.data == "let me in") room.reject_join(event.request, 7, "später");
     else if (event.kind == MMN_EVENT_JOIN_REQUEST) room.accept_join(event.request);
     else if (event.kind == MMN_EVENT_MESSAGE) MUST(code_of([&] { room.poll(); }) == mmn::would_deadlock);
@@ -531,6 +532,13 @@ void test_poll() {
   MUST(guest != nullptr);
   MUST(until(MMN_EVENT_JOINED).peer == "guest");
   const Seen message = until(MMN_EVENT_MESSAGE);
+  MUST(room.index("guest") == 1 && room.peer_at(1) == "guest" && message.peer_index == 1);
+  MUST(room.members() == room.peers() && room.members().size() == 1);
+  MUST(!room.address("guest").empty() && room.fingerprint("guest").size() == 64);
+  MUST(room.identity_fingerprint().size() == 64 && room.identity_fingerprint() != room.fingerprint("guest"));
+  MUST(room.index("nobody") == 0 && room.peer_at(0).empty() && room.address("nobody").empty() && room.fingerprint("nobody").empty());
+  MUST(mmn::generate_identity_key(library.api()).size() == MMN_IDENTITY_KEY_BYTES);
+  MUST(mmn::generate_identity_key(library.api()) != mmn::generate_identity_key(library.api()));
   MUST(message.peer == "guest" && message.data == "hello" && message.type == 0x0123 && message.flags == 2);
   MUST(room.stats("guest").messages_received == 1);
   room.forward("main", "guest", std::string(1000, 'x'));
@@ -540,6 +548,10 @@ void test_poll() {
   room.kick("guest", 9, "tschüss");
   const Seen left = until(MMN_EVENT_LEFT);
   MUST(left.peer == "guest" && left.reason == MMN_LEFT_KICKED && left.code == 9 && left.data == "tschüss");
+  room.unban("guest");
+  MUST(code_of([&] { room.unban("guest"); }) == mmn::peer_not_found);
+  MUST(code_of([&] { room.kick_ex("guest", false); }) == mmn::peer_not_found);
+  room.disconnect("guest", 3, "tschüss");  // nobody: no error
   std::string said;
   for (int byte; (byte = std::fgetc(guest)) != EOF;) said += static_cast<char>(byte);
   MUST(pclose(guest) == 0);

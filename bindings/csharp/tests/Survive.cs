@@ -554,6 +554,15 @@ internal static class Survive
                 Must(message.Peer == "guest" && Encoding.UTF8.GetString(message.Data) == "hello" && message.MessageType == 0x0123
                     && message.Flags == 2, "a damaged message");
                 Must(room.StatsOf("guest").MessagesReceived == 1, "StatsOf");
+                Must(room.IndexOf("guest") == 1 && room.PeerAt(1) == "guest" && message.PeerIndex == 1, "the guest's number");
+                Must(room.Members.Length == 1 && room.Members[0] == "guest", "Members");
+                Must(!string.IsNullOrEmpty(room.AddressOf("guest")) && room.FingerprintOf("guest").Length == 64, "the guest's address and key");
+                Must(room.IdentityFingerprint.Length == 64 && room.IdentityFingerprint != room.FingerprintOf("guest"), "the own key");
+                Must(room.IndexOf("nobody") == 0 && room.PeerAt(0) == null && room.AddressOf("nobody") == null
+                    && room.FingerprintOf("nobody") == null, "nobody's number, address and key");
+                byte[] key = Room.GenerateIdentityKey();
+                Must(key.Length == NativeMethods.IdentityKeyBytes && key[0] == 0x30
+                    && Convert.ToBase64String(key) != Convert.ToBase64String(Room.GenerateIdentityKey()), "a new key");
                 room.Forward("main", "guest", new byte[1000]);
                 room.SetLeader("main");
                 RoomEvent result = until(EventKind.SetLeaderResult);
@@ -562,6 +571,10 @@ internal static class Survive
                 RoomEvent left = until(EventKind.Left);
                 Must(left.Peer == "guest" && left.Reason == LeftReason.Kicked && left.Code == 9
                     && Encoding.UTF8.GetString(left.Data) == "tschüss", "left: " + left.Reason + " " + left.Code);
+                room.Unban("guest");
+                Must(CodeOf(() => room.Unban("guest")) == ErrorCode.PeerNotFound, "Unban of nobody");
+                Must(CodeOf(() => room.KickEx("guest", false)) == ErrorCode.PeerNotFound, "KickEx of nobody");
+                room.Disconnect("guest", 3, Encoding.UTF8.GetBytes("tschüss")); // nobody: no error
                 string said = guest.StandardOutput.ReadToEnd();
                 Must(said == "rejected 7 später\njoined\nended " + EndReason.Kicked + " 9 tschüss\n", "the guest said: " + said);
                 guest.WaitForExit();

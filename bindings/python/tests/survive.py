@@ -366,6 +366,14 @@ def test_poll(_):
             message = until(mmn.EVENT_MESSAGE)
             must((message.peer, message.data, message.type, message.flags) == ("guest", b"hello", 0x0123, 2), f"{message}")
             must(room.stats("guest").messages_received == 1, "stats")
+            must((room.index("guest"), room.peer_at(1), message.peer_index) == (1, "guest", 1), "the guest's number")
+            must(room.members == room.peers == ["guest"], f"{room.members}")
+            must(room.address("guest") and len(room.fingerprint("guest")) == 64, "the guest's address and key")
+            must(len(room.identity_fingerprint) == 64 and room.identity_fingerprint != room.fingerprint("guest"), "the own key")
+            unknown = (room.index("nobody"), room.peer_at(0), room.address("nobody"), room.fingerprint("nobody"))
+            must(unknown == (0, None, None, None), f"{unknown}")
+            keys = [mmn.generate_identity_key() for _ in range(2)]
+            must(len(keys[0]) == mmn.IDENTITY_KEY_BYTES and keys[0] != keys[1], "new keys")
             room.forward("main", "guest", b"x" * 1000)
             room.set_leader("main")
             result = until(mmn.EVENT_SET_LEADER_RESULT)
@@ -373,6 +381,10 @@ def test_poll(_):
             room.kick("guest", 9, "tschüss".encode())
             left = until(mmn.EVENT_LEFT)
             must((left.peer, left.reason, left.code, left.data) == ("guest", mmn.LEFT_KICKED, 9, "tschüss".encode()), f"{left}")
+            room.unban("guest")
+            must(code_of(lambda: room.unban("guest")) == mmn.PEER_NOT_FOUND, "unban of nobody")
+            must(code_of(lambda: room.kick("guest", ban=False)) == mmn.PEER_NOT_FOUND, "kick of nobody")
+            room.disconnect("guest", 3, "tschüss".encode())  # nobody: no error
             said = guest.communicate(timeout=3 * EVENT_SECONDS)[0].splitlines()
             must(said == ["rejected 7 später", "joined", f"ended {mmn.END_KICKED} 9 tschüss"], f"{said}")
         finally:

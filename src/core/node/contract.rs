@@ -98,7 +98,14 @@ pub enum Command {
     /// Allow or forbid campaigns of this node.
     EnableAutoElection(bool),
     /// End the link with a peer, until one of both connects by hand.
-    Disconnect(PeerId),
+    Disconnect {
+        /// Who.
+        peer: PeerId,
+        /// The number that the peer's host is told.
+        code: i32,
+        /// What the peer's host is told.
+        bytes: Vec<u8>,
+    },
     /// A connection by hand of either end lifts an earlier disconnect.
     LiftBan(PeerId),
     /// One of this host lifts what the holder of the key did.
@@ -124,7 +131,7 @@ pub enum Command {
         /// The answer: accepted or rejected.
         verdict: Verdict,
     },
-    /// Remove a peer for as long as the room lives. Only the leader may.
+    /// Remove a peer. Only the leader may.
     Kick {
         /// Who.
         peer: PeerId,
@@ -132,7 +139,11 @@ pub enum Command {
         code: i32,
         /// What the peer's host is told.
         bytes: Vec<u8>,
+        /// Whether its name and its key stay out.
+        ban: bool,
     },
+    /// Lift the bans of that name, and of the keys that it was banned with. Only the leader may.
+    Unban(PeerId),
     /// Most other members of any member from now on; 0 is no limit. Only the leader may.
     SetMaxPeers(u32),
     /// What others read of this node while it leads. Only where the strategy has that.
@@ -327,6 +338,9 @@ pub enum CommandError {
     /// No open question has that number.
     #[error("no join request {0} is open")]
     UnknownRequest(u64),
+    /// No peer of that name is banned.
+    #[error("{0} is not banned")]
+    NotBanned(PeerId),
     /// So many peers are kicked already.
     #[error("{0} peers are kicked already, which is the limit")]
     TooManyKicked(usize),

@@ -2,13 +2,15 @@
 
 use super::*;
 use crate::core::introductions::Ways;
-use crate::core::wire::{HostMode, Topology};
+use crate::core::wire::{HostMode, MAX_REASON_BYTES, Topology};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
 #[derive(Debug, Clone)]
 pub(super) struct Absent {
     pub(super) incarnation: Incarnation,
     pub(super) key: Fingerprint,
+    /// Where it accepted links.
+    address: Option<SocketAddr>,
     is_host: bool,
     hold_until: Time,
 }
@@ -17,6 +19,12 @@ impl Node {
     /// Lost members whose places are kept.
     pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
         self.absent.keys()
+    }
+
+    /// The same, with their keys and where they accepted links.
+    pub fn absent_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        let absent = self.absent.iter();
+        absent.map(|(peer, absent)| (peer, absent.key, absent.address))
     }
 
     /// The key and the incarnation to which an id is bound: those of a member, linked or lost.
@@ -118,8 +126,9 @@ impl Node {
                 rtt: None,
             },
         );
-        self.introduce_to_each_other(&peer, known, newcomer);
+        // First: who is let in again is on the list that follows.
         self.tell_room_rules(now, &peer);
+        self.introduce_to_each_other(&peer, known, newcomer);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -195,6 +204,44 @@ impl Node {
         }
     }
 
+    /// This host ends the link with a peer. A peer that is lost is not told why.
+    pub(super) fn disconnect(&mut self, now: Time, peer: &PeerId, code: i32, bytes: Vec<u8>) {
+        self.introductions.forget(peer);
+        self.bans.disconnect(peer);
+        if (code, bytes.as_slice()) != (0, &[]) && self.membership.get(peer).is_some() {
+            let bytes = bytes.clone();
+            self.transmit(peer, Message::Disconnected { code, bytes });
+        }
+        self.close(peer, LinkEnd::Disconnected);
+        self.remove_with(
+            now,
+            peer,
+            Gone::Silent,
+            LeftReason::Disconnected,
+            code,
+            bytes,
+        );
+    }
+
+    /// The host of a peer ends the link, and says why.
+    pub(super) fn disconnected(&mut self, now: Time, from: &PeerId, code: i32, bytes: Vec<u8>) {
+        if bytes.len() > MAX_REASON_BYTES {
+            self.violation(now, from, "a disconnection is longer than allowed");
+            return;
+        }
+        self.introductions.forget(from);
+        self.bans.disconnect(from);
+        self.close(from, LinkEnd::Closed);
+        self.remove_with(
+            now,
+            from,
+            Gone::Silent,
+            LeftReason::Disconnected,
+            code,
+            bytes,
+        );
+    }
+
     /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
     pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
         let gone = match why {
@@ -228,6 +275,7 @@ impl Node {
             Absent {
                 incarnation: member.incarnation,
                 key: member.key,
+                address: member.addresses.first().copied(),
                 is_host: member.is_host,
                 hold_until,
             },
@@ -253,7 +301,7 @@ impl Node {
         self.remove_with(now, peer, gone, why, 0, Vec::new());
     }
 
-    /// The same, with what came with a kick.
+    /// The same, with what came with a kick or a disconnection.
     pub(super) fn remove_with(
         &mut self,
         now: Time,
@@ -281,6 +329,10 @@ impl Node {
         self.asker_gone(peer);
         self.unvouch(peer, key);
         self.room_rules_unlinked(peer);
+        let said = match why {
+            LeftReason::Disconnected => (code, bytes.clone()),
+            _ => (0, Vec::new()),
+        };
         self.event(Event::Left(Left {
             code,
             bytes,
@@ -299,7 +351,7 @@ impl Node {
             }
         };
         if let Some(end) = end.filter(|_| is_host) {
-            self.end_room(now, end, 0, Vec::new());
+            self.end_room(now, end, said.0, said.1);
         }
     }
 

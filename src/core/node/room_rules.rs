@@ -3,18 +3,24 @@
 //! What the present leader says counts. What another member reports is hearsay: kicks count for peers that
 //! were members here and a few of them for each source; a limit, where the leader that set it is gone and another has
 //! just begun to lead.
+//!
+//! Each ban has a version, and so has its end: the leadership under which the leader's host decided, and a count. The newer
+//! one holds at every member, whoever brings it. So neither a member that missed an UnbanPeer nor a leader that did brings a
+//! ban back, and what a deposed leader decides does not undo what its successor decided. A lifted ban stays on the list.
 
 use super::*;
-use crate::core::wire::{Authority, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
+use crate::core::wire::{Authority, Ban, BanVersion, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
 
 /// Kicks that count on the word of one member that does not lead, at most.
 const MAX_HEARSAY: usize = 16;
+/// The largest count of a version that another member gives: however large, this node's own word can be newer.
+const MAX_HEARD_COUNT: u32 = 1 << 31;
 /// Peers that were members here and that are remembered, at most.
 const MAX_SEEN: usize = 1024;
 /// A leader takes over the limit of one that is gone for so long after it began to lead.
 const TAKES_OVER_FOR: Duration = Duration::from_secs(10);
 /// RoomRules that one member is told, and that are taken from one, at once; after these, one in
-/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 50 kB long and goes to all when it changes.
+/// [`ROOM_RULES_INTERVAL`], the newest. A list may be 100 kB long and goes to all when it changes.
 const ROOM_RULES_BURST: u32 = 8;
 const ROOM_RULES_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -47,10 +53,10 @@ enum KickedBy {
 impl KickedBy {
     fn rank(&self) -> u8 {
         match self {
-            Self::Member(_) => 0,
-            Self::LeaderUnseen => 1,
-            Self::Leader => 2,
-            Self::Myself => 3,
+            Self::Member(_) => 1,
+            Self::LeaderUnseen => 2,
+            Self::Leader => 3,
+            Self::Myself => 4,
         }
     }
 }
@@ -81,17 +87,31 @@ impl Kicks {
         }
     }
 
-    /// Which of `list` makes way for an entry of `by`: the oldest of the weakest, if they are weaker. Of those that may
-    /// be made up, a new one is as good as an old one.
-    fn makes_way(&self, list: &[Kicked], by: &KickedBy) -> Option<usize> {
-        let rank = |kicked| self.by.get(kicked).map_or(0, KickedBy::rank);
-        let weakest = list.iter().enumerate();
-        let weakest = weakest.min_by_key(|(index, kicked)| (rank(kicked), *index));
-        let (index, weakest) = weakest?;
-        let weakest = rank(weakest);
-        let is_as_good = weakest == by.rank() && weakest < KickedBy::Leader.rank();
-        (weakest < by.rank() || is_as_good).then_some(index)
+    /// How weak an entry is: one that was lifted makes way first.
+    fn rank(&self, ban: &Ban) -> u8 {
+        match ban.lifted {
+            true => LIFTED,
+            false => self.by.get(&name_of(ban)).map_or(LIFTED, KickedBy::rank),
+        }
     }
+
+    /// Which of `list` makes way for an entry of that rank: the oldest of the weakest, if they are weaker. Of those that may
+    /// be made up, and of those that were lifted, a new one is as good as an old one.
+    fn makes_way(&self, list: &[Ban], rank: u8) -> Option<usize> {
+        let weakest = list.iter().enumerate();
+        let weakest = weakest.min_by_key(|(index, ban)| (self.rank(ban), *index));
+        let (index, weakest) = weakest?;
+        let weakest = self.rank(weakest);
+        let is_as_good = weakest == rank && weakest < KickedBy::Leader.rank();
+        (weakest < rank || is_as_good).then_some(index)
+    }
+}
+
+/// Below every [`KickedBy::rank`].
+const LIFTED: u8 = 0;
+
+fn name_of(ban: &Ban) -> Kicked {
+    (ban.peer.clone(), ban.key)
 }
 
 /// The room rules that a member reported.
@@ -140,28 +160,70 @@ impl Node {
     }
 
     pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
-        let names = |(id, its): &Kicked| id == peer || *its == key;
-        self.room_rules.kicked.iter().any(names)
+        let names = |ban: &Ban| !ban.lifted && (ban.peer == *peer || ban.key == key);
+        self.room_rules.bans.iter().any(names)
     }
 
-    /// Puts a peer on the list; `false` where the list is full of others that do not make way.
-    fn put_on_list(&mut self, kicked: Kicked, by: KickedBy) -> bool {
-        if let Some(known) = self.kicks.by.get_mut(&kicked) {
-            if known.rank() < by.rank() {
-                *known = by;
+    /// What is known of that name with that key.
+    fn known_ban(&self, ban: &Ban) -> Option<&Ban> {
+        if !self.kicks.by.contains_key(&name_of(ban)) {
+            return None;
+        }
+        let mut bans = self.room_rules.bans.iter();
+        bans.find(|known| known.is_about(&ban.peer, ban.key))
+    }
+
+    /// Whether `ban` changes nothing: something newer is known.
+    fn is_outdated(&self, ban: &Ban) -> bool {
+        let known = self.known_ban(ban);
+        known.is_some_and(|known| known.is_newer_than(ban))
+    }
+
+    /// Puts an entry on the list, unless a newer one is there; `false` where the list is full of others that do not make way.
+    fn put_on_list(&mut self, ban: Ban, by: KickedBy) -> bool {
+        let name = name_of(&ban);
+        if let Some(said_by) = self.kicks.by.get_mut(&name) {
+            let mut bans = self.room_rules.bans.iter_mut();
+            let known = bans.find(|known| known.is_about(&ban.peer, ban.key));
+            let Some(known) = known else {
+                debug_assert!(false, "somebody's word of no ban");
+                return false;
+            };
+            if ban.lifted != known.lifted && ban.is_newer_than(known) || said_by.rank() < by.rank()
+            {
+                *said_by = by;
+            }
+            if ban.is_newer_than(known) {
+                *known = ban;
             }
             return true;
         }
-        if self.room_rules.kicked.len() >= MAX_KICKED {
-            let Some(index) = self.kicks.makes_way(&self.room_rules.kicked, &by) else {
+        if self.room_rules.bans.len() >= MAX_KICKED {
+            let rank = if ban.lifted { LIFTED } else { by.rank() };
+            let Some(index) = self.kicks.makes_way(&self.room_rules.bans, rank) else {
                 return false;
             };
-            let forgotten = self.room_rules.kicked.remove(index);
-            self.kicks.by.remove(&forgotten);
+            let forgotten = self.room_rules.bans.remove(index);
+            self.kicks.by.remove(&name_of(&forgotten));
         }
-        self.kicks.by.insert(kicked.clone(), by);
-        self.room_rules.kicked.push(kicked);
+        self.kicks.by.insert(name, by);
+        self.room_rules.bans.push(ban);
         true
+    }
+
+    /// A version after `known`, for what this node decides as leader.
+    fn next_ban_version(&self, known: Option<&Ban>) -> BanVersion {
+        let stamp = &self.record().stamp;
+        match known.map(|ban| &ban.version) {
+            Some((known, count)) if known >= stamp => (known.clone(), count.saturating_add(1)),
+            _ => (stamp.clone(), 1),
+        }
+    }
+
+    /// A version as another member gives it. It says nothing of a leadership that has not begun.
+    fn heard_version(&self, (stamp, count): BanVersion) -> BanVersion {
+        let stamp = stamp.min(self.record().stamp.clone());
+        (stamp, count.min(MAX_HEARD_COUNT))
     }
 
     pub(super) fn kick(
@@ -170,6 +232,7 @@ impl Node {
         peer: &PeerId,
         code: i32,
         bytes: Vec<u8>,
+        ban: bool,
     ) -> Result<(), CommandError> {
         if *peer == self.me {
             return Err(CommandError::Oneself(peer.clone()));
@@ -180,8 +243,14 @@ impl Node {
         let Some((key, _)) = self.id_holder(peer) else {
             return Err(CommandError::UnknownPeer(peer.clone()));
         };
-        if !self.put_on_list((peer.clone(), key), KickedBy::Myself) {
-            return Err(CommandError::TooManyKicked(MAX_KICKED));
+        let mut version = None;
+        if ban {
+            let mut ban = Ban::new(peer.clone(), key);
+            ban.version = self.next_ban_version(self.known_ban(&ban));
+            version = Some(ban.version.clone());
+            if !self.put_on_list(ban, KickedBy::Myself) {
+                return Err(CommandError::TooManyKicked(MAX_KICKED));
+            }
         }
         for member in self.membership.ids() {
             self.transmit(
@@ -191,13 +260,63 @@ impl Node {
                     key,
                     code,
                     bytes: bytes.clone(),
+                    ban: version.clone(),
                 },
             );
         }
         self.out(now, peer, code, bytes);
-        // For those to whom this node does not lead yet.
+        if ban {
+            // For those to whom this node does not lead yet.
+            self.tell_all_room_rules(now);
+        }
+        Ok(())
+    }
+
+    /// Lifts every ban of that name, and every other one of a key that it was banned with.
+    pub(super) fn unban(&mut self, now: Time, peer: &PeerId) -> Result<(), CommandError> {
+        if !self.is_leader() {
+            return Err(CommandError::NotLeader);
+        }
+        let bans = self.room_rules.bans.iter();
+        let banned: Vec<_> = bans.filter(|ban| !ban.lifted).cloned().collect();
+        let its_keys: BTreeSet<_> = banned
+            .iter()
+            .filter(|ban| ban.peer == *peer)
+            .map(|ban| ban.key)
+            .collect();
+        if its_keys.is_empty() {
+            return Err(CommandError::NotBanned(peer.clone()));
+        }
+        let its = banned.into_iter().filter(|ban| its_keys.contains(&ban.key));
+        let lifted: Vec<_> = its
+            .map(|ban| Ban {
+                version: self.next_ban_version(Some(&ban)),
+                lifted: true,
+                ..ban
+            })
+            .collect();
+        for ban in &lifted {
+            let is_known = self.put_on_list(ban.clone(), KickedBy::Myself);
+            debug_assert!(is_known, "it was on the list");
+        }
+        // At once, whatever the pace of the rules: members that are told of a newcomer must not keep it out.
+        for member in self.membership.ids() {
+            self.transmit(&member, Message::Unbanned(lifted.clone()));
+        }
         self.tell_all_room_rules(now);
         Ok(())
+    }
+
+    /// The leader has lifted bans.
+    pub(super) fn unbanned(&mut self, now: Time, from: &PeerId, bans: Vec<Ban>) {
+        if bans.len() > MAX_KICKED {
+            self.violation(now, from, "a list of lifted bans is longer than allowed");
+            return;
+        }
+        // To others it comes with the rules.
+        if self.leader() == Some(from) {
+            self.adopt_kicks_of_leader(now, from, bans);
+        }
     }
 
     /// The leader has kicked a member, or this node.
@@ -205,10 +324,10 @@ impl Node {
         &mut self,
         now: Time,
         from: &PeerId,
-        peer: &PeerId,
-        key: Fingerprint,
+        (peer, key): Kicked,
         code: i32,
         bytes: Vec<u8>,
+        ban: Option<BanVersion>,
     ) {
         if bytes.len() > MAX_REASON_BYTES {
             self.violation(now, from, "a kick is longer than allowed");
@@ -216,31 +335,36 @@ impl Node {
         }
         if self.leader() != Some(from) {
             // Only the leader may. If room rules of this member then say the same, this is why.
-            if *peer == self.me {
+            if peer == self.me {
                 self.reason_passed_on = Some((from.clone(), code, bytes));
             }
             return;
         }
-        if *peer == self.me {
+        if peer == self.me {
             self.end_room(now, EndReason::Kicked, code, bytes);
             return;
         }
-        let kicked = (peer.clone(), key);
-        let by = self.kicks.as_leader_says(&kicked);
-        // A list that is full of others is told with the leader's own.
-        let _ = self.put_on_list(kicked, by);
-        if self.membership.get(peer).is_some() {
+        if let Some(version) = &ban {
+            let by = self.kicks.as_leader_says(&(peer.clone(), key));
+            let ban = Ban {
+                version: self.heard_version(version.clone()),
+                ..Ban::new(peer.clone(), key)
+            };
+            // A list that is full of others is told with the leader's own.
+            let _ = self.put_on_list(ban, by);
+        }
+        if self.membership.get(&peer).is_some() {
             // This may be there before the leader's own word.
-            let (peer, bytes) = (peer.clone(), bytes.clone());
             let reason = Message::Kicked {
                 peer: peer.clone(),
                 key,
                 code,
-                bytes,
+                bytes: bytes.clone(),
+                ban,
             };
             self.transmit(&peer, reason);
         }
-        self.out(now, peer, code, bytes);
+        self.out(now, &peer, code, bytes);
     }
 
     /// Ends the session with a kicked peer.
@@ -320,7 +444,7 @@ impl Node {
     /// A member reports the room rules. A member that says more than a few things in a second is heard less often, and
     /// then what it said last.
     pub(super) fn room_rules_received(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
-        if rules.kicked.len() > MAX_KICKED {
+        if rules.bans.len() > MAX_KICKED {
             self.violation(now, from, "a list of kicked peers is longer than allowed");
             return;
         }
@@ -352,7 +476,7 @@ impl Node {
         let rules = said.rules.clone();
         if self.leader() == Some(from) {
             self.set_limit(&rules);
-            self.adopt_kicks_of_leader(now, from, rules);
+            self.adopt_kicks_of_leader(now, from, rules.bans);
         } else {
             self.hear_room_rules(now, from, rules);
         }
@@ -393,7 +517,7 @@ impl Node {
             if rules.version > self.room_rules.version {
                 self.set_limit(&rules);
             }
-            self.adopt_kicks_of_leader(now, &leader, rules);
+            self.adopt_kicks_of_leader(now, &leader, rules.bans);
         }
     }
 
@@ -417,18 +541,22 @@ impl Node {
         self.room_rules.max_peers = rules.max_peers;
     }
 
-    /// Whoever the leader has kicked is out.
-    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, rules: RoomRules) {
-        for (peer, key) in rules.kicked {
-            if peer == self.me || key == self.config.key {
+    /// Whoever the leader has kicked is out, unless something newer is known than it knows.
+    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, bans: Vec<Ban>) {
+        for ban in bans {
+            let version = self.heard_version(ban.version.clone());
+            let ban = Ban { version, ..ban };
+            if self.is_outdated(&ban) {
+                continue;
+            }
+            if !ban.lifted && (ban.peer == self.me || ban.key == self.config.key) {
                 self.out_myself(now, leader);
                 return;
             }
-            let kicked = (peer, key);
-            let is_new = !self.is_kicked(&kicked.0, key);
-            let by = self.kicks.as_leader_says(&kicked);
-            let peer = kicked.0.clone();
-            if self.put_on_list(kicked, by) && is_new {
+            let (peer, key, lifted) = (ban.peer.clone(), ban.key, ban.lifted);
+            let is_new = !self.is_kicked(&peer, key);
+            let by = self.kicks.as_leader_says(&name_of(&ban));
+            if self.put_on_list(ban, by) && is_new && !lifted {
                 self.out(now, &peer, 0, Vec::new());
             }
         }
@@ -443,16 +571,35 @@ impl Node {
             changed = true;
         }
         let mut held = self.kicks.held_for(from);
-        for kicked in rules.kicked.into_iter().rev() {
-            if kicked == (self.me.clone(), self.config.key) {
+        for ban in rules.bans.into_iter().rev() {
+            let version = self.heard_version(ban.version.clone());
+            let may_be_said = self.may_say(from, &version.0);
+            // As what nobody decided a new ban may count, and every leader's word is newer.
+            let version = may_be_said.then_some(version).unwrap_or_default();
+            let ban = Ban { version, ..ban };
+            let known = self.known_ban(&ban);
+            if known.is_some_and(|known| !ban.is_newer_than(known)) || ban.lifted && !may_be_said {
+                continue;
+            }
+            let was_banned = known.map(|known| !known.lifted);
+            let is_seen = self.kicks.seen.contains_key(&name_of(&ban));
+            let by = KickedBy::Member(from.clone());
+            if ban.lifted {
+                // That of an unknown ban is kept, against others who bring it.
+                let counts = was_banned.is_some() || held < MAX_HEARSAY;
+                if counts && self.put_on_list(ban, by) {
+                    held += usize::from(was_banned != Some(false));
+                    changed |= was_banned != Some(false);
+                }
+                continue;
+            }
+            if ban.is_about(&self.me, self.config.key) {
                 self.out_myself(now, from);
                 return;
             }
-            let counts = held < MAX_HEARSAY
-                && self.kicks.seen.contains_key(&kicked)
-                && !self.is_kicked(&kicked.0, kicked.1);
-            let peer = kicked.0.clone();
-            if counts && self.put_on_list(kicked, KickedBy::Member(from.clone())) {
+            let (peer, key) = name_of(&ban);
+            let counts = held < MAX_HEARSAY && is_seen && !self.is_kicked(&peer, key);
+            if counts && self.put_on_list(ban, by) {
                 held += 1;
                 changed = true;
                 self.out(now, &peer, 0, Vec::new());
@@ -473,19 +620,29 @@ impl Node {
     }
 
     /// Whether a limit may be that of a leader before this one: this node went by that leader, which says it itself
-    /// or is gone. An earlier incarnation of this node is gone.
+    /// or is gone.
     fn is_credible(&self, now: Time, from: &PeerId, version: &(Stamp, u64)) -> bool {
-        let was_restarted = self.led_first.as_ref() > Some(&version.0);
-        let gone = |leader: &PeerId| self.membership.get(leader).is_none();
         now.since(self.leads_since) < TAKES_OVER_FOR
             && *version > self.room_rules.version
-            && self.recent_leaders.under(&version.0).any(|leader| {
-                if *leader == self.me {
-                    was_restarted
-                } else {
-                    leader == from || gone(leader)
-                }
-            })
+            && self.says_of_a_leader(from, &version.0) == Some(true)
+    }
+
+    /// Whether a member may say what was decided under that leadership. A leader that is here says it itself.
+    fn may_say(&self, from: &PeerId, stamp: &Stamp) -> bool {
+        self.says_of_a_leader(from, stamp) != Some(false)
+    }
+
+    /// The same, where this node went by a leader of that leadership. An earlier incarnation of this node is gone.
+    fn says_of_a_leader(&self, from: &PeerId, stamp: &Stamp) -> Option<bool> {
+        let was_restarted = self.led_first.as_ref() > Some(stamp);
+        let gone = |leader: &PeerId| self.membership.get(leader).is_none();
+        let may_say = |leader: &PeerId| match *leader == self.me {
+            true => was_restarted,
+            false => leader == from || gone(leader),
+        };
+        let mut leaders = self.recent_leaders.under(stamp).peekable();
+        leaders.peek()?;
+        Some(leaders.any(may_say))
     }
 
     fn out_myself(&mut self, now: Time, from: &PeerId) {

@@ -267,6 +267,8 @@ impl Tracer {
                 names: Some(peer.clone()),
                 ..plain("kicked")
             },
+            Message::Unbanned(_) => plain("unbanned"),
+            Message::Disconnected { .. } => plain("disconnected"),
             Message::RoomRules(_) => plain("room_rules"),
             Message::Standing {
                 eligible,
@@ -380,7 +382,10 @@ fn commanded(command: &Command) -> What {
     let (name, peer, value) = match command {
         Command::SetLeader(peer) => ("set_leader", Some(peer), None),
         Command::EnableAutoElection(on) => ("enable_auto_election", None, Some(i64::from(*on))),
-        Command::Disconnect(peer) => ("disconnect", Some(peer), None),
+        Command::Disconnect { peer, code, .. } => {
+            let code = Some(i64::from(*code)).filter(|code| *code != 0);
+            ("disconnect", Some(peer), code)
+        }
         Command::LiftBan(peer) => ("connect", Some(peer), None),
         Command::Pardon(_) => ("connect", None, None),
         Command::TransferLeadership(peer) => ("transfer_leadership", Some(peer), None),
@@ -399,6 +404,7 @@ fn commanded(command: &Command) -> What {
             Some(i64::from(*verdict == Verdict::Accepted)),
         ),
         Command::Kick { peer, code, .. } => ("kick", Some(peer), Some(i64::from(*code))),
+        Command::Unban(peer) => ("unban", Some(peer), None),
         Command::SetMaxPeers(limit) => ("set_max_peers", None, Some(i64::from(*limit))),
         Command::Proclaim(_) => ("proclaim", None, None),
         Command::AcquireLock { .. } => ("acquire_lock", None, None),
@@ -655,6 +661,7 @@ pub(crate) mod tests {
             peer: id("b"),
             code: 4,
             bytes: b"private".to_vec(),
+            ban: true,
         };
         let node = node();
         let mut tracer = Tracer::new(Time::ZERO, &node, 1);

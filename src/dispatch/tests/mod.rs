@@ -16,6 +16,7 @@ use crate::core::election::AssignOutcome;
 mod callbacks;
 mod events;
 mod in_step;
+mod indices;
 mod messages;
 mod poll;
 mod stop;
@@ -136,7 +137,7 @@ fn reconnect(sender: &Sender<String>, name: &'static str) -> Handler<Reconnect> 
 }
 
 /// Everything, as text.
-fn events(sender: &Sender<String>, name: &'static str) -> EventHandler {
+fn events(sender: &Sender<String>, name: &'static str) -> Arc<dyn Fn(&Event) + Send + Sync> {
     let sender = sender.clone();
     Arc::new(move |event| {
         let text = |leader: &Option<PeerId>| leader.as_ref().map_or("", PeerId::as_str).to_owned();
@@ -212,8 +213,11 @@ fn drain(shared: &Shared) {
 
 /// A dispatcher without a thread: the test is the thread.
 fn manual(limits: Limits) -> Dispatch {
+    let shared = Arc::new(Shared::new(limits, peer("me")));
+    let indices = shared.lock().indices();
     Dispatch {
-        shared: Arc::new(Shared::new(limits, peer("me"))),
+        shared,
+        indices,
         mode: DispatchMode::Poll,
         thread: Mutex::new(None),
     }

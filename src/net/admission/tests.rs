@@ -398,8 +398,8 @@ async fn a_hello_that_is_too_long_or_has_something_behind_it_is_refused() {
     assert!(matches!(
         error,
         AdmissionError::JoinPayloadTooLong {
-            len: 8193,
-            max: 8192
+            len: 16385,
+            max: 16384
         }
     ));
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::core::id::Fingerprint;
-use crate::core::wire::{MAX_KICKED, RoomRules};
+use crate::core::wire::{Ban, MAX_KICKED, RoomRules};
 use crate::net::close;
 use crate::net::identity::{RECEIVE_WINDOW_BYTES, client_config, transport_config};
 
@@ -159,9 +159,9 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
     };
     let mut member = Attacker::new("m", "rules").join(leader).await;
     let long_name = |n| id(&format!("{n:0>64}"));
-    let made_up = (0..MAX_KICKED).map(|n| (long_name(n), Fingerprint([9; 32])));
+    let made_up = (0..MAX_KICKED).map(|n| Ban::new(long_name(n), Fingerprint([9; 32])));
     let list = RoomRules {
-        kicked: made_up.collect(),
+        bans: made_up.collect(),
         ..RoomRules::default()
     };
     member.tell_core(Message::RoomRules(list)).await;
@@ -169,7 +169,7 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
         let limit = RoomRules {
             version: (Stamp::default(), count),
             max_peers: 1,
-            kicked: Vec::new(),
+            bans: Vec::new(),
         };
         member.tell_core(Message::RoomRules(limit)).await;
     }

@@ -57,7 +57,7 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
         let rules = RoomRules {
             version: (Stamp::default(), term),
             max_peers: 1,
-            kicked: Vec::new(),
+            bans: Vec::new(),
         };
         member.tell_core(claim("m", term)).await;
         member.tell_core(heartbeat(term, follows)).await;

@@ -4,8 +4,8 @@ use super::*;
 use crate::core::election::record::Epoch;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{
-    Candidate, MAX_CONTROL_FRAME_BYTES, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_LIST_ENTRIES,
-    MAX_REASON_BYTES, PeerEntry, RoomRules,
+    Ban, Candidate, MAX_CONTROL_FRAME_BYTES, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED,
+    MAX_PEER_LIST_ENTRIES, MAX_REASON_BYTES, PeerEntry, RoomRules,
 };
 use crate::net::close;
 use crate::net::compression::pack;
@@ -327,12 +327,30 @@ fn offences() -> Vec<(&'static str, Offence)> {
                 key: Fingerprint([9; 32]),
                 code: 1,
                 bytes: vec![0; MAX_REASON_BYTES + 1],
+                ban: None,
             }),
+        ),
+        (
+            "a disconnection with a long reason",
+            core(Message::Disconnected {
+                code: 1,
+                bytes: vec![0; MAX_REASON_BYTES + 1],
+            }),
+        ),
+        (
+            "a long list of lifted bans",
+            core(Message::Unbanned(vec![
+                Ban::new(
+                    id("x"),
+                    Fingerprint([9; 32])
+                );
+                MAX_KICKED + 1
+            ])),
         ),
         (
             "a long list of kicked peers",
             core(Message::RoomRules(RoomRules {
-                kicked: vec![(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
+                bans: vec![Ban::new(id("x"), Fingerprint([9; 32])); MAX_KICKED + 1],
                 ..RoomRules::default()
             })),
         ),

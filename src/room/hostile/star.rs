@@ -117,7 +117,7 @@ async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() 
     ];
     for (n, offence) in offences.iter().enumerate() {
         let attacker = Attacker::new(&format!("m{n}"), session);
-        let mut member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
+        let member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
         host.wait_for(joined(&attacker.name), 1).await;
         let datagram = Bytes::from(offence(&attacker));
         member

@@ -521,9 +521,19 @@ static int from_leader(void) MESSAGE(net.SendFromLeader(m.data, m.length, m.type
     X(GetDefaultNetworkOptions, 1, default_options())                                                          \
     X(InitializeNetworkWithOptions, 6, open_with_options())                                                    \
     X(GetPeerStats, 4, stats())                                                                                \
+    X(GetMembers, 4, text(more.GetMembers(), 65536))                                                           \
+    X(GetPeerAddress, 4, text(more.GetPeerAddress(any_peer()), 128))                                           \
+    X(GetPeerIndex, 4, index_of_peer())                                                                        \
+    X(GetPeerIdByIndex, 4, text(more.GetPeerIdByIndex(below(8)), 64))                                          \
+    X(GetPeerFingerprint, 4, text(more.GetPeerFingerprint(any_peer()), 64))                                    \
+    X(GetIdentityFingerprint, 4, text(more.GetIdentityFingerprint(), 64))                                      \
+    X(GenerateIdentityKey, 1, identity_key())                                                                  \
     X(SendToPeerEx, 12, to_peer_ex())                                                                          \
     X(BroadcastEx, 12, broadcast_ex())                                                                         \
     X(GetMaxDatagramSize, 4, at_least(more.GetMaxDatagramSize(one_in(2) ? NULL : any_peer()), -3))              \
+    X(KickPeerEx, 1, kick_ex())                                                                                \
+    X(UnbanPeer, 2, code(more.UnbanPeer(any_peer())))                                                          \
+    X(DisconnectPeerEx, 1, disconnect_ex())                                                                    \
     X(KickPeer, 2, kick())                                                                                     \
     X(SetMaxPeers, 1, code(more.SetMaxPeers(one_in(8) ? below(4) : 64)))                                       \
     X(SetJoinPayload, 1, join_payload())                                                                       \

@@ -266,6 +266,24 @@ static int stats(void)
     return accepted;
 }
 
+static int index_of_peer(void)
+{
+    uint32_t index = more.GetPeerIndex(any_peer());
+    return index ? text(more.GetPeerIdByIndex(index), 64) >= 0 : 0;
+}
+
+static int identity_key(void)
+{
+    uint8_t key[MMN_IDENTITY_KEY_BYTES + 1];
+    int32_t length = (int32_t)below(sizeof key + 1) - one_in(8), longest = length < 0 ? 0 : length;
+    memset(key, 0xaa, sizeof key);
+    int32_t answer = more.GenerateIdentityKey(one_in(8) ? NULL : key, length);
+    if (answer > longest) fail("GenerateIdentityKey wrote %d bytes to %d", (int)answer, (int)length);
+    for (size_t i = answer < 0 ? 0 : (size_t)answer; i < sizeof key; i++)
+        if (key[i] != 0xaa) fail("GenerateIdentityKey wrote byte %zu of %d", i, (int)length);
+    return answer > 0 ? 1 : code(answer);
+}
+
 /* Mostly allowed: one call in eight has a value that may not be there. */
 static const SendOptions *any_send_options(SendOptions *options)
 {
@@ -312,6 +330,20 @@ static int kick(void)
     int accepted = code(more.KickPeer(victim, (int32_t)chance(), one_in(8) ? bytes : m.data, length));
     if (accepted) atomic_store(&removed, 1);
     return accepted;
+}
+
+/* Without a ban of anybody who is there: that is for kick() to count. */
+static int kick_ex(void)
+{
+    struct message m = any_message();
+    uint32_t flags = one_in(2) ? MMN_KICK_BAN : one_in(4) ? (uint32_t)chance() : 0;
+    return code(more.KickPeerEx(one_in(2) ? "nobody" : bad_text(), flags, (int32_t)chance(), m.data, one_in(8) ? 4000 : m.length));
+}
+
+static int disconnect_ex(void)
+{
+    struct message m = any_message();
+    return code(more.DisconnectPeerEx(stranger_mostly(), (int32_t)chance(), m.data, m.length > 3072 ? 3072 : m.length));
 }
 
 static int join_payload(void)

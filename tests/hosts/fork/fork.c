@@ -36,11 +36,12 @@ enum {
 };
 
 #define FUNCTIONS(X)                                                                                              \
-    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(EnableAutoLeaderElection)              \
+    X(AcceptJoin) X(BroadcastMessage) X(ConnectToPeer) X(DisconnectPeer) X(DisconnectPeerEx) X(KickPeerEx) X(UnbanPeer) X(EnableAutoLeaderElection)              \
     X(EnableJoinRequests) X(EnableLogging) X(ForwardMessage) X(GetCurrentLeader) X(GetDefaultNetworkOptions)      \
     X(GetElectionStrategy) X(GetLastErrorCode) X(GetLastErrorMessage) X(GetLeaderAliveThreshold)                  \
     X(GetLeaderEpoch) X(GetLeaderTerm) X(GetLocalAddr) X(GetLocalPeerId) X(GetPeerCount) X(GetPeerList)           \
-    X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
+    X(GenerateIdentityKey) X(GetIdentityFingerprint) X(GetMembers) X(GetPeerAddress) X(GetPeerFingerprint)        \
+    X(GetPeerIdByIndex) X(GetPeerIndex) X(GetPeerRTT) X(GetPeerStats) X(GetPeerStatus) X(GetSessionId) X(InitializeNetworkWithOptions)                \
     X(IsAutoReconnectEnabled) X(IsCentralizedAutoForward) X(IsCentralizedMode) X(IsLeader) X(IsMdnsActive)        \
     X(IsNetworkInitialized) X(KickPeer) X(PollEvents) X(RegisterConnectionResultCallback) X(RegisterEventHandler) \
     X(RegisterLeaderChangedCallback) X(RegisterLeadershipCallback) X(RegisterLogCallback)                         \
@@ -197,6 +198,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.BroadcastMessage(data, 3, TYPE, 0));
     ANSWERS(-1, net.ConnectToPeer("127.0.0.1:1"));
     ANSWERS(-1, net.DisconnectPeer("a"));
+    ANSWERS(-1, net.DisconnectPeerEx("a", 0, NULL, 0));
     ANSWERS(-1, net.EnableAutoLeaderElection(1));
     ANSWERS(-1, net.EnableJoinRequests(1));
     ANSWERS(-1, net.ForwardMessage("a", NULL, data, 3, TYPE, 0));
@@ -204,6 +206,7 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.GetLeaderEpoch());
     ANSWERS(-1, net.GetLeaderTerm());
     ANSWERS(-1, net.GetPeerCount());
+    ANSWERS(0, net.GetPeerIndex("a"));
     ANSWERS(-1, net.GetPeerRTT("a"));
     ANSWERS(-1, net.GetPeerStats("a", &stats));
     ANSWERS(-1, net.GetPeerStatus("a"));
@@ -213,6 +216,8 @@ static void answers_as_before_initialization(void)
     ANSWERS(0, net.IsLeader());
     ANSWERS(0, net.IsMdnsActive());
     ANSWERS(-1, net.KickPeer("a", 0, NULL, 0));
+    ANSWERS(-1, net.KickPeerEx("a", MMN_KICK_BAN, 0, NULL, 0));
+    ANSWERS(-1, net.UnbanPeer("a"));
     ANSWERS(-1, net.PollEvents(1));
     ANSWERS(-1, net.RegisterConnectionResultCallback(NULL));
     ANSWERS(-1, net.RegisterLeaderChangedCallback(NULL));
@@ -236,6 +241,10 @@ static void answers_as_before_initialization(void)
     ANSWERS(-1, net.TransferLeadership("a"));
     ANSWERS(-1, net.YieldLeadership());
     MUST(!net.GetLocalAddr() && !net.GetLocalPeerId() && !net.GetSessionId() && !net.GetPeerList() && !net.GetCurrentLeader());
+    MUST(!net.GetMembers() && !net.GetPeerAddress("a") && !net.GetPeerFingerprint("a") && !net.GetPeerIdByIndex(1)
+         && !net.GetIdentityFingerprint());
+    uint8_t key[MMN_IDENTITY_KEY_BYTES];
+    ANSWERS(MMN_IDENTITY_KEY_BYTES, net.GenerateIdentityKey(key, sizeof key));
     ANSWERS(-1, net.ShutdownNetwork());
     ANSWERS(0, net.RegisterEventHandler(ignore_event, NULL, NULL));
     ANSWERS(0, net.RegisterEventHandler(NULL, NULL, NULL));

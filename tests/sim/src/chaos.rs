@@ -594,6 +594,7 @@ impl<'a> Run<'a> {
             peer: self.world.slots[victim].id.clone(),
             code: 1,
             bytes: Vec::new(),
+            ban: true,
         };
         let out = std::mem::replace(&mut self.world.slots[victim].kicked, true);
         if self.world.command(leader, kick).is_err() {

@@ -197,6 +197,13 @@ impl Checker {
         }
     }
 
+    /// A leader lifted a ban: who was kicked may be linked again.
+    pub fn unbanned(&mut self, peer: &PeerId) {
+        for life in self.lives.values_mut() {
+            life.kicked.remove(peer);
+        }
+    }
+
     /// A host allowed elections while its node knew no leader.
     pub fn released(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {

@@ -16,7 +16,9 @@ use room_core::node::{
     Output,
 };
 use room_core::time::{Duration, Time};
-use room_core::wire::{Authority, Candidate, Envelope, Message, PeerEntry, RoomRules, Verdict};
+use room_core::wire::{
+    Authority, Ban, Candidate, Envelope, Message, PeerEntry, RoomRules, Verdict,
+};
 
 use crate::chaos::Run;
 use crate::world::World;
@@ -164,11 +166,12 @@ impl Lie {
                 key: self.key,
                 code: 9,
                 bytes: b"a lie".to_vec(),
+                ban: Some(Default::default()),
             }],
             Slander::RoomRules => vec![Message::RoomRules(RoomRules {
                 version: (Stamp::default(), 0),
                 max_peers: 0,
-                kicked: vec![(self.its.clone(), self.key)],
+                bans: vec![Ban::new(self.its.clone(), self.key)],
             })],
             Slander::Peers => vec![Message::PeerList(vec![
                 entry(other_key, self.address),

@@ -387,7 +387,7 @@ impl Lie {
                     number => (Stamp::default(), number % (1 << 40)),
                 },
                 max_peers: 77,
-                kicked: Vec::new(),
+                bans: Vec::new(),
             })],
             Words::Claims => vec![Message::Election(Opaque::of(&Claimed {
                 sequence: self.number,

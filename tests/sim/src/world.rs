@@ -747,6 +747,9 @@ impl World {
             let longest = slowest_clock(self.settings.election_timeout_max);
             self.transfers_until = self.now + longest + self.max_rtt();
         }
+        if let Command::Unban(peer) = &command {
+            self.checker.unbanned(peer);
+        }
         self.feed(slot, Input::Command(command))
     }
 

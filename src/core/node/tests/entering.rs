@@ -551,7 +551,7 @@ fn long_questions_and_admissions_are_violations() {
         },
         Message::JoinRequest {
             request: 1,
-            candidate: candidate(4, 8193),
+            candidate: candidate(4, 16_385),
         },
         Message::Admitted {
             entry: candidate(5, 0).entry,
@@ -571,7 +571,7 @@ fn long_questions_and_admissions_are_violations() {
         "a",
         Message::JoinRequest {
             request: 1,
-            candidate: candidate(4, 8192),
+            candidate: candidate(4, 16_384),
         },
     );
     assert!(net.place("a").closes.is_empty());

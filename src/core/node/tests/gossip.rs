@@ -374,6 +374,7 @@ fn whoever_is_thrown_out_leads_nobody() {
     net.order(
         "a",
         Command::Kick {
+            ban: true,
             peer: id("b"),
             code: 3,
             bytes: Vec::new(),

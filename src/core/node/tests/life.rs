@@ -129,7 +129,7 @@ fn without_reconnecting_a_loss_is_the_end_and_switching_it_off_ends_what_is_wait
 #[test]
 fn m18_a_lost_member_can_be_disconnected_and_stays_away() {
     let mut net = parted();
-    net.order("a", Command::Disconnect(id("b")));
+    net.order("a", disconnect(id("b"), 0, b""));
     assert_eq!(net.times("a", &left("b", LeftReason::Disconnected)), 1);
     net.dials_work = true;
     net.run(ms(10_000));
@@ -221,7 +221,7 @@ fn banned(peer: &str) -> Result<(), AdmissionRefusal> {
 fn the_other_end_lifts_a_disconnection_by_hand_and_not_a_violation() {
     let mut net = Net::room(&["a", "b", "c"]);
     net.dials_work = false;
-    net.order("a", Command::Disconnect(id("b")));
+    net.order("a", disconnect(id("b"), 0, b""));
     assert_eq!(net.check("b", "a"), banned("b"));
     assert_eq!(net.check_by_hand("b", "a"), Ok(()));
     break_the_rules(&mut net, "c", "a");

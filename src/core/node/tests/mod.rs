@@ -19,6 +19,7 @@ mod set_back;
 mod standing;
 mod static_quorum;
 mod through_leader;
+mod unbanning;
 
 use std::collections::BTreeMap;
 
@@ -117,6 +118,11 @@ struct Arrival {
     life: Life,
     /// Whether its core dialled, and is to be told that it failed.
     by_core: bool,
+}
+
+fn disconnect(peer: PeerId, code: i32, bytes: &[u8]) -> Command {
+    let bytes = bytes.to_vec();
+    Command::Disconnect { peer, code, bytes }
 }
 
 struct Net {

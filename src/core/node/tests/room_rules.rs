@@ -1,13 +1,14 @@
 //! The rules that leaders set for the room.
 
 use super::*;
-use crate::core::wire::{Authority, MAX_KICKED, MAX_REASON_BYTES};
+use crate::core::wire::{Authority, Ban, MAX_KICKED, MAX_REASON_BYTES};
 
 fn kick(peer: &str, code: i32, bytes: &[u8]) -> Command {
     Command::Kick {
         peer: id(peer),
         code,
         bytes: bytes.to_vec(),
+        ban: true,
     }
 }
 
@@ -132,6 +133,7 @@ fn the_word_of_a_kick_counts_from_the_leader_alone() {
         key,
         code: 1,
         bytes: vec![0; bytes],
+        ban: Some(Default::default()),
     };
     net.forge("c", "a", word(0));
     net.forge("c", "b", word(0));
@@ -191,7 +193,7 @@ fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
     let forged = RoomRules {
         version: (Stamp::default(), 9),
         max_peers: 1,
-        kicked: vec![(id("a"), net.place("a").life.key)],
+        bans: vec![Ban::new(id("a"), net.place("a").life.key)],
     };
     net.forge("c", "a", Message::RoomRules(forged.clone()));
     net.forge("c", "b", Message::RoomRules(forged));
@@ -335,7 +337,7 @@ fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
     let rules = RoomRules {
         version: (far, 5),
         max_peers: 1,
-        kicked: Vec::new(),
+        bans: Vec::new(),
     };
     net.forge("b", "a", Message::RoomRules(rules.clone()));
     net.forge("a", "b", Message::RoomRules(rules));
@@ -360,7 +362,7 @@ fn a_long_list_of_kicked_peers_is_a_violation_and_a_large_count_is_none() {
         (
             true,
             RoomRules {
-                kicked: made_up(MAX_KICKED + 1),
+                bans: bans(made_up(MAX_KICKED + 1)),
                 ..RoomRules::default()
             },
         ),
@@ -476,8 +478,20 @@ fn word(version: (Stamp, u64), max_peers: u32, kicked: Vec<(PeerId, Fingerprint)
     Message::RoomRules(RoomRules {
         version,
         max_peers,
-        kicked,
+        bans: bans(kicked),
     })
+}
+
+fn bans(kicked: Vec<(PeerId, Fingerprint)>) -> Vec<Ban> {
+    let bans = kicked.into_iter();
+    bans.map(|(peer, key)| Ban::new(peer, key)).collect()
+}
+
+/// Who is banned at `member`, as its list has it.
+fn banned_at(net: &Net, member: &str) -> Vec<(PeerId, Fingerprint)> {
+    let bans = net.node(member).room_rules().bans.iter();
+    let bans = bans.filter(|ban| !ban.lifted);
+    bans.map(|ban| (ban.peer.clone(), ban.key)).collect()
 }
 
 fn made_up(count: usize) -> Vec<(PeerId, Fingerprint)> {
@@ -549,13 +563,13 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
     net.forge("b", "a", word((Stamp::default(), 0), 0, word_of_b));
     net.run(ms(2000));
     assert!(net.has("a", "c"));
-    assert_eq!(net.node("a").room_rules().kicked, []);
+    assert_eq!(banned_at(&net, "a"), []);
     for chunk in were_members.chunks(5) {
         let message = word((Stamp::default(), 0), 0, chunk.to_vec());
         net.forge("b", "a", message);
         net.run(ms(2000));
     }
-    assert_eq!(net.node("a").room_rules().kicked.len(), 16);
+    assert_eq!(banned_at(&net, "a").len(), 16);
 }
 
 #[test]
@@ -570,11 +584,11 @@ fn what_members_say_is_forgotten_before_what_leaders_said() {
     net.mute("a", true);
     net.forge("b", "e", word((Stamp::default(), 0), 0, vec![c.clone()]));
     assert!(!net.has("e", "c"), "a member's word puts a member out");
-    assert_eq!(net.node("e").room_rules().kicked, [d.clone(), c.clone()]);
+    assert_eq!(banned_at(&net, "e"), [d.clone(), c.clone()]);
     // Then the leader says as much as fits.
     let message = word((Stamp::default(), 0), 0, made_up(MAX_KICKED - 1));
     net.forge("a", "e", message);
-    let known = net.node("e").room_rules().kicked.clone();
+    let known = banned_at(&net, "e");
     assert_eq!(known.len(), MAX_KICKED);
     assert!(known.contains(&d) && !known.contains(&c));
 }

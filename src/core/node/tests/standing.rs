@@ -341,7 +341,7 @@ fn ends_told(net: &Net, name: &str) -> Vec<String> {
 #[test]
 fn a_guest_hears_how_its_room_ended() {
     let mut net = hosted(&["a", "b"]);
-    net.order("h", Command::Disconnect(id("a")));
+    net.order("h", disconnect(id("a"), 0, b""));
     net.run(ms(100));
     assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
     assert_eq!(net.times("a", &left("h", LeftReason::Disconnected)), 1);
@@ -349,9 +349,21 @@ fn a_guest_hears_how_its_room_ended() {
     assert_eq!(ends_told(&net, "b"), [""; 0]);
     assert_eq!(net.node("b").leader(), Some(&id("h")));
 
+    // With a reason.
+    let mut net = hosted(&["a", "b"]);
+    net.order("h", disconnect(id("a"), 12, b"afk"));
+    net.run(ms(100));
+    let told = Event::RoomEnded {
+        why: EndReason::Disconnected,
+        code: 12,
+        bytes: b"afk".to_vec(),
+    };
+    assert_eq!(net.times("a", &told), 1);
+    assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
+
     // The guest's own wish.
     let mut net = hosted(&["a", "b"]);
-    net.order("a", Command::Disconnect(id("h")));
+    net.order("a", disconnect(id("h"), 0, b""));
     net.run(ms(100));
     assert_eq!(ends_told(&net, "a"), ["Disconnected"]);
     assert_eq!(net.times("h", &left("a", LeftReason::Disconnected)), 1);
@@ -365,6 +377,7 @@ fn a_guest_hears_how_its_room_ended() {
     }
 
     let kick = Command::Kick {
+        ban: true,
         peer: id("a"),
         code: 4,
         bytes: b"out".to_vec(),

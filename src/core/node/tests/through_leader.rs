@@ -139,7 +139,15 @@ fn a_member_beyond_the_leader_leaves_and_is_kicked_as_any_other() {
     let mut net = walled();
     let (code, bytes) = (7, b"out".to_vec());
     let peer = id("b");
-    net.order("a", Command::Kick { peer, code, bytes });
+    net.order(
+        "a",
+        Command::Kick {
+            peer,
+            code,
+            bytes,
+            ban: true,
+        },
+    );
     net.wait("c knows", |net| {
         net.events("c").iter().any(|event| {
             matches!(event, Event::Left(Left { peer, why: LeftReason::Kicked, code: 7, .. }) if *peer == id("b"))
@@ -164,6 +172,7 @@ fn what_only_linked_members_say_is_no_offence_beyond_the_leader() {
             key: Fingerprint([b'd'; 32]),
             code: 0,
             bytes: Vec::new(),
+            ban: Some(Default::default()),
         },
     ] {
         let envelope = Envelope {

@@ -577,7 +577,14 @@ fn a_disconnected_leader_stays_known_through_the_others() {
             let other = (first + 1) % size;
             let id = world.slots[first].id.clone();
             forget_told(&mut world);
-            let _ = world.command(other, Command::Disconnect(id));
+            let _ = world.command(
+                other,
+                Command::Disconnect {
+                    peer: id,
+                    code: 0,
+                    bytes: Vec::new(),
+                },
+            );
             for _ in 0..200 {
                 world.run_for(ms(100));
                 expect(&world, world.leaders() == [first], "another leader");

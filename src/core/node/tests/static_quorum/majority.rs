@@ -296,6 +296,7 @@ fn a_roster_never_shrinks() {
     net.order(
         &first,
         Command::Kick {
+            ban: true,
             peer: id(followers[1]),
             code: 0,
             bytes: Vec::new(),

@@ -1,0 +1,144 @@
+//! Numbers of peers: short names for hosts that keep arrays. A peer has its number from before its JOINED is queued until the
+//! last handler has returned from its LEFT.
+//!
+//! A peer may be back while a handler still hears that it left: then both sessions have a number. An event has that of its
+//! session, a query that of the newer one.
+
+use arc_swap::ArcSwap;
+
+use crate::core::id::PeerId;
+
+/// See the module's text. Queries take no lock; all changes are made under the lock of the dispatch queue.
+#[derive(Debug, Default)]
+pub struct Indices {
+    published: ArcSwap<Table>,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Table {
+    /// The last number given; none is given twice.
+    last: u32,
+    /// In the order of the numbers.
+    peers: Vec<(u32, PeerId)>,
+    /// In the order of the ids, the older session of an id first.
+    indices: Vec<(PeerId, u32)>,
+}
+
+impl Indices {
+    /// The number of a peer's present session; 0 where it has none.
+    pub fn of(&self, peer: &str) -> u32 {
+        let table = self.published.load();
+        let end = table
+            .indices
+            .partition_point(|(known, _)| known.as_str() <= peer);
+        let newest = table.indices[..end].last();
+        newest
+            .filter(|(known, _)| known.as_str() == peer)
+            .map_or(0, |(_, index)| *index)
+    }
+
+    /// The peer of that number.
+    pub fn peer(&self, index: u32) -> Option<PeerId> {
+        let table = self.published.load();
+        let place = table.place_of(index)?;
+        Some(table.peers[place].1.clone())
+    }
+
+    /// The number of the session of which the host is being told; 0 where there is none.
+    pub(super) fn of_oldest(&self, peer: &PeerId) -> u32 {
+        let table = self.published.load();
+        let start = table.indices.partition_point(|(known, _)| known < peer);
+        let oldest = table.indices.get(start);
+        oldest
+            .filter(|(known, _)| known == peer)
+            .map_or(0, |(_, index)| *index)
+    }
+
+    /// Gives `peer` the next number. After four thousand million, peers have none.
+    pub(super) fn assign(&self, peer: &PeerId) {
+        let mut table = Table::clone(&self.published.load());
+        let Some(index) = table.last.checked_add(1) else {
+            return;
+        };
+        table.last = index;
+        table.peers.push((index, peer.clone()));
+        let place = table.indices.partition_point(|(known, _)| known <= peer);
+        table.indices.insert(place, (peer.clone(), index));
+        self.published.store(table.into());
+    }
+
+    /// The number stands for nobody any more.
+    pub(super) fn release(&self, index: u32) {
+        let published = self.published.load();
+        let Some(place) = published.place_of(index) else {
+            return;
+        };
+        let mut table = Table::clone(&published);
+        table.peers.remove(place);
+        table.indices.retain(|(_, its)| *its != index);
+        self.published.store(table.into());
+    }
+}
+
+impl Table {
+    fn place_of(&self, index: u32) -> Option<usize> {
+        let found = self.peers.binary_search_by_key(&index, |(index, _)| *index);
+        found.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(name: &str) -> PeerId {
+        PeerId::new(name).expect("a valid id")
+    }
+
+    #[test]
+    fn no_number_is_given_twice() {
+        let indices = Indices::default();
+        assert_eq!((indices.of("a"), indices.peer(0)), (0, None));
+        indices.assign(&peer("b"));
+        indices.assign(&peer("a"));
+        assert_eq!((indices.of("b"), indices.of("a")), (1, 2));
+        assert_eq!(
+            (indices.of(""), indices.of("ab"), indices.of("c")),
+            (0, 0, 0)
+        );
+        indices.release(1);
+        indices.release(1);
+        indices.release(0);
+        assert_eq!((indices.of("b"), indices.peer(1)), (0, None));
+        indices.assign(&peer("b"));
+        assert_eq!((indices.of("b"), indices.peer(3)), (3, Some(peer("b"))));
+        assert_eq!(indices.peer(2), Some(peer("a")));
+    }
+
+    #[test]
+    fn of_two_sessions_of_one_peer_queries_have_the_newer_and_events_the_older() {
+        let indices = Indices::default();
+        for _ in 0..2 {
+            indices.assign(&peer("b"));
+        }
+        assert_eq!((indices.of("b"), indices.of_oldest(&peer("b"))), (2, 1));
+        assert_eq!(indices.peer(1), indices.peer(2));
+        indices.release(1);
+        assert_eq!((indices.of("b"), indices.of_oldest(&peer("b"))), (2, 2));
+        assert_eq!(indices.of_oldest(&peer("a")), 0);
+        assert_eq!(indices.of_oldest(&peer("c")), 0);
+    }
+
+    #[test]
+    fn after_the_last_number_there_is_none() {
+        let indices = Indices::default();
+        let full = Table {
+            last: u32::MAX - 1,
+            ..Table::default()
+        };
+        indices.published.store(full.into());
+        indices.assign(&peer("a"));
+        indices.assign(&peer("b"));
+        assert_eq!((indices.of("a"), indices.of("b")), (u32::MAX, 0));
+    }
+}

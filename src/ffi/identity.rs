@@ -1,0 +1,73 @@
+//! Keys: by which a member is known, whatever its name.
+
+use std::ffi::c_char;
+
+use super::arguments::{checked_peer_id, text};
+use super::failure::Failure;
+use super::guard::{log_command, query, room};
+use super::strings::hand_out;
+use crate::room::{IDENTITY_KEY_BYTES, fill_identity_key};
+
+/// Writes a new private key to `buffer`, as NetworkOptions.identity_key takes it (Ed25519, PKCS#8).
+/// Works before initialization. A host that keeps the key and gives it at every start is the same
+/// member each time: bans, bound ids and rosters go by the key. Keep it secret: who has it can take
+/// this member's place.
+///
+/// Returns the number of bytes written, MMN_IDENTITY_KEY_BYTES, or MMN_INVALID_ARGUMENT (`buffer` is
+/// NULL, or `length`, its size in bytes, is below MMN_IDENTITY_KEY_BYTES). On failure nothing is
+/// written. Since ABI version 10.
+///
+/// # Safety
+/// `buffer` is NULL, or points to `length` writable bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GenerateIdentityKey(buffer: *mut u8, length: i32) -> i32 {
+    log_command("GenerateIdentityKey", || {
+        if buffer.is_null() {
+            return Err(Failure::invalid(format!(
+                "buffer is NULL; give {IDENTITY_KEY_BYTES} writable bytes"
+            )));
+        }
+        if !usize::try_from(length).is_ok_and(|len| len >= IDENTITY_KEY_BYTES) {
+            return Err(Failure::invalid(format!(
+                "length is {length}; an identity key has {IDENTITY_KEY_BYTES} bytes"
+            )));
+        }
+        // SAFETY: not NULL, and the caller vouches for that many bytes; bytes need no alignment.
+        let key = unsafe { &mut *buffer.cast::<[u8; IDENTITY_KEY_BYTES]>() };
+        fill_identity_key(key)?;
+        // It is a constant of two digits.
+        Ok(IDENTITY_KEY_BYTES as i32)
+    })
+}
+
+/// The fingerprint of this node's key: the SHA-256 of its public key (SubjectPublicKeyInfo, DER) in
+/// 64 lower-case hexadecimal digits, as quorum_roster takes it. NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetIdentityFingerprint() -> *const c_char {
+    query("GetIdentityFingerprint", || {
+        Ok(hand_out(room("GetIdentityFingerprint")?.key()))
+    })
+}
+
+/// The fingerprint of a peer's key, as GetIdentityFingerprint gives it at that peer. The peer has
+/// proved that it holds the key. NULL when the peer is neither connected nor reconnecting, `peer_id`
+/// is not an id, or no room is open; the last two set GetLastErrorCode.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 10.
+///
+/// # Safety
+/// `peer_id` is NULL or ends with a NUL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn GetPeerFingerprint(peer_id: *const c_char) -> *const c_char {
+    query("GetPeerFingerprint", || {
+        // SAFETY: the caller's promise, passed on.
+        let text = unsafe { text("peer_id", peer_id) }?;
+        let peer = checked_peer_id("peer_id", text)?;
+        let room = room("GetPeerFingerprint")?;
+        let snapshot = room.snapshot();
+        let key = snapshot.peer(peer.as_str()).and_then(|peer| peer.key);
+        Ok(key.map_or(std::ptr::null(), hand_out))
+    })
+}
