@@ -320,6 +320,16 @@
 #define MMN_HOST_MODE_GUEST 2
 
 /**
+ * topology: every member links to all members that it can reach.
+ */
+#define MMN_TOPOLOGY_MESH 0
+
+/**
+ * topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.
+ */
+#define MMN_TOPOLOGY_STAR 1
+
+/**
  * quorum_policy: a majority of the members that are connected when an election starts.
  */
 #define MMN_QUORUM_DYNAMIC 0
@@ -475,9 +485,9 @@
 
 /**
  * NetworkEvent.kind: `peer` is gone. `reason` is one of MMN_LEFT_... `code` and `data` come from
- * the host that removed it. `count` is the number of reliable messages for the peer that are not
- * known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's
- * last message.
+ * the host that removed or disconnected it. `count` is the number of reliable messages for the peer
+ * that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows
+ * the peer's last message.
  */
 #define MMN_EVENT_LEFT 4
 
@@ -718,6 +728,16 @@
  * member called it for the fixed host.
  */
 #define MMN_END_DISCONNECTED 3
+
+/**
+ * PeerStats.path: on a link of its own.
+ */
+#define MMN_PATH_DIRECT 0
+
+/**
+ * PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.
+ */
+#define MMN_PATH_THROUGH_LEADER 1
 
 /**
  * Settings for InitializeNetworkWithConfig: always 44 bytes. Set every field; its default is in
@@ -1131,6 +1151,18 @@ typedef struct NetworkOptions {
    * Since ABI version 8.
    */
   const struct EtcdOptions *etcd;
+  /**
+   * Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for
+   * all members. In a star guests link to the fixed host alone, and everything that they send each
+   * other goes through it, encrypted from end to end. No guest learns the address of another, and
+   * one reachable port, the host's, is enough. There is no host migration. A star needs host_mode.
+   * Since ABI version 10.
+   */
+  uint32_t topology;
+  /**
+   * 0. Since ABI version 10.
+   */
+  uint32_t reserved3;
 } NetworkOptions;
 
 /**
@@ -1401,6 +1433,14 @@ typedef struct PeerStats {
    * How often the link was lost and came back.
    */
   uint32_t reconnects;
+  /**
+   * How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.
+   */
+  uint32_t path;
+  /**
+   * 0. Since ABI version 10.
+   */
+  uint32_t reserved;
 } PeerStats;
 
 /**

@@ -30,6 +30,12 @@ namespace MetaMystia.Network
         /// <summary>Smallest message type that a host may use. The library reserves the smaller ones.</summary>
         public const ushort MinMessageType = 256;
 
+        /// <summary>topology: every member links to all members that it can reach.</summary>
+        public const uint TopologyMesh = 0;
+
+        /// <summary>topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.</summary>
+        public const uint TopologyStar = 1;
+
         /// <summary>SendOptions.delivery: each message arrives once, in the order of the calls with the same receiver and channel. Channel 0 is that of the classic sends. Since ABI version 9.</summary>
         public const byte DeliveryReliableOrdered = 0;
 
@@ -77,6 +83,12 @@ namespace MetaMystia.Network
 
         /// <summary>MMN_EVENT_DATA_DROPPED: messages from the peer. Since ABI version 9.</summary>
         public const int DroppedReceived = 1;
+
+        /// <summary>PeerStats.path: on a link of its own.</summary>
+        public const uint PathDirect = 0;
+
+        /// <summary>PeerStats.path: through the leader, encrypted from end to end. The round trip is that of both ways.</summary>
+        public const uint PathThroughLeader = 1;
 
         /// <summary>The ABI version of the loaded library. A host works with every library whose ABI version is at least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -612,6 +624,10 @@ namespace MetaMystia.Network
         public IntPtr Seeded;
         /// <summary>The settings of MMN_STRATEGY_ETCD, which requires them. NULL with any other strategy [NULL]. Since ABI version 8.</summary>
         public IntPtr Etcd;
+        /// <summary>Who links to whom: MMN_TOPOLOGY_MESH or MMN_TOPOLOGY_STAR [MMN_TOPOLOGY_MESH]. The same for all members. In a star guests link to the fixed host alone, and everything that they send each other goes through it, encrypted from end to end. No guest learns the address of another, and one reachable port, the host's, is enough. There is no host migration. A star needs host_mode. Since ABI version 10.</summary>
+        public uint Topology;
+        /// <summary>0. Since ABI version 10.</summary>
+        public uint Reserved3;
     }
 
     /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
@@ -764,6 +780,10 @@ namespace MetaMystia.Network
         public uint PathMtu;
         /// <summary>How often the link was lost and came back.</summary>
         public uint Reconnects;
+        /// <summary>How messages go to the peer: MMN_PATH_DIRECT or MMN_PATH_THROUGH_LEADER. Since ABI version 10.</summary>
+        public uint Path;
+        /// <summary>0. Since ABI version 10.</summary>
+        public uint Reserved;
     }
 
     /// <summary>What a <see cref="NetworkEvent"/> reports.</summary>
@@ -775,7 +795,7 @@ namespace MetaMystia.Network
         public const uint Reconnecting = 2;
         /// <summary>NetworkEvent.kind: the link to <c>peer</c> is back. Messages that were queued for it arrive, once and in order. <c>count</c> is the number of this host's reliable messages that the peer will not get: they were broadcast while it was away and did not fit into its queue. <c>missed</c> is the number of the peer's that this host will not get. Each message is counted once. This event precedes what the peer sends on the new link.</summary>
         public const uint Returned = 3;
-        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed it. <c>count</c> is the number of reliable messages for the peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's last message.</summary>
+        /// <summary>NetworkEvent.kind: <c>peer</c> is gone. <c>reason</c> is one of MMN_LEFT_... <c>code</c> and <c>data</c> come from the host that removed or disconnected it. <c>count</c> is the number of reliable messages for the peer that are not known to be delivered, and that no MMN_EVENT_RETURNED has counted. This event follows the peer's last message.</summary>
         public const uint Left = 4;
         /// <summary>NetworkEvent.kind: <c>peer</c> sent <c>data</c>, with <c>msg_type</c> and <c>flags</c>.</summary>
         public const uint Message = 5;

@@ -334,6 +334,9 @@ HOST_MODE_OFF = 0
 HOST_MODE_HOST = 1
 HOST_MODE_GUEST = 2
 
+TOPOLOGY_MESH = 0
+TOPOLOGY_STAR = 1
+
 QUORUM_DYNAMIC = 0
 QUORUM_STATIC = 1
 
@@ -421,6 +424,9 @@ END_HOST_LEFT = 1
 END_HOST_LOST = 2
 END_DISCONNECTED = 3
 
+PATH_DIRECT = 0
+PATH_THROUGH_LEADER = 1
+
 
 class _BYTES(ctypes.c_char_p):
     """The bytes before a length."""
@@ -482,6 +488,8 @@ NetworkOptions._fields_ = [
     ("quorum_roster", ctypes.c_char_p),
     ("seeded", ctypes.POINTER(SeededOptions)),
     ("etcd", ctypes.POINTER(EtcdOptions)),
+    ("topology", ctypes.c_uint32),
+    ("reserved3", ctypes.c_uint32),
 ]
 NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -553,6 +561,8 @@ PeerStats._fields_ = [
     ("congestion_window", ctypes.c_uint64),
     ("path_mtu", ctypes.c_uint32),
     ("reconnects", ctypes.c_uint32),
+    ("path", ctypes.c_uint32),
+    ("reserved", ctypes.c_uint32),
 ]
 
 ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
