@@ -499,6 +499,7 @@ mod tests {
                 runtime.tunnels.arrive_for_test(b"tunnel");
                 udp.try_send(&packet(own, b"system")).expect("sent");
             }
+            udp.line.socket.readable().await.expect("open");
             let mut order = Vec::new();
             while order.len() < 2 * PACKETS {
                 let mut buffers = vec![[0; 2048]; room];
