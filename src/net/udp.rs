@@ -494,10 +494,12 @@ mod tests {
             let identity = Identity::generate().expect("an identity");
             let (udp, runtime) = bare(&identity);
             let own = udp.local_addr().expect("bound");
+            udp.line.socket.writable().await.expect("open");
             for _ in 0..PACKETS {
                 runtime.tunnels.arrive_for_test(b"tunnel");
                 udp.try_send(&packet(own, b"system")).expect("sent");
             }
+            udp.line.socket.readable().await.expect("open");
             let mut order = Vec::new();
             while order.len() < 2 * PACKETS {
                 let mut buffers = vec![[0; 2048]; room];

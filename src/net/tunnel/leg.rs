@@ -198,15 +198,15 @@ impl Turns {
                 counters.drop_packets(1);
                 continue;
             };
+            let mut is_taken = true;
             for datagram in [Some(first), second].into_iter().flatten() {
-                if connection.send_datagram_wait(datagram).await.is_err() {
-                    counters.drop_packets(1);
-                    break;
-                }
-                sent += 1;
+                is_taken &= connection.send_datagram_wait(datagram).await.is_ok();
+                sent += u64::from(is_taken);
             }
-            if let Way::From(_) = way {
-                counters.forwarded.fetch_add(1, Ordering::Relaxed);
+            match way {
+                _ if !is_taken => counters.drop_packets(1),
+                Way::From(_) => drop(counters.forwarded.fetch_add(1, Ordering::Relaxed)),
+                Way::To(_) => {}
             }
         }
         if sent == 0 {
