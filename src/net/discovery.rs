@@ -44,7 +44,7 @@ const SERVICE: &str = "_meta-mystia._udp.local.";
 /// The TXT key of the protocol's version.
 const VERSION_KEY: &str = "v";
 /// The protocol's version, as in [`super::identity::ALPN`].
-const VERSION: &str = "5";
+const VERSION: &str = "6";
 /// The TXT key of the room's tag.
 const TAG_KEY: &str = "t";
 /// What the tag is the hash of, keyed with the room's name.
