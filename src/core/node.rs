@@ -809,7 +809,10 @@ impl Node {
 fn may_go_through_leader(message: &Message) -> bool {
     matches!(
         message,
-        Message::Heartbeat(_) | Message::Leave { .. } | Message::LeaveAck
+        Message::Heartbeat(_)
+            | Message::Leave { .. }
+            | Message::LeaveAck
+            | Message::Disconnected { .. }
     )
 }
 

@@ -156,6 +156,29 @@ fn a_member_beyond_the_leader_leaves_and_is_kicked_as_any_other() {
 }
 
 #[test]
+fn a_member_beyond_the_leader_is_told_why_it_is_disconnected() {
+    let mut net = walled();
+    net.order(
+        "b",
+        Command::Disconnect {
+            peer: id("c"),
+            code: 5,
+            bytes: b"enough".to_vec(),
+        },
+    );
+    let told = Event::Left(Left {
+        code: 5,
+        bytes: b"enough".to_vec(),
+        ..Left::new(id("b"), LeftReason::Disconnected)
+    });
+    net.wait("c knows", |net| net.times("c", &told) == 1);
+    // Neither comes back by itself, through the leader or not.
+    net.walls.clear();
+    net.run(ms(40_000));
+    assert!(!net.has("b", "c") && !net.has("c", "b"));
+}
+
+#[test]
 fn what_only_linked_members_say_is_no_offence_beyond_the_leader() {
     let mut net = walled();
     let incarnation = net.place("b").life.incarnation;
