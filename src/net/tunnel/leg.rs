@@ -239,7 +239,8 @@ impl Turns {
             return;
         }
         let until = now + turn;
-        while streamed() < sent && Instant::now() < until {
+        // What fits beside the packets of the batch is one frame each, and no turn.
+        while streamed() < 2 * sent && Instant::now() < until {
             departure.next(until).await;
         }
         self.streams_send = streamed() > 0;

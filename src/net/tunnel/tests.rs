@@ -433,9 +433,9 @@ async fn the_leaders_own_streams_have_their_turn() {
     arrives(&at_leader, &at_b, &sent).await;
     let forwarded = leader.tunnels.stats().forwarded - before;
     let own = sent.len() as u64 / 1400;
-    // Neither starves: about as many packets of each, and a wide margin.
+    // About as many packets of each. Without turns the streams had what fits beside a datagram, a seventh.
     assert!(
-        forwarded > own / 8 && forwarded < own * 8,
+        forwarded > own / 8 && forwarded < own * 3,
         "{forwarded} beside {own}"
     );
     assert!(!flood.is_finished());
