@@ -101,6 +101,8 @@ pub struct Introductions {
     tokens: u32,
     refilled_at: Time,
     reconnect: Reconnect,
+    /// Whether peers are introduced without addresses: they are reached through the leader.
+    without_addresses: bool,
     rng: ChaCha8Rng,
 }
 
@@ -113,7 +115,16 @@ impl Introductions {
             tokens: BURST,
             refilled_at: now,
             reconnect,
+            without_addresses: false,
             rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+
+    /// The same in a room where nobody learns addresses, as in a star.
+    pub fn without_addresses(self) -> Self {
+        Self {
+            without_addresses: true,
+            ..self
         }
     }
 
@@ -124,7 +135,16 @@ impl Introductions {
         } else {
             REDIAL_INTERVAL
         };
-        self.add(now, now + wait, &entry.id, entry.key, &entry.addresses);
+        let dial_at = now + wait;
+        let (key, addresses) = (entry.key, &entry.addresses);
+        self.add(
+            now,
+            dial_at,
+            &entry.id,
+            key,
+            addresses,
+            self.without_addresses,
+        );
     }
 
     /// A linked peer was lost: both ends dial, until `give_up_at`.
@@ -138,12 +158,13 @@ impl Introductions {
     ) {
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
+        // Of a member that was linked through the leader only these are known, if any.
+        let before = before.filter(|before| before.key == key && before.direct_again);
+        let may_lack = self.without_addresses || before.is_some();
+        let known = before.map_or(Vec::new(), |before| before.addresses);
+        let addresses = [addresses, &known].concat();
         let dial_at = now + self.jittered(wait);
-        self.add(now, dial_at, peer, key, addresses);
-        // Of a member that was linked through the leader only these are known.
-        if let Some(before) = before.filter(|before| before.key == key) {
-            self.add(now, dial_at, peer, key, &before.addresses);
-        }
+        self.add(now, dial_at, peer, key, &addresses, may_lack);
         if let Some(candidate) = self.candidates.get_mut(peer) {
             candidate.give_up_at = give_up_at;
             candidate.lost = Some(Lost {
@@ -165,6 +186,7 @@ impl Introductions {
         peer: &PeerId,
         key: Fingerprint,
         addresses: &[SocketAddr],
+        may_lack: bool,
     ) {
         let addresses: Vec<_> = addresses
             .iter()
@@ -172,6 +194,9 @@ impl Introductions {
             .filter(|address| is_dialable(*address))
             .take(MAX_PEER_ADDRESSES)
             .collect();
+        if addresses.is_empty() && !may_lack {
+            return;
+        }
         if let Some(known) = self.candidates.get_mut(peer) {
             if known.key == key {
                 for address in addresses {
@@ -214,7 +239,7 @@ impl Introductions {
         addresses: &[SocketAddr],
     ) {
         let dial_at = now + DIRECT_AGAIN_INTERVAL;
-        self.add(now, dial_at, peer, key, addresses);
+        self.add(now, dial_at, peer, key, addresses, true);
         if let Some(candidate) = self.candidates.get_mut(peer)
             && !candidate.direct_again
         {

@@ -28,7 +28,7 @@ use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
-    Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
+    Opaque, PeerEntry, Probe, RoomPolicy, RoomRules, Topology,
 };
 use bans::Bans;
 use joins::Joins;
@@ -115,6 +115,11 @@ impl Node {
             seed,
         };
         let election = election::start(now, start)?;
+        let introductions = Introductions::new(now, config.reconnect, seed.rotate_left(32));
+        let introductions = match config.election.policy.topology {
+            Topology::Mesh => introductions,
+            Topology::Star => introductions.without_addresses(),
+        };
         let mut node = Self {
             election,
             clock,
@@ -129,7 +134,7 @@ impl Node {
             view: View::default(),
             #[cfg(feature = "laboratory")]
             lagging: Default::default(),
-            introductions: Introductions::new(now, config.reconnect, seed.rotate_left(32)),
+            introductions,
             joins: Joins::default(),
             room_rules: RoomRules::default(),
             kicks: room_rules::Kicks::default(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::introductions::Ways;
-use crate::core::wire::{HostMode, MAX_REASON_BYTES, Topology};
+use crate::core::wire::{HostMode, MAX_REASON_BYTES};
 
 /// A lost member whose place is kept. There are at most as many as members may be linked.
 #[derive(Debug, Clone)]

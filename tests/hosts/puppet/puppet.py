@@ -92,18 +92,22 @@ class Inflow:
 
     def __init__(self):
         self.count = 0
-        self.disorder = 0  # numbers that were not the next one
+        self.missing = 0  # numbers that were left out
+        self.disorder = 0  # numbers that came after a later one
         self.digest = hashlib.sha256()
         self.watched = None
 
     def take(self, payload):
-        if int.from_bytes(payload[:8], "little") != self.count:
+        skipped = int.from_bytes(payload[:8], "little") - self.count - self.missing
+        if skipped < 0:
             self.disorder += 1
+        else:
+            self.missing += skipped
         self.count += 1
         self.digest.update(payload)
 
     def told(self):
-        return {"count": self.count, "disorder": self.disorder, "digest": self.digest.hexdigest()}
+        return {"count": self.count, "missing": self.missing, "disorder": self.disorder, "digest": self.digest.hexdigest()}
 
 
 class Puppet:
@@ -233,7 +237,8 @@ class Puppet:
     def do_open(self, peer, session, config=None, options=None):
         """Enters the room and registers every callback; with `options`, also the event handler, which tells each change of the
         leader as the event Leader: who, who before, term, epoch, reason; each result of a dial as the event Result: code, what
-        came with it; each state of a member as the event MemberState: who, state, version; and the end of the room as the event
+        came with it; each state of a member as the event MemberState: who, state, version; each return as the event Returned:
+        who, how many of this host's messages it will not get, how many of its; and the end of the room as the event
         Ended: reason. In `options`, `seeded` are the fields of SeededOptions and its profile."""
         if options is not None:
             said = self.open_with(peer, session, config, options)
@@ -286,6 +291,8 @@ class Puppet:
             self.event("Leader", *who, event.term, event.epoch, event.reason)
         elif event.kind == mmn.EVENT_MEMBER_STATE:
             self.event("MemberState", event.peer.decode(), event.reason, event.term)
+        elif event.kind == mmn.EVENT_RETURNED:
+            self.event("Returned", event.peer.decode(), event.count, event.missed)
         elif event.kind == mmn.EVENT_ROOM_ENDED:
             self.event("Ended", event.reason)
         elif event.kind == mmn.EVENT_CONNECTION_RESULT:

@@ -251,7 +251,7 @@ class Puppet:
         with contextlib.suppress(AssertionError):
             self.room.wait("all of it", lambda: self.told("Inflow", sender.peer, kind, count), seconds)
         came = self.do("inflow", peer=sender.peer, kind=kind)
-        expected = {"count": count, "disorder": 0, "digest": event["digest"]}
+        expected = {"count": count, "missing": 0, "disorder": 0, "digest": event["digest"]}
         assert came == expected, f"{self.peer} from {sender.peer}: {came}, but {event} was sent"
 
     # -- what is done to it

@@ -29,7 +29,7 @@ use crate::core::election::raft::saved::Saved;
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::introductions::Dial;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{Candidate, Topology, Verdict};
+use crate::core::wire::{Candidate, Verdict};
 use forged::{Forged, elects};
 
 /// One way.
