@@ -21,4 +21,3 @@ mod seeded;
 mod seeds;
 mod set_leader;
 mod statics;
-mod unbanning;
