@@ -246,39 +246,48 @@ pub(super) fn connection_result(
 async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refused> {
     let mut attempts = JoinSet::new();
     let mut wait = Duration::ZERO;
+    let mut direct = dial.addresses.len();
     for address in dial.addresses {
         let gate = Arc::clone(gate);
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
             let limit = gate.handshake_timeout;
-            gate.dial(address, Some(dial.key), None, limit).await
+            (true, gate.dial(address, Some(dial.key), None, limit).await)
         });
         wait += DIAL_STAGGER;
     }
     if dial.through_leader {
         let gate = Arc::clone(gate);
         // A member that can be reached answers before that.
-        let wait = match attempts.is_empty() {
-            true => Duration::ZERO,
-            false => gate.handshake_timeout / 2,
+        let wait = match direct {
+            0 => Duration::ZERO,
+            _ => gate.handshake_timeout / 2,
         };
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
             let limit = gate.handshake_timeout;
             let address = virtual_address(dial.key);
-            gate.dial(address, Some(dial.key), None, limit).await
+            (false, gate.dial(address, Some(dial.key), None, limit).await)
         });
     }
     let mut result = Err(Code::ConnectionFailed.into());
     while let Some(ended) = attempts.join_next().await {
+        let Ok((is_direct, ended)) = ended else {
+            continue;
+        };
+        direct -= usize::from(is_direct);
         match ended {
-            Ok(Ok(peer)) => return Ok(peer),
+            Ok(peer) => return Ok(peer),
+            // It says the same through the leader.
+            Err(refused) if is_hopeless(refused.code) && is_direct && direct == 0 => {
+                return Err(refused);
+            }
             // What one address says may be another process's word: another try stays worth while.
-            Ok(Err(refused)) if is_hopeless(refused.code) && attempts.is_empty() => {
+            Err(refused) if is_hopeless(refused.code) && attempts.is_empty() => {
                 result = Err(refused);
             }
-            Ok(Err(refused)) if !is_hopeless(refused.code) => result = Err(refused),
-            Ok(Err(_)) | Err(_) => {}
+            Err(refused) if !is_hopeless(refused.code) => result = Err(refused),
+            Err(_) => {}
         }
     }
     result
