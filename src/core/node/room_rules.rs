@@ -575,7 +575,10 @@ impl Node {
             let version = self.heard_version(ban.version.clone());
             let may_be_said = self.may_say(from, &version.0);
             // As what nobody decided a new ban may count, and every leader's word is newer.
-            let version = may_be_said.then_some(version).unwrap_or_default();
+            let version = match may_be_said {
+                true => version,
+                false => BanVersion::default(),
+            };
             let ban = Ban { version, ..ban };
             let known = self.known_ban(&ban);
             if known.is_some_and(|known| !ban.is_newer_than(known)) || ban.lifted && !may_be_said {
