@@ -34,6 +34,9 @@ pub use crate::core::event::{
 pub use indices::Indices;
 pub use kind::{EventHandler, ReconnectStatus, Told};
 
+/// Takes every event, without the number of its peer.
+pub type PlainEventHandler = Arc<dyn Fn(&Event) + Send + Sync>;
+
 /// How much the queue holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -262,7 +265,7 @@ impl Dispatch {
     }
 
     /// [`Dispatch::register`] for a handler of everything that asks for no numbers of peers.
-    pub fn register_event_handler(&self, handler: Option<Arc<dyn Fn(&Event) + Send + Sync>>) {
+    pub fn register_event_handler(&self, handler: Option<PlainEventHandler>) {
         self.register::<Everything>(
             handler.map(|handler| Arc::new(move |told: Told<'_>| handler(told.event)) as _),
         );

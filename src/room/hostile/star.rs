@@ -109,17 +109,17 @@ async fn what_no_member_sends_through_a_tunnel_costs_only_its_sender_the_link() 
     let two = guest("two", session, &host).await;
     one.wait_for(joined("two"), 1).await;
     two.wait_for(joined("one"), 1).await;
-    let offences: [&dyn Fn(&Attacker) -> Vec<u8>; 3] = [
-        &|_| vec![TUNNEL_DATAGRAM],
-        &|_| vec![TUNNEL_DATAGRAM, 9, 9, 9],
-        // To itself.
-        &|sender| packet_to(virtual_id(sender.process.identity.fingerprint())),
-    ];
-    for (n, offence) in offences.iter().enumerate() {
+    for n in 0..3 {
         let attacker = Attacker::new(&format!("m{n}"), session);
+        let to_itself = packet_to(virtual_id(attacker.process.identity.fingerprint()));
+        let offence = match n {
+            0 => vec![TUNNEL_DATAGRAM],
+            1 => vec![TUNNEL_DATAGRAM, 9, 9, 9],
+            _ => to_itself,
+        };
         let member = attacker.join_unseen(&host, &guest_hello(&attacker)).await;
         host.wait_for(joined(&attacker.name), 1).await;
-        let datagram = Bytes::from(offence(&attacker));
+        let datagram = Bytes::from(offence);
         member
             .connection
             .send_datagram(datagram)
