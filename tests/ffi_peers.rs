@@ -88,10 +88,8 @@ fn keys_are_made_without_a_room() -> [u8; KEY_BYTES] {
     let mut buffer = [0xaa_u8; KEY_BYTES + 8];
     for length in [i32::MIN, -1, 0, MMN_IDENTITY_KEY_BYTES - 1] {
         // SAFETY: the buffer is longer than that.
-        assert_eq!(
-            unsafe { GenerateIdentityKey(buffer.as_mut_ptr(), length) },
-            -3
-        );
+        let code = unsafe { GenerateIdentityKey(buffer.as_mut_ptr(), length) };
+        assert_eq!(code, -3);
         let sentence = format!("length is {length}; an identity key has 48 bytes");
         assert_eq!(last(), (-3, sentence));
     }
