@@ -7,6 +7,7 @@ mod bad_input;
 mod bench;
 mod chaos;
 mod classic;
+mod coop;
 mod delivery;
 mod demo;
 mod discovery;

@@ -16,10 +16,11 @@ _sessions = itertools.count(1)
 
 
 class Bench:
-    """`with Bench(network, "ann", "bob") as bench:`; the first host is the one that the others dial."""
+    """`with Bench(network, "ann", "bob") as bench:`; the first host is the one that the others dial, and the centre of a star."""
 
-    def __init__(self, network, *names, environment=None):
+    def __init__(self, network, *names, environment=None, star=False):
         self.network = network
+        self.roles = ["host", *(["guest"] * len(names))] if star else [None] * len(names)
         self.names = names
         self.environment = {**os.environ, "MMN_LIBRARY": LIBRARY, **(environment or {})}
         self.hosts = {}
@@ -27,8 +28,8 @@ class Bench:
     def __enter__(self):
         session = f"bench-{os.getpid()}-{next(_sessions)}"
         try:
-            for name in self.names:
-                self.hosts[name] = BenchHost(self.network.host(name), session, self.environment)
+            for name, role in zip(self.names, self.roles):
+                self.hosts[name] = BenchHost(self.network.host(name), session, role, self.environment)
             first, *others = self.hosts.values()
             for other in others:
                 other.tell(f"connect {first.wait('ready')['address']}")
@@ -51,10 +52,11 @@ class Bench:
 class BenchHost:
     """One process."""
 
-    def __init__(self, host, session, environment):
+    def __init__(self, host, session, role, environment):
         self.host = host
         self.lines = queue.SimpleQueue()
-        self.process = host.start([compile_c("bench_host", "tests/lab/bench_host.c"), host.name, session], env=environment)
+        command = [compile_c("bench_host", "tests/lab/bench_host.c"), host.name, session, *([role] if role else [])]
+        self.process = host.start(command, env=environment)
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, stream, peer, *, hz=0, size, count, options=()):

@@ -1,7 +1,9 @@
 /*
  * A host of the lab that sends streams of messages and measures those that come, over the C ABI.
  *
- *   MMN_LIBRARY=... bench_host ID SESSION
+ *   MMN_LIBRARY=... bench_host ID SESSION [ROLE]
+ *
+ * With a ROLE, which is "host" or "guest", the room is a star.
  *
  * Takes lines on standard input; when it ends, so does this program, without leaving the room first.
  *   connect ADDRESS
@@ -19,6 +21,7 @@
  * one CLOCK_MONOTONIC. The content does not compress.
  */
 #define _GNU_SOURCE
+#include "../../include/meta_mystia_network.h"
 #include "../hosts/classic.h"
 
 #include <pthread.h>
@@ -231,11 +234,25 @@ static void start_stream(const char *text)
     pthread_detach(sender);
 }
 
+static void enter_star(void *library, const char *session, const char *role)
+{
+    int32_t (*defaults)(NetworkOptions *), (*enter)(const char *, const char *, const NetworkOptions *);
+    *(void **)&defaults = dlsym(library, "GetDefaultNetworkOptions");
+    *(void **)&enter = dlsym(library, "InitializeNetworkWithOptions");
+    NetworkOptions options = {.struct_size = sizeof options};
+    must(defaults(&options), "GetDefaultNetworkOptions");
+    options.config.send_queue_capacity = 128;
+    options.config.incoming_queue_capacity = 256;
+    options.topology = MMN_TOPOLOGY_STAR;
+    options.host_mode = strcmp(role, "host") == 0 ? MMN_HOST_MODE_HOST : MMN_HOST_MODE_GUEST;
+    must(enter(own_id, session, &options), "InitializeNetworkWithOptions");
+}
+
 int main(int argc, char **argv)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_TIMERSLACK, 1);
-    if (argc != 3) return fputs("usage: bench_host ID SESSION\n", stderr), 2;
+    if (argc != 3 && argc != 4) return fputs("usage: bench_host ID SESSION [ROLE]\n", stderr), 2;
     own_id = argv[1];
     void *library = load_classic();
     *(void **)&send_ex = dlsym(library, "SendToPeerEx");
@@ -248,7 +265,8 @@ int main(int argc, char **argv)
     struct network_config config = QUIET_CONFIG;
     config.send_queue_capacity = 128;
     config.incoming_queue_capacity = 256;
-    must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
+    if (argc == 4) enter_star(library, argv[2], argv[3]);
+    else must(net.InitializeNetworkWithConfig(own_id, argv[2], &config), "InitializeNetworkWithConfig");
     must(net.RegisterReceiveCallback(on_receive), "RegisterReceiveCallback");
     must(net.RegisterLeaderChangedCallback(on_leader), "RegisterLeaderChangedCallback");
     must(net.RegisterPeerStatusCallback(on_status), "RegisterPeerStatusCallback");
