@@ -31,8 +31,9 @@ class Bench:
             for name, role in zip(self.names, self.roles):
                 self.hosts[name] = BenchHost(self.network.host(name), session, role, self.environment)
             first, *others = self.hosts.values()
+            address = first.wait("ready")["address"]
             for other in others:
-                other.tell(f"connect {first.wait('ready')['address']}")
+                other.tell(f"connect {address}")
             # The one that came last was introduced to all.
             for host in self.hosts.values():
                 host.wait("view", lambda view: view["peers"] == len(others))
