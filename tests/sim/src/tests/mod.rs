@@ -21,3 +21,4 @@ mod seeded;
 mod seeds;
 mod set_leader;
 mod statics;
+mod unbanning;
