@@ -29,7 +29,7 @@ use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
 use crate::core::virtual_address::is_virtual;
-use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
+use crate::core::wire::{Envelope, Hello, HostMode, Message, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
@@ -678,6 +678,10 @@ impl Driver {
             return self.unjudged.push(id, event, until);
         }
         match event {
+            LinkEvent::Control(Envelope {
+                message: Message::Heartbeat(_),
+                ..
+            }) if self.sessions.is_overtaken(id, &peer) => self.feed(Input::Heard { peer }),
             LinkEvent::Control(envelope) => {
                 if role == Role::Current {
                     self.sessions.close_retired(&peer);

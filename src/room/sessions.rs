@@ -482,6 +482,14 @@ impl Sessions {
         Some((peer, role))
     }
 
+    /// Whether a link goes through the leader and one of the peer's own has taken over. What the peer says on it was for a
+    /// member without a part in elections.
+    pub(super) fn is_overtaken(&self, id: LinkId, peer: &PeerId) -> bool {
+        let session = self.sessions.get(peer);
+        let link = session.and_then(|session| session.retired.get(&id));
+        link.is_some_and(|link| is_virtual(link.connection.remote_address()))
+    }
+
     /// The peer speaks on the kept link, so it has it too: the others may go.
     pub(super) fn close_retired(&mut self, peer: &PeerId) {
         if let Some(session) = self.sessions.get_mut(peer) {

@@ -325,3 +325,55 @@ fn ten_losses_beside_streams_are_counted_exactly_at_both_ends() {
         );
     }
 }
+
+/// Both ends of a lost link dial, directly and through the leader: whichever link comes first, the direct one takes over, and
+/// neither end takes anything that the other one said on the first for an offence.
+#[test]
+fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody() {
+    let session = "both ways";
+    let config = Config {
+        // Half of it passes before a dial goes through the leader as well.
+        handshake_timeout: Duration::from_millis(400),
+        reconnect_initial: Duration::from_millis(20),
+        ..quick()
+    };
+    let a = Member::open_with("a", session, config.clone());
+    eventually("a leads", || a.leader().as_deref() == Some("a"));
+    let [b, c] = ["b", "c"].map(|name| Member::open_with(name, session, config.clone()));
+    let records = [&a, &b, &c].map(Record::of);
+    b.connect_to(&a);
+    c.connect_to(&a);
+    settled(&[&a, &b, &c]);
+    for _ in 0..20 {
+        cut(&c, ALL_LOST);
+        eventually("c is lost", || {
+            sees(&a, "c", PeerStatus::Reconnecting) && sees(&b, "c", PeerStatus::Reconnecting)
+        });
+        // Either way may be the shorter one.
+        let network = SimulatedNetwork {
+            jitter: Duration::from_millis(150),
+            ..SimulatedNetwork::default()
+        };
+        c.room.simulate_network(network).expect("in the limits");
+        eventually("c is back", || {
+            sees(&a, "c", PeerStatus::Connected) && sees(&b, "c", PeerStatus::Connected)
+        });
+    }
+    settled(&[&a, &b, &c]);
+    eventually("each has links of its own", || {
+        [(&b, "c"), (&c, "b"), (&a, "c")]
+            .iter()
+            .all(|(one, other)| {
+                let meter = one.room.peer_meter(&id(other));
+                meter.is_some_and(|meter| !meter.through_leader)
+            })
+    });
+    for record in &records {
+        let events = record.events.lock().expect("not poisoned");
+        let left: Vec<_> = events
+            .iter()
+            .filter(|event| matches!(event, Event::Left(_)))
+            .collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
