@@ -344,7 +344,7 @@ fn links_that_come_back_directly_and_through_the_leader_at_once_disturb_nobody()
     b.connect_to(&a);
     c.connect_to(&a);
     settled(&[&a, &b, &c]);
-    for _ in 0..20 {
+    for _ in 0..8 {
         cut(&c, ALL_LOST);
         eventually("c is lost", || {
             sees(&a, "c", PeerStatus::Reconnecting) && sees(&b, "c", PeerStatus::Reconnecting)
