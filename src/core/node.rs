@@ -809,7 +809,7 @@ impl Node {
     }
 }
 
-/// What members say to each other on a link through the leader: signs of life and farewells. The room's affairs they learn
+/// What members say to each other on a link through the leader: signs of life and that they leave. The room's affairs they learn
 /// from the leader.
 fn may_go_through_leader(message: &Message) -> bool {
     matches!(

@@ -206,7 +206,7 @@ impl Connector {
     ) -> Result<PeerId, Refused> {
         let ip = address.ip();
         if expected.is_none() && is_virtual(address) {
-            return Err(Code::InvalidArgument.into()); // whoever it is has been named by a key
+            return Err(Code::InvalidArgument.into()); // a member behind a tunnel is named by its key
         }
         if expected.is_none()
             && let Some(closed) = self.tries_out.closed(ip)

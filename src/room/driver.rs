@@ -278,7 +278,7 @@ impl Driver {
 
     /// The leader carries links of members that reach only it.
     fn lay_tunnels(&self) {
-        // Whoever leaves follows nobody any more, and its last words are on their way.
+        // A node that leaves follows nobody any more, and its last words are on their way.
         if self.leave_asked {
             return;
         }

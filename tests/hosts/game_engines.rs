@@ -43,7 +43,7 @@ fn goes_on_without_its_host(runtime: &str, command: &[&Path]) {
     }
     costs_nothing(&server.next("served "));
 
-    // A client that comes back is the same connection, whoever ended the previous one.
+    // A client that comes back is the same connection, no matter which end closed the previous one.
     let bobs = server.id_of("bob");
     bob.tell("disconnect");
     bob.next("disconnected");

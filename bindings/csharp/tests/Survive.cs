@@ -557,7 +557,7 @@ internal static class Survive
                 Must(room.IndexOf("guest") == 1 && room.PeerAt(1) == "guest" && message.PeerIndex == 1, "the guest's number");
                 Must(room.Members.Length == 1 && room.Members[0] == "guest", "Members");
                 Must(!string.IsNullOrEmpty(room.AddressOf("guest")) && room.FingerprintOf("guest").Length == 64, "the guest's address and key");
-                Must(room.IdentityFingerprint.Length == 64 && room.IdentityFingerprint != room.FingerprintOf("guest"), "the own key");
+                Must(room.IdentityFingerprint.Length == 64 && room.IdentityFingerprint != room.FingerprintOf("guest"), "this host's key");
                 Must(room.IndexOf("nobody") == 0 && room.PeerAt(0) == null && room.AddressOf("nobody") == null
                     && room.FingerprintOf("nobody") == null, "nobody's number, address and key");
                 byte[] key = Room.GenerateIdentityKey();

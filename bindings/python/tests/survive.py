@@ -369,7 +369,7 @@ def test_poll(_):
             must((room.index("guest"), room.peer_at(1), message.peer_index) == (1, "guest", 1), "the guest's number")
             must(room.members == room.peers == ["guest"], f"{room.members}")
             must(room.address("guest") and len(room.fingerprint("guest")) == 64, "the guest's address and key")
-            must(len(room.identity_fingerprint) == 64 and room.identity_fingerprint != room.fingerprint("guest"), "the own key")
+            must(len(room.identity_fingerprint) == 64 and room.identity_fingerprint != room.fingerprint("guest"), "this host's key")
             unknown = (room.index("nobody"), room.peer_at(0), room.address("nobody"), room.fingerprint("nobody"))
             must(unknown == (0, None, None, None), f"{unknown}")
             keys = [mmn.generate_identity_key() for _ in range(2)]
