@@ -593,21 +593,17 @@ impl Node {
             return;
         };
         let answer = member.heartbeat_received(now, heartbeat.seq, heartbeat.echo);
-        if member.through_leader {
-            if answer {
-                self.heartbeat(now, from, true);
+        if !member.through_leader {
+            if let Some(voter) = self.view.voters.get_mut(from) {
+                voter.rtt = member.rtt.smoothed();
             }
-            return;
+            let input = ElectionInput::Pulse {
+                from: from.clone(),
+                pulse: heartbeat.pulse,
+            };
+            self.elect_for(now, from, input);
+            self.decider_heard(from);
         }
-        if let Some(voter) = self.view.voters.get_mut(from) {
-            voter.rtt = member.rtt.smoothed();
-        }
-        let input = ElectionInput::Pulse {
-            from: from.clone(),
-            pulse: heartbeat.pulse,
-        };
-        self.elect_for(now, from, input);
-        self.decider_heard(from);
         if answer {
             self.heartbeat(now, from, true);
         }

@@ -16,8 +16,8 @@ pub const VIRTUAL_ID_BYTES: usize = 8;
 
 /// The part of a key's fingerprint that its virtual address carries.
 ///
-/// The peer that is met there still has to prove that it holds the whole key, so two keys that share the part can only get in each
-/// other's way.
+/// The peer that is met there still has to prove that it holds the whole key, so two keys that share the part can only get in
+/// each other's way.
 pub type VirtualId = [u8; VIRTUAL_ID_BYTES];
 
 /// The [`VirtualId`] of a key.

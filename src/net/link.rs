@@ -265,6 +265,11 @@ impl Link {
         frames.acks + frames.ping + frames.stream + frames.datagram + frames.max_stream_data
     }
 
+    /// Whether its packets go through the leader.
+    pub(crate) fn is_through_leader(&self) -> bool {
+        is_virtual(self.connection.remote_address())
+    }
+
     /// Closes the connection.
     pub(crate) fn close(&self, code: VarInt, reason: &str) {
         self.connection.close(code, reason.as_bytes());

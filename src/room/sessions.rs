@@ -16,7 +16,6 @@ use super::shared::Census;
 use crate::core::event::{Event, Left, LeftReason, Returned};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::node::LinkEnd;
-use crate::core::virtual_address::is_virtual;
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::net::close;
 use crate::net::datagrams::report_dropped;
@@ -81,12 +80,6 @@ struct Current {
     link: Link,
     /// Whether we dialled it.
     dialled: bool,
-}
-
-impl Current {
-    fn is_through_leader(&self) -> bool {
-        is_virtual(self.link.connection.remote_address())
-    }
 }
 
 /// What a new link is to its session.
@@ -170,7 +163,8 @@ impl Sessions {
         let linked = |session: &Session| {
             let current = session.current.as_ref();
             session.key == key
-                && current.is_some_and(|current| through_leader || !current.is_through_leader())
+                && current
+                    .is_some_and(|current| through_leader || !current.link.is_through_leader())
         };
         self.sessions.values().any(linked)
     }
@@ -435,8 +429,8 @@ impl Sessions {
         let Some(current) = &mut session.current else {
             return Attached::Second;
         };
-        let takes_over = current.is_through_leader() && !new.is_through_leader();
-        let gives_way = new.is_through_leader() && !current.is_through_leader();
+        let takes_over = current.link.is_through_leader() && !new.link.is_through_leader();
+        let gives_way = new.link.is_through_leader() && !current.link.is_through_leader();
         // Twice from the same end: it lost the first.
         let is_ours = current.dialled == new.dialled || new.dialled == (self.me < *peer);
         if takes_over || (is_ours && !gives_way) {
@@ -487,7 +481,7 @@ impl Sessions {
     pub(super) fn is_overtaken(&self, id: LinkId, peer: &PeerId) -> bool {
         let session = self.sessions.get(peer);
         let link = session.and_then(|session| session.retired.get(&id));
-        link.is_some_and(|link| is_virtual(link.connection.remote_address()))
+        link.is_some_and(Link::is_through_leader)
     }
 
     /// The peer speaks on the kept link, so it has it too: the others may go.
