@@ -399,7 +399,7 @@ static void on_event(void *user_data, const NetworkEvent *event)
     if (event->kind < MMN_EVENT_JOINED || event->kind > LAST_EVENT_KIND) fail("an event of kind %u", event->kind);
     read_text(event->peer, NAME_BYTES);
     read_text(event->other, sizeof endless);
-    if (!event->data || event->length < 0 || event->length > LIMIT_BYTES || event->success > 1)
+    if (!event->data || event->length < 0 || event->length > LIMIT_BYTES + 1 || event->success > 1)
         fail("an event of kind %u with %d bytes and success %u", event->kind, (int)event->length, event->success);
     unsigned sum = 0;
     for (int32_t i = 0; i < event->length; i++) sum += event->data[i];
