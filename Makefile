@@ -4,14 +4,24 @@
 LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
+# Where `make install` puts the library; DESTDIR goes in front, for those who build packages.
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)'
 
-.PHONY: help build dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
+.PHONY: help build install uninstall dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 build: ## the library, in target/release
 	cargo build --release
+
+install: build ## for C and C++: headers, library, CMake and pkg-config files, into PREFIX=/usr/local (LIBDIR, DESTDIR)
+	@$(INSTALL)
+
+uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DESTDIR)
+	@$(INSTALL) --uninstall
 
 dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
 	cargo build --profile dist

@@ -33,10 +33,25 @@
 #include <vector>
 
 #if defined(_WIN32)
+// Without the macros min and max, and without the old winsock.h, which excludes the winsock2.h of a program that includes it
+// later. The program's own choice stands, and is not changed for what it includes afterwards.
 #ifndef NOMINMAX
 #define NOMINMAX
+#define MMN_UNDEFINE_NOMINMAX
+#endif
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#define MMN_UNDEFINE_WIN32_LEAN_AND_MEAN
 #endif
 #include <windows.h>
+#ifdef MMN_UNDEFINE_NOMINMAX
+#undef NOMINMAX
+#undef MMN_UNDEFINE_NOMINMAX
+#endif
+#ifdef MMN_UNDEFINE_WIN32_LEAN_AND_MEAN
+#undef WIN32_LEAN_AND_MEAN
+#undef MMN_UNDEFINE_WIN32_LEAN_AND_MEAN
+#endif
 #else
 #include <dlfcn.h>
 #include <pthread.h>
@@ -876,7 +891,7 @@ class Room {
   static std::vector<std::string> lines(const std::string& list) {
     std::vector<std::string> names;
     for (std::size_t from = 0; from < list.size();) {
-      const std::size_t end = std::min(list.find('\n', from), list.size());
+      const std::size_t end = (std::min)(list.find('\n', from), list.size());
       names.push_back(list.substr(from, end - from));
       from = end + 1;
     }

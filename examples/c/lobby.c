@@ -6,20 +6,19 @@
  *   gcc -std=c11 -O2 -pthread -Iinclude examples/c/lobby.c -o lobby -ldl
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id alice --session tea
  *   MMN_LIBRARY=target/release/libmeta_mystia_network.so ./lobby --id bob --session tea --connect ADDRESS_OF_ALICE
+ *
+ * For Windows: x86_64-w64-mingw32-gcc -std=gnu11 -O2 -Iinclude examples/c/lobby.c -o lobby.exe
  */
 #define _GNU_SOURCE
 #include <meta_mystia_network.h>
 
-#include <dlfcn.h>
-#include <poll.h>
-#include <pthread.h>
+#include "platform.h"
+
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { CHAT = 0x0100, POSITION, LINE_MAX_BYTES = 4096 };
 enum { STEPS_PER_SECOND = 10, ROW_LENGTH = 100, MOST_PLAYERS = 64 };
@@ -93,18 +92,18 @@ static struct {
     char name[MMN_MAX_PEER_ID_BYTES + 1];
     char place[16];
 } players[MOST_PLAYERS];
-static pthread_mutex_t players_lock = PTHREAD_MUTEX_INITIALIZER;
+static lock_type players_lock = LOCK_INITIALIZER;
 
 static void put(const char *name, const char *place, int length)
 {
-    pthread_mutex_lock(&players_lock);
+    lock(&players_lock);
     for (int i = 0; i < MOST_PLAYERS; i++) {
         if (*players[i].name && strcmp(players[i].name, name) != 0) continue;
         snprintf(players[i].name, sizeof players[i].name, "%s", name);
         snprintf(players[i].place, sizeof players[i].place, "%.*s", length, place);
         break;
     }
-    pthread_mutex_unlock(&players_lock);
+    unlock(&players_lock);
 }
 
 /* " at 12,3", or nothing while it is not known. For the main thread. */
@@ -112,11 +111,11 @@ static const char *at(const char *name)
 {
     static char text[32];
     *text = 0;
-    pthread_mutex_lock(&players_lock);
+    lock(&players_lock);
     for (int i = 0; i < MOST_PLAYERS; i++) {
         if (strcmp(players[i].name, name) == 0) snprintf(text, sizeof text, " at %s", players[i].place);
     }
-    pthread_mutex_unlock(&players_lock);
+    unlock(&players_lock);
     return text;
 }
 
@@ -170,6 +169,16 @@ static void walk(int step)
     refused(net.BroadcastEx((const uint8_t *)place, (int32_t)length, POSITION, 0, &options));
 }
 
+/* Ends the first line of the rest, and moves on behind it; NULL when nothing is left. */
+static char *next_line(char **rest)
+{
+    char *line = *rest, *end = strchr(line, '\n');
+    if (!*line) return NULL;
+    *rest = end ? end + 1 : line + strlen(line);
+    if (end) *end = 0;
+    return line;
+}
+
 static void say_members(void)
 {
     char text[LINE_MAX_BYTES] = "members:", peers[LINE_MAX_BYTES];
@@ -179,8 +188,7 @@ static void say_members(void)
     /* Copied at once: the library's string lives until this thread's next call that returns one. */
     snprintf(peers, sizeof peers, "%s", list ? list : "");
 
-    char *rest = peers, *name = strsep(&rest, "\n");
-    if (name && !*name) name = NULL;
+    char *rest = peers, *name = next_line(&rest);
     while ((name || !own_done) && used < sizeof text) {
         /* The list is sorted and without this member, which takes its place in it. */
         if (!own_done && (!name || strcmp(own_id, name) < 0)) {
@@ -191,18 +199,11 @@ static void say_members(void)
         int32_t rtt = net.GetPeerRTT(name);
         if (rtt < 0) used += (size_t)snprintf(text + used, sizeof text - used, " %s(- ms)%s", name, at(name));
         else used += (size_t)snprintf(text + used, sizeof text - used, " %s(%d ms)%s", name, (int)rtt, at(name));
-        name = strsep(&rest, "\n");
+        name = next_line(&rest);
     }
     const char *leader = net.GetCurrentLeader();
     if (leader && *leader) say("%s; leader: %s", text, leader);
     else say("%s; no leader", text);
-}
-
-static double now_seconds(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
 /* 0 when it is time to leave. */
@@ -224,14 +225,17 @@ static int listen_until(double until)
     for (;;) {
         double left = until - now_seconds();
         if (left <= 0) return 1;
-        struct pollfd input = {.fd = interactive ? STDIN_FILENO : -1, .events = POLLIN};
-        if (poll(&input, 1, (int)(left * 1000) + 1) <= 0) continue;
-        ssize_t got = read(STDIN_FILENO, pending + used, sizeof pending - 1 - used);
-        if (got <= 0) return 0;
+        if (!interactive) {
+            wait_seconds(left);
+            continue;
+        }
+        long got = read_input(pending + used, sizeof pending - 1 - used, left);
+        if (got < 0) return 0;
         used += (size_t)got;
         char *line = pending, *end;
         while ((end = memchr(line, '\n', used - (size_t)(line - pending)))) {
             *end = 0;
+            if (end > line && end[-1] == '\r') end[-1] = 0; /* Windows ends lines with both */
             if (!obey(line)) return 0;
             line = end + 1;
         }
@@ -268,14 +272,14 @@ static void run(void)
 static int load(void)
 {
     const char *path = getenv("MMN_LIBRARY");
-    void *library = dlopen(path ? path : "libmeta_mystia_network.so", RTLD_NOW | RTLD_LOCAL);
+    void *library = open_library(path ? path : LIBRARY_FILE);
     if (!library) {
-        fprintf(stderr, "cannot load the library (set MMN_LIBRARY to its path): %s\n", dlerror());
+        fprintf(stderr, "cannot load the library (set MMN_LIBRARY to its path): %s\n", library_error());
         return 0;
     }
-    /* ISO C has no cast from an object pointer to a function pointer; POSIX promises that this works. */
+    /* ISO C has no cast from an object pointer to a function pointer; POSIX and Windows promise that this works. */
 #define RESOLVE(name)                                            \
-    *(void **)&net.name = dlsym(library, #name);                 \
+    *(void **)&net.name = find_symbol(library, #name);           \
     if (!net.name) {                                             \
         fprintf(stderr, "the library has no function " #name "\n"); \
         return 0;                                                \
@@ -294,7 +298,7 @@ static char *lines(char *list)
 
 static int parse(int argc, char **argv)
 {
-    interactive = isatty(STDIN_FILENO);
+    interactive = input_is_terminal();
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--interactive") == 0) {
             interactive = 1;

@@ -5,10 +5,21 @@
 #ifndef CLASSIC_H
 #define CLASSIC_H
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef _WIN32
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#define CLASSIC_FILE "meta_mystia_network.dll"
+#define CLASSIC_OPEN(path) (void *)LoadLibraryA(path)
+#define CLASSIC_SYMBOL(library, name) (void *)GetProcAddress((HMODULE)(library), name)
+#else
+#include <dlfcn.h>
+#define CLASSIC_FILE "libmeta_mystia_network.so"
+#define CLASSIC_OPEN(path) dlopen(path, RTLD_NOW | RTLD_LOCAL)
+#define CLASSIC_SYMBOL(library, name) dlsym(library, name)
+#endif
 
 typedef void (*receive_fn)(const char *peer, const uint8_t *data, int32_t length, uint16_t type, uint8_t flags);
 typedef void (*leader_fn)(const char *leader);
@@ -81,13 +92,17 @@ static struct {
 static void *load_classic(void)
 {
     const char *path = getenv("MMN_LIBRARY");
-    void *library = dlopen(path ? path : "libmeta_mystia_network.so", RTLD_NOW | RTLD_LOCAL);
+    void *library = CLASSIC_OPEN(path ? path : CLASSIC_FILE);
     if (!library) {
+#ifdef _WIN32
+        fprintf(stderr, "cannot load the library (set MMN_LIBRARY to its path): error %lu\n", GetLastError());
+#else
         fprintf(stderr, "cannot load the library (set MMN_LIBRARY to its path): %s\n", dlerror());
+#endif
         exit(2);
     }
 #define CLASSIC_RESOLVE(type, name, parameters)                        \
-    *(void **)&net.name = dlsym(library, #name);                       \
+    *(void **)&net.name = CLASSIC_SYMBOL(library, #name);              \
     if (!net.name) {                                                   \
         fprintf(stderr, "the library has no function " #name "\n");    \
         exit(2);                                                       \

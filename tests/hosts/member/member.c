@@ -2,6 +2,7 @@
  * A member of a room that does as it is told: for rooms of many processes, which must be light.
  *
  *   gcc -std=gnu11 -O2 -pthread tests/hosts/member/member.c -o member -ldl
+ *   x86_64-w64-mingw32-gcc-posix -std=gnu11 -O2 -pthread -static tests/hosts/member/member.c -o member.exe
  *   MMN_LIBRARY=... ./member --id ID --session SESSION [--connect ADDRESS] [--talk MILLISECONDS]
  *
  * Prints lines, each with the monotonic clock's seconds as its second word:
@@ -87,7 +88,7 @@ static void on_receive(const char *peer, const uint8_t *data, int32_t length, ui
 
 static void *talk(void *milliseconds)
 {
-    long pause_ms = (long)milliseconds;
+    long pause_ms = (long)(intptr_t)milliseconds;
     struct timespec pause_time = {pause_ms / 1000, pause_ms % 1000 * 1000000};
     uint8_t data[TALK_BYTES];
     memset(data, 'x', sizeof data);
@@ -129,7 +130,7 @@ int main(int argc, char **argv)
     say("ready", "%s", net.GetLocalAddr());
     if (contact) dial(contact);
     pthread_t talker;
-    if (talk_ms > 0 && pthread_create(&talker, NULL, talk, (void *)talk_ms) != 0) return 1;
+    if (talk_ms > 0 && pthread_create(&talker, NULL, talk, (void *)(intptr_t)talk_ms) != 0) return 1;
 
     char line[256];
     while (fgets(line, sizeof line, stdin)) {
