@@ -14,8 +14,8 @@ namespace MetaMystia.Network
         private static readonly bool HasAsynchronously = Enum.IsDefined(typeof(TaskCreationOptions), Asynchronously);
 
         // Guarded by itself. Of each address the oldest first.
-        private readonly Dictionary<string, Queue<TaskCompletionSource<ConnectionResult>>> dials =
-            new Dictionary<string, Queue<TaskCompletionSource<ConnectionResult>>>(StringComparer.Ordinal);
+        private readonly Dictionary<string, List<TaskCompletionSource<ConnectionResult>>> dials =
+            new Dictionary<string, List<TaskCompletionSource<ConnectionResult>>>(StringComparer.Ordinal);
         private bool left; // guarded by dials
 
         /// <summary>
@@ -44,12 +44,12 @@ namespace MetaMystia.Network
                 {
                     throw RoomLeft();
                 }
-                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                List<TaskCompletionSource<ConnectionResult>> waiting;
                 if (!dials.TryGetValue(address, out waiting))
                 {
-                    dials.Add(address, waiting = new Queue<TaskCompletionSource<ConnectionResult>>());
+                    dials.Add(address, waiting = new List<TaskCompletionSource<ConnectionResult>>());
                 }
-                waiting.Enqueue(dial);
+                waiting.Add(dial);
             }
             int code = NativeMethods.ConnectToPeer(native);
             if (code < 0)
@@ -75,10 +75,11 @@ namespace MetaMystia.Network
             TaskCompletionSource<ConnectionResult> dial = null;
             lock (dials)
             {
-                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                List<TaskCompletionSource<ConnectionResult>> waiting;
                 if (dials.TryGetValue(result.Address, out waiting))
                 {
-                    dial = waiting.Dequeue();
+                    dial = waiting[0];
+                    waiting.RemoveAt(0);
                     if (waiting.Count == 0)
                     {
                         dials.Remove(result.Address);
@@ -96,19 +97,12 @@ namespace MetaMystia.Network
         {
             lock (dials)
             {
-                Queue<TaskCompletionSource<ConnectionResult>> waiting;
+                List<TaskCompletionSource<ConnectionResult>> waiting;
                 if (!dials.TryGetValue(address, out waiting))
                 {
                     return;
                 }
-                for (int remaining = waiting.Count; remaining > 0; remaining--)
-                {
-                    TaskCompletionSource<ConnectionResult> next = waiting.Dequeue();
-                    if (next != dial)
-                    {
-                        waiting.Enqueue(next);
-                    }
-                }
+                waiting.Remove(dial);
                 if (waiting.Count == 0)
                 {
                     dials.Remove(address);
@@ -123,7 +117,7 @@ namespace MetaMystia.Network
             lock (dials)
             {
                 left = true;
-                foreach (Queue<TaskCompletionSource<ConnectionResult>> waiting in dials.Values)
+                foreach (List<TaskCompletionSource<ConnectionResult>> waiting in dials.Values)
                 {
                     ended.AddRange(waiting);
                 }

@@ -327,7 +327,7 @@ namespace MetaMystia.Network
         // How many log callbacks of this domain the library has: another domain may have replaced it.
         private static int logsRegistered;
 
-        private readonly Queue<Action> queue; // null: handlers run on the library's thread
+        private readonly ActionQueue queue; // null: handlers run on the library's thread
         private bool closing; // guarded by queue
         private int overflowing; // guarded by queue: how many calls wait for the library's thread, which must not wait then
         private int disposed;
@@ -343,7 +343,7 @@ namespace MetaMystia.Network
 
         private Room(bool queueEvents)
         {
-            queue = queueEvents ? new Queue<Action>() : null;
+            queue = queueEvents ? new ActionQueue() : null;
         }
 
         /// <summary>
@@ -1390,6 +1390,45 @@ namespace MetaMystia.Network
         private static NetworkException LastError(int code)
         {
             return new NetworkException(code, Utf8.FromNative(NativeMethods.GetLastErrorMessage()));
+        }
+    }
+
+    // System.Collections.Generic.Queue: in Mono it is in mscorlib, elsewhere in System. An assembly that Mono's compiler made with it would
+    // not load in .NET.
+    internal sealed class ActionQueue
+    {
+        private Action[] actions = new Action[16]; // a power of two
+        private int first;
+
+        internal int Count { get; private set; }
+
+        internal void Enqueue(Action action)
+        {
+            if (Count == actions.Length)
+            {
+                Action[] longer = new Action[2 * Count];
+                Array.Copy(actions, first, longer, 0, Count - first);
+                Array.Copy(actions, 0, longer, Count - first, first);
+                actions = longer;
+                first = 0;
+            }
+            actions[(first + Count) & (actions.Length - 1)] = action;
+            Count++;
+        }
+
+        internal Action Dequeue()
+        {
+            Action action = actions[first];
+            actions[first] = null;
+            first = (first + 1) & (actions.Length - 1);
+            Count--;
+            return action;
+        }
+
+        internal void Clear()
+        {
+            Array.Clear(actions, 0, actions.Length);
+            first = Count = 0;
         }
     }
 }

@@ -1,0 +1,194 @@
+// What Room.LoadNative promises on Linux, a story a process: LoadNative.exe STORY FOLDER COPY. FOLDER has the library, COPY has
+// another file of it, and no runtime looks into either. Prints "ok".
+//
+//   mcs -langversion:7 -out:LoadNative.exe bindings/csharp/tests/LoadNative.cs bindings/csharp/*.cs
+//   mono LoadNative.exe folder /somewhere /elsewhere
+
+using System;
+using System.IO;
+using System.Text;
+using System.Threading;
+using MetaMystia.Network;
+
+internal static class LoadNativeTest
+{
+    private static string folder, copy, file;
+
+    private static int Main(string[] arguments)
+    {
+        folder = arguments[1];
+        copy = arguments[2];
+        file = Path.Combine(folder, Path.GetFileName(Directory.GetFiles(copy)[0]));
+        try
+        {
+            switch (arguments[0])
+            {
+                case "folder": Folder(); break;
+                case "file": FromFile(); break;
+                case "loaded": AlreadyLoaded(); break;
+                case "beside": NotTheOneBeside(); break;
+                case "missed": AfterAMiss(); break;
+                case "refused": Refused(); break;
+                case "threads": Threads(); break;
+                default: throw new ArgumentException(arguments[0]);
+            }
+            Console.WriteLine("ok");
+            return 0;
+        }
+        catch (Exception exception)
+        {
+            Console.Error.WriteLine("FAILED: " + exception);
+            return 1;
+        }
+    }
+
+    private static void Folder()
+    {
+        Room.LoadNative(folder);
+        Works();
+        Room.LoadNative(folder);
+        Room.LoadNative(file);
+        AnotherIsRefused();
+        Works();
+    }
+
+    // A relative path, and a name in another script.
+    private static void FromFile()
+    {
+        string named = Path.Combine(folder, "米斯蒂娅");
+        Directory.CreateDirectory(named);
+        string inside = Path.Combine(named, Path.GetFileName(file));
+        File.Copy(file, inside, true);
+        Directory.SetCurrentDirectory(named);
+        Room.LoadNative(Path.GetFileName(file));
+        Works();
+        Room.LoadNative(inside);
+        AnotherIsRefused();
+    }
+
+    // The runtime found the library by itself; it is the one in the folder.
+    private static void AlreadyLoaded()
+    {
+        Works();
+        Room.LoadNative(folder);
+        AnotherIsRefused();
+        Works();
+    }
+
+    // The runtime would take the copy beside the program.
+    private static void NotTheOneBeside()
+    {
+        string own = AppDomain.CurrentDomain.BaseDirectory;
+        File.Copy(file, Path.Combine(own, Path.GetFileName(file)), true);
+        Room.LoadNative(folder);
+        Works();
+        string maps = File.ReadAllText("/proc/self/maps");
+        Must(maps.Contains(" " + file) && !maps.Contains(Path.Combine(own, Path.GetFileName(file))), "the one beside the program:\n" + maps);
+    }
+
+    // A native call found nothing. CoreCLR looks again; Mono remembers the functions that it did not find.
+    private static void AfterAMiss()
+    {
+        Throws<DllNotFoundException>(Works);
+        Room.LoadNative(folder);
+        if (Type.GetType("Mono.Runtime") == null)
+        {
+            Works();
+        }
+        else
+        {
+            Throws<DllNotFoundException>(Works);
+        }
+    }
+
+    private static void Refused()
+    {
+        Throws<ArgumentNullException>(() => Room.LoadNative(null));
+        Throws<ArgumentException>(() => Room.LoadNative(""), "the path is empty");
+        string missing = Path.Combine(folder, "missing");
+        Throws<DllNotFoundException>(() => Room.LoadNative(missing), "LoadNative(\"" + missing + "\")", "no file and no folder");
+        string empty = Path.Combine(folder, "empty");
+        Directory.CreateDirectory(empty);
+        Throws<DllNotFoundException>(() => Room.LoadNative(empty), empty, "has no " + Path.GetFileName(file));
+        string renamed = Path.Combine(empty, "renamed.bin");
+        File.WriteAllText(renamed, "no library");
+        Throws<ArgumentException>(() => Room.LoadNative(renamed), renamed, "must be named " + Path.GetFileName(file));
+        string text = Path.Combine(folder, "text");
+        Directory.CreateDirectory(text);
+        string broken = Path.Combine(text, Path.GetFileName(file));
+        File.WriteAllText(broken, "no library");
+        // The dynamic loader's own sentence.
+        Throws<DllNotFoundException>(() => Room.LoadNative(text), broken, "does not load", "file too short");
+        // None of this keeps the right path from working.
+        Room.LoadNative(folder);
+        Works();
+    }
+
+    private static void Threads()
+    {
+        int done = 0;
+        Thread[] threads = new Thread[8];
+        for (int index = 0; index < threads.Length; index++)
+        {
+            threads[index] = new Thread(() =>
+            {
+                Room.LoadNative(folder);
+                Interlocked.Increment(ref done);
+            });
+            threads[index].Start();
+        }
+        foreach (Thread thread in threads)
+        {
+            thread.Join();
+        }
+        Must(done == threads.Length, "only " + done + " threads loaded it");
+        Works();
+    }
+
+    private static void AnotherIsRefused()
+    {
+        Throws<InvalidOperationException>(() => Room.LoadNative(copy), "LoadNative(\"" + copy + "\")", "already loaded " + folder);
+    }
+
+    // Imports of both classes that have any.
+    private static void Works()
+    {
+        RoomOptions options = new RoomOptions();
+        options.Settings.DiscoveryMode = 0;
+        using (Room room = Room.Join("alice", "load-native-" + Guid.NewGuid(), options))
+        {
+            Must(room.LocalAddress.Length > 0, "no address");
+            room.Broadcast(Encoding.UTF8.GetBytes("nobody hears it"));
+        }
+    }
+
+    private static void Throws<T>(Action action, params string[] parts) where T : Exception
+    {
+        try
+        {
+            action();
+        }
+        catch (Exception exception)
+        {
+            Must(exception.GetType() == typeof(T), "not a " + typeof(T) + ": " + exception);
+            foreach (string part in parts)
+            {
+                Must(exception.Message.Contains(part), "no \"" + part + "\" in: " + exception.Message);
+            }
+            if (parts.Length > 0)
+            {
+                Console.WriteLine(exception.Message);
+            }
+            return;
+        }
+        throw new InvalidOperationException("no " + typeof(T) + " " + string.Join(" ", parts));
+    }
+
+    private static void Must(bool holds, string what)
+    {
+        if (!holds)
+        {
+            throw new InvalidOperationException(what);
+        }
+    }
+}
