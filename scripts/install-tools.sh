@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl. After `--only`, they are all that is looked for.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw. After `--only`, they are all that is looked for.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -37,6 +37,9 @@ look_for_hosts() {
     has ip && has tc || lacks ip "iproute2"
 }
 
+# The variants with POSIX threads: the C++ header needs std::mutex.
+mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
+
 look() {
     missing="" packages=""
     [ -n "$only" ] || look_for_hosts
@@ -47,6 +50,7 @@ look() {
             protoc) has_protoc || lacks protoc "protobuf-compiler libprotobuf-dev" ;;
             etcd) has etcd || lacks etcd etcd-server ;;
             etcdctl) has etcdctl || lacks etcdctl etcd-client ;;
+            mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
@@ -135,6 +139,7 @@ for tool in $missing; do
         protoc) line="protobuf-compiler libprotobuf-dev" ;;
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
+        mingw) line=$mingw ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2
