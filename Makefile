@@ -33,7 +33,7 @@ demo: tools build ## one room of three hosts in three languages; the leader is k
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages
 	@scripts/test.sh
 
 test-all: test sim ## the same, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw. After `--only`, they are all that is looked for.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw,
+# python-packages. After `--only`, they are all that is looked for.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -51,6 +52,7 @@ look() {
             etcd) has etcd || lacks etcd etcd-server ;;
             etcdctl) has etcdctl || lacks etcdctl etcd-client ;;
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
+            python-packages) has_python_packages || has_venv || lacks venv "python3-venv" ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
@@ -80,6 +82,38 @@ has_protoc() {
 
 has_pip() {
     python3 -m pip --version >/dev/null 2>&1
+}
+
+# What builds wheels and checks types, in an environment of its own.
+python_packages=target/tools/python
+python_versions="hatchling==1.33.0 mypy==2.4.1"
+
+has_python_packages() {
+    [ "$(cat "$python_packages/versions" 2>/dev/null)" = "$python_versions" ]
+}
+
+has_venv() {
+    python3 -c 'import ensurepip, venv' >/dev/null 2>&1
+}
+
+wants_python_packages() {
+    case " $more " in *" python-packages "*) ! has_python_packages ;; *) false ;; esac
+}
+
+get_python_packages() {
+    log=$(mktemp)
+    rm -rf "$python_packages"
+    # The file is written at the end, so that nothing half done is ever taken for the whole. A package that is not pure Python is
+    # taken as it is built for this machine, or not at all.
+    # shellcheck disable=SC2086 # the versions are a list
+    if python3 -m venv "$python_packages" >"$log" 2>&1 &&
+        "$python_packages/bin/python" -m pip install -q --disable-pip-version-check --only-binary=:all: $python_versions >>"$log" 2>&1; then
+        echo "$python_versions" >"$python_packages/versions"
+        echo "installed: $python_versions, in $python_packages"
+    else
+        cat "$log" >&2
+    fi
+    rm -f "$log"
 }
 
 wants_coreclr() {
@@ -122,6 +156,10 @@ if wants_coreclr && has_pip; then
     get_coreclr
 fi
 
+if wants_python_packages && has_venv; then
+    get_python_packages
+fi
+
 if ! has cargo; then
     echo "missing: cargo (Rust 1.89 or newer); see https://rustup.rs" >&2
     failed=1
@@ -140,6 +178,7 @@ for tool in $missing; do
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
         mingw) line=$mingw ;;
+        venv) line="python3-venv" ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2
@@ -147,6 +186,10 @@ for tool in $missing; do
 done
 if wants_coreclr; then
     echo "missing: .NET Core 3.1 in $coreclr; the package dotnetcore2==$coreclr_version of Python's package index has it (its folder dotnetcore2)" >&2
+    failed=1
+fi
+if wants_python_packages; then
+    echo "missing: $python_versions of Python's package index, in a virtual environment in $python_packages" >&2
     failed=1
 fi
 [ -z "${failed:-}" ]
