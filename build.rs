@@ -5,6 +5,7 @@ mod generator;
 
 use std::env;
 use std::error::Error;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files with exported items, in the header's order.
@@ -58,8 +59,13 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let abi = generator::Abi::read(&folder, &SOURCES)?;
     generator::write_for_rust(&abi, &out)?;
+    // What an earlier build wrote, and this one does not, would stay.
+    let described = out.join("abi");
+    if described.exists() {
+        fs::remove_dir_all(&described)?;
+    }
     for file in generator::written(&abi, &String::from_utf8(header)?)? {
-        file.keep(&out.join("abi"))?;
+        file.keep(&described)?;
         if env::var_os("MMN_UPDATE_HEADER").is_some() {
             file.update(root)?;
         }

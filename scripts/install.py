@@ -111,6 +111,9 @@ def plan(arguments):
         pkgconfig / f"{PACKAGE}.pc": filled(f"pkgconfig/{PACKAGE}.pc.in", values),
         **{licences / licence.name: licence for licence in sorted(ROOT.glob("LICENSE-*"))},
     }
+    # Those of the dependencies are beside the library of a release; here, only what is installed is known.
+    theirs = target(arguments) / licences if arguments.uninstall else library.parent
+    files.update({licences / licence.name: licence for licence in theirs.glob("THIRD-PARTY-LICENSES*")})
     return files
 
 

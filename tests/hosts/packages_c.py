@@ -93,7 +93,10 @@ def cmake_refuses_what_does_not_fit():
 def make_installs_and_uninstalls():
     """What else is in the folders stays."""
     with folder() as place:
-        variables = [f"PREFIX={place / 'prefix'}", "LIBDIR=lib64", f"LIBRARY={os.environ['MMN_LIBRARY']}"]
+        library = place / "libmeta_mystia_network.so"
+        library.write_bytes(Path(os.environ["MMN_LIBRARY"]).read_bytes())
+        (place / "THIRD-PARTY-LICENSES.html").write_text("theirs")
+        variables = [f"PREFIX={place / 'prefix'}", "LIBDIR=lib64", f"LIBRARY={library}"]
         other = place / "prefix" / "include" / "other.h"
         other.parent.mkdir(parents=True)
         other.write_text("")
@@ -110,6 +113,7 @@ def make_installs_and_uninstalls():
             "lib64/pkgconfig/meta_mystia_network.pc",
             "share/doc/meta_mystia_network/LICENSE-APACHE",
             "share/doc/meta_mystia_network/LICENSE-MIT",
+            "share/doc/meta_mystia_network/THIRD-PARTY-LICENSES.html",
         }, found
         for path in found:
             # No placeholder of a template is left.

@@ -268,8 +268,7 @@ class Puppet:
         assert self.native.GetDefaultNetworkOptions(ctypes.byref(settings)) == OK
         options = dict(options)
         if (seeded := options.pop("seeded", None)) is not None:
-            self.seeded = mmn.SeededOptions.__new__(mmn.SeededOptions)
-            self.seeded.struct_size = ctypes.sizeof(mmn.SeededOptions)
+            self.seeded = mmn._SeededOptions(struct_size=ctypes.sizeof(mmn._SeededOptions))
             fields = dict(seeded)
             assert self.native.GetDefaultSeededOptions(fields.pop("profile"), ctypes.byref(self.seeded)) == OK
             for name, value in fields.items():
