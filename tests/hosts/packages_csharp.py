@@ -108,6 +108,23 @@ def the_nuget_package_has_its_parts():
         assert "one room per process" in "".join(documented.itertext())
 
 
+def the_project_file_agrees_with_the_package():
+    """No SDK is at hand to build it: what it names is there, and its expression finds the version."""
+    path = ROOT / "bindings" / "csharp" / "MetaMystiaNetwork.csproj"
+    project = xml.parse(path).getroot()
+    assert [item.attrib["Include"] for item in project.iter("Compile")] == ["*.cs"]
+    packed = [item.attrib["Include"] for item in project.iter("None")]
+    for include in packed:
+        assert "$(" in include or (path.parent / include).is_file(), include
+    assert project.find(".//TargetFrameworks").text == "netstandard2.0;netstandard2.1"
+    (pattern,) = re.findall(r"'(\(\?m\).*)'\)\.Groups\[1\]\.Value", project.find(".//Version").text)
+    assert re.search(pattern, (ROOT / "Cargo.toml").read_text("utf-8"))[1] == VERSION
+    nuspec = xml.parse(ROOT / "packaging" / "csharp" / "nuget" / "MetaMystiaNetwork.nuspec").getroot()[0]
+    described = {tag_of(element): element.text for element in nuspec}
+    for name, tag in {"id": "PackageId", "authors": "Authors", "description": "Description", "license": "PackageLicenseExpression"}.items():
+        assert project.find(f".//{tag}").text == described[name], name
+
+
 def the_unity_package_has_its_parts():
     with Place(every_rid=True) as place:
         package = place.untar()
@@ -362,7 +379,7 @@ class Place:
         (package,) = self.build("unity")
         with tarfile.open(package, "r:gz") as archive:
             assert {PurePosixPath(entry.name).parts[0] for entry in archive} == {"package"}
-            archive.extractall(self.path / "unity", filter="data")
+            archive.extractall(self.path / "unity")
         return self.path / "unity" / "package"
 
     def project(self):
