@@ -17,6 +17,7 @@ mod garbage;
 mod gossip;
 mod migration;
 mod old_host;
+mod packages_csharp;
 mod panel;
 mod picture;
 mod promises;
