@@ -256,6 +256,7 @@ def build_packages(output):
     packages = output / "packages"
     shutil.rmtree(packages, ignore_errors=True)
     packages.mkdir()
+    run([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", output, "--out", packages])
 
 
 def write_sums(output):

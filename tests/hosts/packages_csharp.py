@@ -1,6 +1,7 @@
 """The C# packages, built, checked file by file, and installed into empty projects that are compiled and run.
 
-`packages_csharp.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library.
+`packages_csharp.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. With MMN_PACKAGES, a folder, its packages are installed, and
+none is built (`make test-dist`).
 """
 
 import collections
@@ -18,9 +19,10 @@ import tempfile
 import threading
 import time
 import tomllib
+import typing
 import xml.etree.ElementTree as xml
 import zipfile
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts")]
@@ -32,8 +34,25 @@ VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["ve
 SOURCES = ROOT / "tests" / "hosts" / "packages"
 CORECLR = ROOT / "target" / "tools" / "dotnetcore2" / "bin"
 LIBRARY = demo.LIBRARY_NAME
-LICENCES = {"LICENSE-APACHE.txt", "LICENSE-MIT.txt", "THIRD-PARTY-LICENSES.html"}
+LICENCES = {"LICENSE-APACHE.txt", "LICENSE-MIT.txt", "THIRD-PARTY-LICENSES.txt"}
 ASSEMBLY = {"MetaMystiaNetwork.dll", "MetaMystiaNetwork.xml"}
+
+
+class Runtime(typing.NamedTuple):
+    """What runs programs of CoreCLR, and the native library there."""
+
+    command: list
+    rid: str
+    library: str
+    path: Path  # of the native library
+    environment: dict
+    drive: str = ""  # where Windows has the root of all paths
+
+    def named(self, path):
+        return str(PureWindowsPath(self.drive, path)) if self.drive else str(path)
+
+
+LINUX = Runtime([str(CORECLR / "dotnet")], "linux-x64", LIBRARY, Path(os.environ.get("MMN_LIBRARY", "")), {})
 
 
 # ---------------------------------------------------------------- stories: the files
@@ -182,7 +201,7 @@ def a_program_with_the_nuget_package_greets_another_under_mono():
         greet(["mono", project / "Hello.exe"])
 
 
-def a_program_with_the_nuget_package_greets_another_under_coreclr():
+def a_program_with_the_nuget_package_greets_another_under_coreclr(runtime=LINUX):
     """Both files stay in NuGet's folder of packages, where the program's .deps.json has them, as after `dotnet build`."""
     with Place() as place:
         project, packages = place.project(), place.path / "packages"
@@ -194,7 +213,7 @@ def a_program_with_the_nuget_package_greets_another_under_coreclr():
             f"MetaMystiaNetwork/{VERSION}": (
                 {
                     "runtime": {assembly: {}},
-                    "runtimeTargets": {f"runtimes/linux-x64/native/{LIBRARY}": {"rid": "linux-x64", "assetType": "native"}},
+                    "runtimeTargets": {f"runtimes/{runtime.rid}/native/{runtime.library}": {"rid": runtime.rid, "assetType": "native"}},
                 },
                 "package",
             ),
@@ -213,7 +232,7 @@ def a_program_with_the_nuget_package_greets_another_under_coreclr():
             ),
             "utf-8",
         )
-        greet([CORECLR / "dotnet", "exec", "--additionalprobingpath", packages, project / "Hello.dll"])
+        greet([*runtime.command, "exec", "--additionalprobingpath", packages, project / "Hello.dll"], runtime.environment)
 
 
 def the_assembly_uses_only_what_every_framework_has():
@@ -260,11 +279,11 @@ def a_unity_project_with_the_package_plays_its_sample():
                 ann.ends_well()
 
 
-def a_plugin_with_the_bepinex_package_plays_under_coreclr():
+def a_plugin_with_the_bepinex_package_plays_under_coreclr(runtime=LINUX):
     with Place() as place:
         game = bepinex_game(place, coreclr)
         coreclr(game / "Game.dll", [SOURCES / "Game.cs"], [])
-        done = call([CORECLR / "dotnet", game / "Game.dll"])
+        done = call([*runtime.command, game / "Game.dll"], runtime.environment)
         assert done == "ok\n", done
 
 
@@ -297,11 +316,11 @@ def a_library_is_loaded_from_a_path_under_mono():
     load_native(lambda folder, compile: ["mono", compile(mcs, folder / "LoadNative.exe")])
 
 
-def a_library_is_loaded_from_a_path_under_coreclr():
-    load_native(lambda folder, compile: [CORECLR / "dotnet", compile(coreclr, folder / "LoadNative.dll")])
+def a_library_is_loaded_from_a_path_under_coreclr(runtime=LINUX):
+    load_native(lambda folder, compile: [*runtime.command, compile(coreclr, folder / "LoadNative.dll")], runtime)
 
 
-def load_native(command_in):
+def load_native(command_in, runtime=LINUX):
     """Each in a process and folders of its own. In `loaded` the runtime finds the library by itself."""
     sources = [ROOT / "bindings" / "csharp" / "tests" / "LoadNative.cs", *sorted((ROOT / "bindings" / "csharp").glob("*.cs"))]
     with Place() as place:
@@ -317,10 +336,10 @@ def load_native(command_in):
             shutil.copytree(built, folder / "program")
             for name in ("library", "copy"):
                 (folder / name).mkdir()
-                shutil.copy(os.environ["MMN_LIBRARY"], folder / name / LIBRARY)
-            environment = {"LD_LIBRARY_PATH": str(folder / "library")} if story == "loaded" else {}
+                shutil.copy(runtime.path, folder / name / runtime.library)
+            found = {"LD_LIBRARY_PATH": str(folder / "library"), "WINEPATH": str(folder / "library")} if story == "loaded" else {}
             program = folder / "program" / command[-1].name
-            done = call([*command[:-1], program, story, folder / "library", folder / "copy"], environment)
+            done = call([*command[:-1], program, story, *(runtime.named(folder / name) for name in ("library", "copy"))], {**runtime.environment, **found})
             assert done.splitlines()[-1:] == ["ok"], done
             print(f"{story}: {done}")
 
@@ -350,13 +369,16 @@ class Place:
                 (folder / name).write_text(f"the library for {rid}", "utf-8")
             for licence in ("LICENSE-MIT", "LICENSE-APACHE"):
                 shutil.copy(ROOT / licence, folder)
-            (folder / "THIRD-PARTY-LICENSES.html").write_text("those of the crates", "utf-8")
+            (folder / "THIRD-PARTY-LICENSES.txt").write_text("those of the crates", "utf-8")
         return self
 
     def __exit__(self, *_):
         self._folder.cleanup()
 
     def build(self, *kinds):
+        if "MMN_PACKAGES" in os.environ:
+            endings = {"nuget": "*.nupkg", "unity": "*.tgz", "bepinex": "*-BepInEx-*.zip"}
+            return sorted(path for kind in kinds for path in Path(os.environ["MMN_PACKAGES"]).glob(endings[kind]))
         out = self.path / "packages-built"
         call([sys.executable, ROOT / "packaging" / "csharp" / "packages.py", "--natives", self.natives, "--out", out, *kinds])
         return sorted(out.iterdir())
@@ -481,10 +503,10 @@ def call(command, more=()):
     return done.stdout
 
 
-def greet(command):
+def greet(command, more=()):
     """Two of the README's program: each receives the other's hello, and ends with its input."""
-    with Program([*command, "alice"]) as alice:
-        with Program([*command, "bob", alice.next("others dial (.*)")]) as bob:
+    with Program([*command, "alice"], more) as alice:
+        with Program([*command, "bob", alice.next("others dial (.*)")], more) as bob:
             alice.next("bob: hello")
             bob.next("alice: hello")
             agree([alice, bob], "the leader is (.*)")
@@ -507,10 +529,10 @@ def agree(programs, pattern):
 class Program:
     """A process that prints lines, and ends with its input."""
 
-    def __init__(self, command):
+    def __init__(self, command, more=()):
         self.command = [str(part) for part in command]
         self.process = subprocess.Popen(
-            self.command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            self.command, env=environment(more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         self.printed, self.lines = [], queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "hosts")]
 from demo import PHASE_SECONDS, DemoFailed, Host, Room, Screen, isolate, run_tool  # noqa: E402
 
 WINE = "/usr/lib/wine/wine64"
@@ -34,9 +34,8 @@ class Programs:
     def __init__(self, shipped, folder, prefix):
         self.shipped = shipped
         self.folder = folder
-        self.wine = dict(os.environ, WINEPREFIX=str(prefix), WINEDEBUG="-all", WINEARCH="win64")
-        self.wine.pop("DISPLAY", None)
-        self.wine["MMN_LIBRARY"] = DLL
+        self.prefix = {"WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "DISPLAY": ""}
+        self.wine = {**os.environ, **self.prefix, "MMN_LIBRARY": DLL}
         self.linux = dict(os.environ, MMN_LIBRARY=str(SO), LD_LIBRARY_PATH=str(SO.parent))
 
     def build(self):
@@ -44,10 +43,9 @@ class Programs:
         strict = ["-O1", "-Wall", "-Wextra", "-Werror"]
         shutil.copy(self.shipped / DLL, self.folder)
         implib = self.shipped / f"lib{DLL}.a"
-        voter = ["-Wno-unused-function", ROOT / "tests/windows/voter.c"]  # it needs a part of examples/c/platform.h
+        voter = ["-Wno-unused-function", ROOT / "tests/dist/voter.c"]  # it needs a part of examples/c/platform.h
         gcc, gxx = MINGW + "gcc-posix", MINGW + "g++-posix"
         out = self.folder
-        run_tool([gcc, "-shared", "-o", out / "bcryptprimitives.dll", ROOT / "tests/windows/bcryptprimitives.c", "-ladvapi32"])
         run_tool([gcc, "-std=gnu11", *strict, *include, ROOT / "examples/c/lobby.c", "-o", out / "lobby-c.exe"])
         run_tool([gcc, "-std=gnu11", *strict, *include, *voter, implib, "-o", out / "voter.exe"])
         # Our DLL alone is to be found at run time, not MinGW's.
@@ -74,10 +72,13 @@ class Programs:
         )
 
     def start_wine(self):
-        """Makes the folder that Wine takes for its drive C, once for all."""
+        """Makes the folder that Wine takes for its drive C, and gives it what versions before 9 lack."""
         done = subprocess.run([WINE, "wineboot", "--init"], env=self.wine, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
         if done.returncode != 0:
             raise DemoFailed(f"wineboot failed: {done.stdout.decode('utf-8', 'replace')}")
+        shim = Path(self.prefix["WINEPREFIX"]) / "drive_c/windows/system32/bcryptprimitives.dll"
+        if not shim.exists():
+            run_tool([MINGW + "gcc-posix", "-shared", "-o", shim, ROOT / "tests/dist/bcryptprimitives.c", "-ladvapi32"])
 
     def end_wine(self):
         """Its server, and whatever still runs in it."""
@@ -178,6 +179,27 @@ def story_quorum(programs, screen):
             room.wait_for_agreement(room.hosts, LIMIT, since=killed_at)
             screen.note(f"{victim.name} is back with its key and its votes", good=True)
             room.leave(room.hosts)
+
+
+def story_packages(programs, screen):
+    """The C# packages with this DLL, installed into empty projects, and Room.LoadNative."""
+    os.environ["MMN_LIBRARY"] = str(SO)
+    import packages_csharp as packages
+
+    built = programs.folder / "packages"
+    run_tool([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", programs.shipped.parent, "--out", built])
+    os.environ["MMN_PACKAGES"] = str(built)
+    windows = packages.Runtime([WINE, str(DOTNET)], "win-x64", DLL, programs.shipped / DLL, programs.prefix, drive="Z:")
+    for story in (
+        packages.a_program_with_the_nuget_package_greets_another_under_coreclr,
+        packages.a_plugin_with_the_bepinex_package_plays_under_coreclr,
+        packages.a_library_is_loaded_from_a_path_under_coreclr,
+    ):
+        try:
+            story(windows)
+        except AssertionError as error:
+            raise DemoFailed(f"{story.__name__}: {error}") from None
+        screen.note(f"{story.__name__.replace('_', ' ')}", good=True)
 
 
 def says(started, expected):
