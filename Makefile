@@ -1,13 +1,12 @@
 # `make help` lists the targets. Everything works in a fresh clone; missing tools are installed
 # (as root, with apt) or named.
 
-LIBRARY := target/release/libmeta_mystia_network.so
 # How the demo's room elects: raft, gossip or seeded.
 STRATEGY ?= raft
-# Where `make install` puts the library; DESTDIR goes in front, for those who build packages.
+# Where `make install` puts the library (LIBRARY, else that of `make build`); DESTDIR goes in front, for those who build packages.
 PREFIX ?= /usr/local
 LIBDIR ?= lib
-INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)'
+INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
 .PHONY: help build install uninstall dist server demo test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
 
@@ -44,7 +43,7 @@ demo: tools build ## one room of three hosts in three languages; the leader is k
 	@python3 scripts/demo.py --strategy $(STRATEGY)
 
 test: ## what CI runs: every outcome, with generous time limits
-	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl
+	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages
 	@scripts/test.sh
 
 test-all: test sim ## the same, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts

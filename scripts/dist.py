@@ -67,7 +67,7 @@ def main():
         if unknown:
             raise Failed(f"{unknown[0]!r} is none of {', '.join(PLATFORMS)} (macOS is built from source: cargo build --release)")
         chosen = [PLATFORMS[rid] for rid in arguments.platforms or PLATFORMS]
-        install_tools(chosen)
+        install_tools(chosen, with_packages=not arguments.platforms)
         output = arguments.output.resolve()
         output.mkdir(parents=True, exist_ok=True)
         notices = third_party_licences()
@@ -87,7 +87,7 @@ def main():
 # ---------------------------------------------------------------- tools
 
 
-def install_tools(platforms):
+def install_tools(platforms, with_packages):
     """Installs what is missing with scripts/install-tools.sh, which names what it cannot install."""
     wanted = ["cargo-about", "zig"]
     systems = {platform.rid.split("-")[0] for platform in platforms}
@@ -95,7 +95,9 @@ def install_tools(platforms):
         wanted += ["mingw", "lld-link"]
     if not all(has_standard_library(platform) for platform in platforms):
         wanted += ["rust-src"]
-    run([ROOT / "scripts" / "install-tools.sh", "--only", *wanted])
+    script = ROOT / "scripts" / "install-tools.sh"
+    # Packages need what hosts need, too: Mono's compiler.
+    run([script, *wanted, "python-packages"] if with_packages else [script, "--only", *wanted])
 
 
 def has_standard_library(platform):
@@ -257,6 +259,7 @@ def build_packages(output):
     shutil.rmtree(packages, ignore_errors=True)
     packages.mkdir()
     run([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", output, "--out", packages])
+    run([sys.executable, ROOT / "scripts/python_wheels.py", "--natives", output, "--out", packages])
 
 
 def write_sums(output):

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl; for `make dist` and its tests mingw, lld-link, rust-src, zig, cargo-about,
-# wine, windows-coreclr, arm64. After `--only`, they are all that is looked for.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages; for `make dist` and its tests
+# also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. After `--only`, they are all that is looked for.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -11,9 +11,6 @@ packages="" # the Debian packages that bring them
 only=""     # whether only the further tools count
 [ "${1:-}" != --only ] || { only=1; shift; }
 more="$*"   # the further tools
-
-# The variants with POSIX threads: the C++ header needs std::mutex.
-mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
 
 lacks() {
     missing="$missing $1"
@@ -41,6 +38,8 @@ look_for_hosts() {
     has ip && has tc || lacks ip "iproute2"
 }
 
+# The variants with POSIX threads: the C++ header needs std::mutex.
+mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
 rust_src="rustc-web cargo-web rust-web-src"
 arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 
@@ -56,7 +55,8 @@ look() {
             etcdctl) has etcdctl || lacks etcdctl etcd-client ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
             windows-coreclr) has_windows_coreclr || has_pip || lacks pip "python3-pip" ;;
-            zig) has_zig || has_venv || lacks venv "python3-venv" ;;
+            zig) has_environment "$zig" "$zig_versions" || has_venv || lacks venv "python3-venv" ;;
+            python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
             cargo-about) ;; # cargo installs it
             mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
             lld-link) has lld-link || lacks lld-link lld ;;
@@ -86,19 +86,21 @@ has_windows_coreclr() {
     [ -f "$windows_coreclr/bin/dotnet.exe" ]
 }
 
-# A linker that knows every glibc, and cargo's way to it, in a virtual environment.
+# Virtual environments: a linker that knows every glibc, and cargo's way to it; what builds wheels and checks types.
 zig=target/tools/zig
-zig_packages="ziglang==0.17.1 cargo-zigbuild==0.24.0"
+zig_versions="ziglang==0.17.1 cargo-zigbuild==0.24.0"
+python_packages=target/tools/python
+python_versions="hatchling==1.33.0 mypy==2.4.1"
 
-has_zig() {
-    [ -x "$zig/bin/cargo-zigbuild" ]
+has_environment() { # FOLDER VERSIONS
+    [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
 }
 
 cargo_about=target/tools/bin/cargo-about
 cargo_about_version=0.9.3
 
 has_venv() {
-    python3 -c "import ensurepip" >/dev/null 2>&1
+    python3 -c "import ensurepip, venv" >/dev/null 2>&1
 }
 
 # The compiler of etcd-client's messages. Debian's comes without the files that they import.
@@ -137,16 +139,18 @@ get_coreclr() { # PLATFORM SHA256 PROGRAM FOLDER
     rm -rf "$folder"
 }
 
-# A virtual environment cannot be moved: it gets its name by its last step.
-get_zig() {
-    rm -rf "$zig"
+# The file is written at the end, so that nothing half done is ever taken for the whole. A package that is not pure Python is
+# taken as it is built for this machine, or not at all.
+get_environment() { # FOLDER VERSIONS
     log=$(mktemp)
-    # shellcheck disable=SC2086 # the packages are a list
-    if python3 -m venv "$zig" >"$log" 2>&1 && "$zig/bin/pip" install -q --disable-pip-version-check $zig_packages >>"$log" 2>&1; then
-        echo "installed: $zig_packages, in $zig"
+    rm -rf "$1"
+    # shellcheck disable=SC2086 # the versions are a list
+    if python3 -m venv "$1" >"$log" 2>&1 &&
+        "$1/bin/python" -m pip install -q --disable-pip-version-check --only-binary=:all: $2 >>"$log" 2>&1; then
+        echo "$2" >"$1/versions"
+        echo "installed: $2, in $1"
     else
         cat "$log" >&2
-        rm -rf "$zig"
     fi
     rm -f "$log"
 }
@@ -172,8 +176,11 @@ fi
 if wants windows-coreclr && ! has_windows_coreclr && has_pip; then
     get_coreclr win_amd64 "$windows_coreclr_sha256" dotnet.exe "$windows_coreclr"
 fi
-if wants zig && ! has_zig && has_venv; then
-    get_zig
+if wants zig && ! has_environment "$zig" "$zig_versions" && has_venv; then
+    get_environment "$zig" "$zig_versions"
+fi
+if wants python-packages && ! has_environment "$python_packages" "$python_versions" && has_venv; then
+    get_environment "$python_packages" "$python_versions"
 fi
 if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
     echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
@@ -217,6 +224,7 @@ lacks_file() { # NAME FILE WHERE
 index="Python's package index"
 lacks_file coreclr "$coreclr/bin/dotnet" "the package dotnetcore2==$coreclr_version of $index (its folder dotnetcore2)"
 lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package for Windows"
-lacks_file zig "$zig/bin/cargo-zigbuild" "a virtual environment in $zig with $zig_packages of $index"
+lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
+lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
 lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

@@ -49,7 +49,11 @@ pub(crate) fn written(abi: &Abi, header: &str) -> Result<Vec<Written>, Box<dyn E
             "bindings/csharp/NativeMethods.cs",
             csharp::native_methods(abi)?,
         ),
-        part("bindings/python/meta_mystia_network.py", "#", python),
+        part(
+            "bindings/python/meta_mystia_network/__init__.py",
+            "#",
+            python,
+        ),
         part(
             "bindings/cpp/meta_mystia_network.hpp",
             "//",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::model::{Abi, Scalar, Type, Variable};
 
-/// Everything between the marks. The structs themselves are written by hand above it, without fields.
+/// Everything between the marks. Below it, classes written by hand add to the structs what people use of them.
 ///
 /// # Errors
 /// A type that ctypes has no name for.
@@ -21,6 +21,14 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
         writeln!(text, "{} = {}", constant.name, constant.value)?;
     }
     text += "\n\nclass _BYTES(ctypes.c_char_p):\n    \"\"\"The bytes before a length.\"\"\"\n\n\n_TEXT = ctypes.c_char_p\n";
+    // The classes come first, because structs point to each other. What they declare is for type checkers.
+    for found in &abi.structs {
+        writeln!(text, "\n\nclass {}(ctypes.Structure):", class(&found.name))?;
+        for field in &found.fields {
+            writeln!(text, "    {}: {}", field.name, for_checkers(&field.kind))?;
+        }
+    }
+    text += "\n\n";
     for found in &abi.structs {
         writeln!(text, "{}._fields_ = [", class(&found.name))?;
         for field in &found.fields {
@@ -39,7 +47,8 @@ pub(crate) fn tables(abi: &Abi) -> Result<String, Box<dyn Error>> {
         let kinds = kinds.join(", ");
         writeln!(text, "{} = ctypes.CFUNCTYPE(None, {kinds})", callback.name)?;
     }
-    text += "\n# Name: (result, arguments).\nFUNCTIONS = {\n";
+    text +=
+        "\n# Name: (result, arguments).\nFUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {\n";
     for function in &abi.functions {
         let kinds = arguments(&function.parameters)?;
         let result = match &function.result {
@@ -68,8 +77,29 @@ fn arguments(parameters: &[Variable]) -> Result<String, Box<dyn Error>> {
     })
 }
 
-fn class(name: &str) -> &str {
-    name.strip_suffix("FFI").unwrap_or(name)
+/// The name without the underscore belongs to the class that is written by hand.
+fn class(name: &str) -> String {
+    format!("_{}", name.strip_suffix("FFI").unwrap_or(name))
+}
+
+/// The functions' types are named as they are.
+fn named(name: &str) -> String {
+    if name.ends_with("Callback") {
+        name.to_owned()
+    } else {
+        class(name)
+    }
+}
+
+/// What ctypes gives for a field.
+fn for_checkers(kind: &Type) -> String {
+    match kind {
+        Type::Scalar(_) => "int".to_owned(),
+        Type::Text => "bytes | None".to_owned(),
+        Type::Bytes | Type::UserData => "int | None".to_owned(),
+        Type::Pointer { .. } => "Any".to_owned(),
+        Type::Named(name) => named(name),
+    }
 }
 
 fn scalar(kind: Scalar) -> String {
@@ -84,9 +114,9 @@ fn in_memory(kind: &Type) -> Result<String, Box<dyn Error>> {
         Type::Text => "ctypes.c_char_p".to_owned(),
         Type::Bytes | Type::UserData => "ctypes.c_void_p".to_owned(),
         Type::Pointer { to, .. } => {
-            let to = Scalar::parse(to).map_or_else(|| class(to).to_owned(), scalar);
+            let to = Scalar::parse(to).map_or_else(|| class(to), scalar);
             format!("ctypes.POINTER({to})")
         }
-        Type::Named(name) => class(name).to_owned(),
+        Type::Named(name) => named(name),
     })
 }

@@ -1,0 +1,208 @@
+"""The room for programs with asyncio.
+
+    from meta_mystia_network import EVENT_MESSAGE, aio
+
+    async with aio.Room("alice", "tea") as room:
+        await room.connect("192.168.1.20:40123")
+        room.broadcast(b"hello")
+        async for event in room.events():
+            if event.kind == EVENT_MESSAGE:
+                print(event.peer, event.data)
+
+The calls are those of `meta_mystia_network.Room`. None of them waits for the network, so that they are no coroutines, except
+connect() and close(), which wait for their result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import threading
+
+from . import (
+    DISPATCH_THREAD,
+    EVENT_CONNECTION_RESULT,
+    NOT_INITIALIZED,
+    REJECTED,
+    ConnectionResult,
+    Event,
+    NetworkConfig,
+    NetworkError,
+    NetworkOptions,
+    _Calls,
+    describe_error,
+)
+
+__all__ = ["Room"]
+
+MAX_WAITING_EVENTS = 1024
+"""Most events that wait for the program. Beyond that they wait in the library, whose queue is bounded, too; then senders wait."""
+
+
+class Room(_Calls):
+    """The room that this process is in, in a running event loop; leave it with `async with` or close().
+
+    The library's thread hands events to the loop: nothing polls. `options` (NetworkOptions) and `config` are as for
+    `meta_mystia_network.Room`, except that `dispatch_mode` has no effect.
+    """
+
+    def __init__(
+        self,
+        peer_id: str,
+        session_id: str,
+        config: NetworkConfig | None = None,
+        *,
+        options: NetworkOptions | None = None,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._events: collections.deque[Event] = collections.deque()
+        self._places = threading.Semaphore(MAX_WAITING_EVENTS)
+        self._closing = False
+        self._ended = False
+        self._waiting: set[asyncio.Future[None]] = set()
+        # Of each address the oldest dial first.
+        self._dials: dict[str, collections.deque[asyncio.Future[Event]]] = {}
+        self._leaving: asyncio.Future[None] | None = None
+        super().__init__(peer_id, session_id, config, options)
+        try:
+            self._register_events(self._hand_over)
+        except BaseException:
+            self._leave()
+            raise
+
+    async def __aenter__(self) -> Room:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Leaves the room; takes at most about 2 s, in which the loop runs. Iterations over events() then end, after the events
+        that had come before, and a connect() that waits raises NetworkError (-1). A close() that is cancelled goes on; another
+        close() waits for it."""
+        if self._leaving is None:
+            self._leaving = self._loop.run_in_executor(None, self._leave)
+            self._leaving.add_done_callback(self._end)
+        await asyncio.shield(self._leaving)
+
+    def events(self) -> Events:
+        """An asynchronous iterator over all events, messages included, in one order. It ends when the room is left; after
+        EVENT_ROOM_ENDED, leave it. Each event goes to one iteration. Cancelling one loses no event: a later one goes on from there.
+
+        Read them: after 1024 unread events further ones wait, results of connect() included."""
+        return Events(self)
+
+    async def connect(self, address: str) -> ConnectionResult:
+        """Dials "ip:port", "[v6]:port" or "name:port", and returns when the member is connected; -14 ALREADY_CONNECTED is a success,
+        too. Raises NetworkError with the code of a dial that failed, and with -1 when the room is left. Cancelling it does not stop
+        the dial. The result is also an event (EVENT_CONNECTION_RESULT), which has what the leader's host said to a rejection."""
+        dial: asyncio.Future[Event] = self._loop.create_future()
+        # The result comes through the loop, thus later than this.
+        self._dial(address)
+        self._dials.setdefault(address, collections.deque()).append(dial)
+        event = await dial
+        if not event.success:
+            # What the leader's host said to a rejection is the program's own.
+            text = "" if event.code == REJECTED else event.data.decode("utf-8", "replace")
+            sentence = f"{address}: {describe_error(event.code)}" + (f": {text}" if text else "")
+            raise NetworkError(event.code, sentence)
+        return ConnectionResult(event.other, event.success, event.code)
+
+    # -- on the library's thread
+
+    def _hand_over(self, event: Event) -> None:
+        self._places.acquire()
+        if self._closing:
+            self._places.release()
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._take, event)
+        except RuntimeError:
+            # The loop is closed: nobody reads any more.
+            self._places.release()
+
+    # -- on the loop
+
+    def _take(self, event: Event) -> None:
+        if event.kind == EVENT_CONNECTION_RESULT:
+            dials = self._dials.get(event.other)
+            if dials:
+                dial = dials.popleft()
+                if not dials:
+                    del self._dials[event.other]
+                # One that was cancelled has had its turn, too: each dial has one result.
+                if not dial.done():
+                    dial.set_result(event)
+        self._events.append(event)
+        self._wake()
+
+    def _end(self, leaving: asyncio.Future[None]) -> None:
+        if leaving.cancelled() or leaving.exception() is not None:
+            self._leaving = None  # the room is still there
+            return
+        self._ended = True
+        dials = [dial for waiting in self._dials.values() for dial in waiting]
+        self._dials.clear()
+        for dial in dials:
+            if not dial.done():
+                dial.set_exception(NetworkError(NOT_INITIALIZED, "the room was left before the dial had a result"))
+        self._wake()
+
+    def _wake(self) -> None:
+        for waiter in self._waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _next(self) -> Event | None:
+        """None when the room was left and every event is read."""
+        while not self._events:
+            if self._ended:
+                return None
+            waiter: asyncio.Future[None] = self._loop.create_future()
+            self._waiting.add(waiter)
+            try:
+                await waiter
+            finally:
+                self._waiting.discard(waiter)
+        self._places.release()
+        return self._events.popleft()
+
+    # -- what differs in the room itself
+
+    def _leave(self) -> None:
+        # A handler that waits for a place would hold up leaving.
+        self._closing = True
+        self._places.release()
+        try:
+            super()._leave()
+        except BaseException:
+            self._closing = False
+            raise
+
+    def _initialize(
+        self, peer: bytes | None, session: bytes | None, config: NetworkConfig | None, options: NetworkOptions | None
+    ) -> int:
+        if options is None:
+            return super()._initialize(peer, session, config, options)
+        chosen = options.dispatch_mode
+        options.dispatch_mode = DISPATCH_THREAD
+        try:
+            return super()._initialize(peer, session, config, options)
+        finally:
+            options.dispatch_mode = chosen
+
+
+class Events:
+    """What events() returns."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    def __aiter__(self) -> Events:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._room._next()
+        if event is None:
+            raise StopAsyncIteration
+        return event

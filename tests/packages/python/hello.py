@@ -1,0 +1,32 @@
+"""A member that greets each other one, with asyncio: `hello.py ID [ADDRESS]`. It prints its address and what it receives, and
+leaves at the end of its input. Checked with `mypy --strict`, too.
+"""
+
+import asyncio
+import sys
+
+import meta_mystia_network as mmn
+from meta_mystia_network import aio
+
+
+async def main(me: str, *dial: str) -> None:
+    async with aio.Room(me, "packages") as room:
+        print(room.local_address, flush=True)
+        greeter = asyncio.create_task(greet(room))
+        for address in dial:
+            await room.connect(address)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+    # The room is left, so that there are no further events.
+    await greeter
+
+
+async def greet(room: aio.Room) -> None:
+    async for event in room.events():
+        if event.kind == mmn.EVENT_JOINED:
+            room.send(event.peer, b"hello from asyncio")
+        elif event.kind == mmn.EVENT_MESSAGE:
+            print(f"{event.peer}: {event.data.decode()}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,23 @@
+"""What a type checker that knows the package finds. packages_python.py expects an error in each line that says so."""
+
+import asyncio
+
+import meta_mystia_network as mmn
+from meta_mystia_network import aio
+
+options = mmn.NetworkOptions(bind_address=127)  # wrong: arg-type
+options.priority = "high"  # wrong: assignment
+
+
+async def main() -> None:
+    room = aio.Room("alice", "tea", options=options)
+    room.broadcast("hello")  # wrong: arg-type
+    peer: int = await room.connect("127.0.0.1:40123")  # wrong: assignment
+    for event in room.events():  # wrong: attr-defined
+        print(event, peer)
+    stats: mmn.PeerStats = room.stats("bob")
+    text: str = stats.rtt_us  # wrong: assignment
+    print(text)
+
+
+asyncio.run(main())
