@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 INSTALL = scripts/install.py --prefix '$(PREFIX)' --libdir '$(LIBDIR)' --destdir '$(DESTDIR)' $(if $(LIBRARY),--library '$(LIBRARY)')
 
-.PHONY: help build install uninstall dist server demo test test-all asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
+.PHONY: help build install uninstall dist server demo test test-all test-dist test-windows asan valgrind soak fuzz deny lint sim sim-long lab lab-long mutants figures screenshot header clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -22,8 +22,18 @@ install: build ## for C and C++: headers, library, CMake and pkg-config files, i
 uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DESTDIR)
 	@$(INSTALL) --uninstall
 
-dist: ## the library as it is shipped (fat LTO, minutes), in target/dist
-	cargo build --profile dist
+dist: ## what is shipped: the library for Windows and Linux, and all packages, in target/dist (a quarter of an hour)
+	@scripts/dist.py
+
+test-dist: ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
+	@scripts/install-tools.sh coreclr arm64
+	@tests/dist/linux.py
+	@tests/dist/packages.sh
+
+test-windows: build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux
+	@scripts/install-tools.sh mingw wine windows-coreclr
+	@scripts/dist.py win-x64
+	@tests/dist/windows.py
 
 server: ## the library with the etcd strategy, for dedicated servers, in target/server
 	@scripts/install-tools.sh --only protoc

@@ -1,10 +1,12 @@
 //! Generates the C header and what the bindings take from it, and names the shared library.
 
 #[path = "bindings/generator/mod.rs"]
+#[cfg_attr(not(feature = "header"), allow(dead_code))]
 mod generator;
 
 use std::env;
 use std::error::Error;
+#[cfg(feature = "header")]
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -40,14 +42,37 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes everything that is generated to `OUT_DIR`, where `tests/header.rs` compares it with the committed files, and
-/// into those when `MMN_UPDATE_HEADER` is set.
+/// Writes what is generated for the library to `OUT_DIR` and, with the feature `header`, what is generated for other
+/// languages: there `tests/header.rs` compares it with the committed files. Into those, too, when `MMN_UPDATE_HEADER` is set.
 fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     for source in ["build.rs", "cbindgen.toml", "src/ffi", "bindings/generator"] {
         println!("cargo::rerun-if-changed={source}");
     }
     println!("cargo::rerun-if-env-changed=MMN_UPDATE_HEADER");
     let folder = root.join("src/ffi");
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let abi = generator::Abi::read(&folder, &SOURCES)?;
+    generator::write_for_rust(&abi, &out)?;
+    #[cfg(feature = "header")]
+    {
+        // What an earlier build wrote, and this one does not, would stay.
+        let described = out.join("abi");
+        if described.exists() {
+            fs::remove_dir_all(&described)?;
+        }
+        for file in generator::written(&abi, &header(root, &folder)?)? {
+            file.keep(&described)?;
+            if env::var_os("MMN_UPDATE_HEADER").is_some() {
+                file.update(root)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What cbindgen makes of the sources.
+#[cfg(feature = "header")]
+fn header(root: &Path, folder: &Path) -> Result<String, Box<dyn Error>> {
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
     let mut builder = cbindgen::Builder::new().with_config(config);
     for source in SOURCES {
@@ -55,22 +80,7 @@ fn describe_abi(root: &Path) -> Result<(), Box<dyn Error>> {
     }
     let mut header = Vec::new();
     builder.generate()?.write(&mut header);
-
-    let out = PathBuf::from(env::var("OUT_DIR")?);
-    let abi = generator::Abi::read(&folder, &SOURCES)?;
-    generator::write_for_rust(&abi, &out)?;
-    // What an earlier build wrote, and this one does not, would stay.
-    let described = out.join("abi");
-    if described.exists() {
-        fs::remove_dir_all(&described)?;
-    }
-    for file in generator::written(&abi, &String::from_utf8(header)?)? {
-        file.keep(&described)?;
-        if env::var_os("MMN_UPDATE_HEADER").is_some() {
-            file.update(root)?;
-        }
-    }
-    Ok(())
+    Ok(String::from_utf8(header)?)
 }
 
 /// Programs that link the shared library look for it by this name, not by the path at their build.

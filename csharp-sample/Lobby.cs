@@ -11,6 +11,7 @@
 using System;
 using System.Diagnostics;
 using System.Globalization;
+using System.IO;
 using System.Text;
 using System.Threading;
 using MetaMystia.Network;
@@ -52,9 +53,7 @@ internal static class Lobby
 
     private static int Main(string[] arguments)
     {
-        // .NET would otherwise use the terminal's code page, and names may be in any script.
-        Console.OutputEncoding = new UTF8Encoding(false);
-        Console.InputEncoding = new UTF8Encoding(false);
+        UseUtf8();
         if (!Parse(arguments))
         {
             Console.Error.WriteLine(Usage);
@@ -90,6 +89,33 @@ internal static class Lobby
             // Here, and not left to the runtime: by now the terminal is as it was, and shows this.
             Lines.WriteError(id, exception is NetworkException ? Sentence(exception) : exception.ToString());
             return 1;
+        }
+    }
+
+    // .NET would otherwise use the terminal's code page, and names may be in any script. On Windows, a process without a
+    // console cannot set one: what is redirected gets a reader or writer of its own.
+    private static void UseUtf8()
+    {
+        Encoding utf8 = new UTF8Encoding(false);
+        if (!Console.IsOutputRedirected || !Console.IsErrorRedirected)
+        {
+            Console.OutputEncoding = utf8;
+        }
+        if (Console.IsOutputRedirected)
+        {
+            Console.SetOut(new StreamWriter(Console.OpenStandardOutput(), utf8) { AutoFlush = true });
+        }
+        if (Console.IsErrorRedirected)
+        {
+            Console.SetError(new StreamWriter(Console.OpenStandardError(), utf8) { AutoFlush = true });
+        }
+        if (Console.IsInputRedirected)
+        {
+            Console.SetIn(new StreamReader(Console.OpenStandardInput(), utf8));
+        }
+        else
+        {
+            Console.InputEncoding = utf8;
         }
     }
 

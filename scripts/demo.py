@@ -254,12 +254,13 @@ class Host:
         self.confirmed = []  # commands, in order
         self._reader = None
 
+    def arguments(self, session, contact):
+        """What follows the command."""
+        return ["--id", self.name, "--session", session, "--interactive"] + (["--connect", contact] if contact else [])
+
     def start(self, session, contact=None):
-        command = self.command + ["--id", self.name, "--session", session, "--interactive"]
-        if contact:
-            command += ["--connect", contact]
         self.process = subprocess.Popen(
-            command,
+            self.command + self.arguments(session, contact),
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

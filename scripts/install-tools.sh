@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what the demo and the tests need beside Rust (as root, with apt), or names what is missing and how to install
 # it. Says nothing and takes milliseconds when nothing is missing. Arguments name further tools: coreclr,
-# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw,
-# python-packages. After `--only`, they are all that is looked for.
+# chromium, valgrind, protoc, etcd, etcdctl, openssl, cmake, pkg-config, mingw, python-packages; for `make dist` and its tests
+# also lld-link, rust-src, zig, cargo-about, wine, windows-coreclr, arm64. After `--only`, they are all that is looked for.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -40,6 +40,8 @@ look_for_hosts() {
 
 # The variants with POSIX threads: the C++ header needs std::mutex.
 mingw="gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix"
+rust_src="rustc-web cargo-web rust-web-src"
+arm64="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static"
 
 look() {
     missing="" packages=""
@@ -51,9 +53,18 @@ look() {
             protoc) has_protoc || lacks protoc "protobuf-compiler libprotobuf-dev" ;;
             etcd) has etcd || lacks etcd etcd-server ;;
             etcdctl) has etcdctl || lacks etcdctl etcd-client ;;
-            mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
-            python-packages) has_python_packages || has_venv || lacks venv "python3-venv" ;;
             coreclr) has_coreclr || has_pip || lacks pip "python3-pip" ;;
+            windows-coreclr) has_windows_coreclr || has_pip || lacks pip "python3-pip" ;;
+            zig) has_environment "$zig" "$zig_versions" || has_venv || lacks venv "python3-venv" ;;
+            python-packages) has_environment "$python_packages" "$python_versions" || has_venv || lacks venv "python3-venv" ;;
+            cargo-about) ;; # cargo installs it
+            mingw) has x86_64-w64-mingw32-gcc-posix && has x86_64-w64-mingw32-g++-posix || lacks mingw "$mingw" ;;
+            lld-link) has lld-link || lacks lld-link lld ;;
+            # A compiler and the source of its standard library, for platforms that rustup has not been asked for.
+            rust-src) [ -d /usr/lib/rustlib/src/rust/library ] && [ -x /usr/bin/cargo ] || lacks rust-src "$rust_src" ;;
+            wine) [ -x /usr/lib/wine/wine64 ] || lacks wine wine64 ;;
+            # A C compiler, what its programs load, and a processor that runs them.
+            arm64) has aarch64-linux-gnu-gcc && has qemu-aarch64-static || lacks arm64 "$arm64" ;;
             *) has "$tool" || lacks "$tool" "$tool" ;;
         esac
     done
@@ -62,11 +73,34 @@ look() {
 # .NET Core 3.1's runtime, which a package of Python carries: one file to download, nothing to install. The program that it
 # brings to get system libraries is never called.
 coreclr=target/tools/dotnetcore2
+windows_coreclr=target/tools/dotnetcore2-windows
 coreclr_version=3.1.23
 coreclr_sha256=5f076ddc39da0c685e7de20ecb91ee81185928918ec86fbeb3bffc55dd867ab5
+windows_coreclr_sha256=e2528813677d7a080522336cb530442408d1e2aea76fa8657018fb532c03c252
 
 has_coreclr() {
     [ -x "$coreclr/bin/dotnet" ]
+}
+
+has_windows_coreclr() {
+    [ -f "$windows_coreclr/bin/dotnet.exe" ]
+}
+
+# Virtual environments: a linker that knows every glibc, and cargo's way to it; what builds wheels and checks types.
+zig=target/tools/zig
+zig_versions="ziglang==0.17.1 cargo-zigbuild==0.24.0"
+python_packages=target/tools/python
+python_versions="hatchling==1.33.0 mypy==2.4.1"
+
+has_environment() { # FOLDER VERSIONS
+    [ "$(cat "$1/versions" 2>/dev/null)" = "$2" ]
+}
+
+cargo_about=target/tools/bin/cargo-about
+cargo_about_version=0.9.3
+
+has_venv() {
+    python3 -c "import ensurepip, venv" >/dev/null 2>&1
 }
 
 # The compiler of etcd-client's messages. Debian's comes without the files that they import.
@@ -84,57 +118,41 @@ has_pip() {
     python3 -m pip --version >/dev/null 2>&1
 }
 
-# What builds wheels and checks types, in an environment of its own.
-python_packages=target/tools/python
-python_versions="hatchling==1.33.0 mypy==2.4.1"
-
-has_python_packages() {
-    [ "$(cat "$python_packages/versions" 2>/dev/null)" = "$python_versions" ]
+wants() {
+    case " $more " in *" $1 "*) ;; *) return 1 ;; esac
 }
 
-has_venv() {
-    python3 -c 'import ensurepip, venv' >/dev/null 2>&1
-}
-
-wants_python_packages() {
-    case " $more " in *" python-packages "*) ! has_python_packages ;; *) false ;; esac
-}
-
-get_python_packages() {
-    log=$(mktemp)
-    rm -rf "$python_packages"
-    # The file is written at the end, so that nothing half done is ever taken for the whole. A package that is not pure Python is
-    # taken as it is built for this machine, or not at all.
-    # shellcheck disable=SC2086 # the versions are a list
-    if python3 -m venv "$python_packages" >"$log" 2>&1 &&
-        "$python_packages/bin/python" -m pip install -q --disable-pip-version-check --only-binary=:all: $python_versions >>"$log" 2>&1; then
-        echo "$python_versions" >"$python_packages/versions"
-        echo "installed: $python_versions, in $python_packages"
-    else
-        cat "$log" >&2
-    fi
-    rm -f "$log"
-}
-
-wants_coreclr() {
-    case " $more " in *" coreclr "*) ! has_coreclr ;; *) false ;; esac
-}
-
-get_coreclr() {
+# Moved to its place at the end, so that nothing half done is ever taken for it.
+get_coreclr() { # PLATFORM SHA256 PROGRAM FOLDER
     folder=$(mktemp -d)
     mkdir -p target/tools
-    # Moved to its place at the end, so that nothing half done is ever taken for it.
-    if python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux1_x86_64 \
+    if python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform "$1" \
         -d "$folder" "dotnetcore2==$coreclr_version" >"$folder/log" 2>&1 &&
-        echo "$coreclr_sha256  $(echo "$folder"/*.whl)" | sha256sum -c --quiet >>"$folder/log" 2>&1 &&
+        echo "$2  $(echo "$folder"/*.whl)" | sha256sum -c --quiet >>"$folder/log" 2>&1 &&
         python3 -m zipfile -e "$folder"/*.whl "$folder/files" &&
-        chmod +x "$folder/files/dotnetcore2/bin/dotnet" &&
-        rm -rf "$coreclr" && mv "$folder/files/dotnetcore2" "$coreclr"; then
-        echo "installed: .NET Core $coreclr_version, in $coreclr"
+        chmod +x "$folder/files/dotnetcore2/bin/$3" &&
+        rm -rf "$4" && mv "$folder/files/dotnetcore2" "$4"; then
+        echo "installed: .NET Core $coreclr_version, in $4"
     else
         cat "$folder/log" >&2
     fi
     rm -rf "$folder"
+}
+
+# The file is written at the end, so that nothing half done is ever taken for the whole. A package that is not pure Python is
+# taken as it is built for this machine, or not at all.
+get_environment() { # FOLDER VERSIONS
+    log=$(mktemp)
+    rm -rf "$1"
+    # shellcheck disable=SC2086 # the versions are a list
+    if python3 -m venv "$1" >"$log" 2>&1 &&
+        "$1/bin/python" -m pip install -q --disable-pip-version-check --only-binary=:all: $2 >>"$log" 2>&1; then
+        echo "$2" >"$1/versions"
+        echo "installed: $2, in $1"
+    else
+        cat "$log" >&2
+    fi
+    rm -f "$log"
 }
 
 
@@ -152,12 +170,21 @@ if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && has apt-get; then
     look
 fi
 
-if wants_coreclr && has_pip; then
-    get_coreclr
+if wants coreclr && ! has_coreclr && has_pip; then
+    get_coreclr manylinux1_x86_64 "$coreclr_sha256" dotnet "$coreclr"
 fi
-
-if wants_python_packages && has_venv; then
-    get_python_packages
+if wants windows-coreclr && ! has_windows_coreclr && has_pip; then
+    get_coreclr win_amd64 "$windows_coreclr_sha256" dotnet.exe "$windows_coreclr"
+fi
+if wants zig && ! has_environment "$zig" "$zig_versions" && has_venv; then
+    get_environment "$zig" "$zig_versions"
+fi
+if wants python-packages && ! has_environment "$python_packages" "$python_versions" && has_venv; then
+    get_environment "$python_packages" "$python_versions"
+fi
+if wants cargo-about && [ ! -x "$cargo_about" ] && has cargo; then
+    echo "installing: cargo-about $cargo_about_version, in target/tools (minutes)"
+    cargo install --quiet --locked --root target/tools cargo-about --features cli --version "$cargo_about_version" || true
 fi
 
 if ! has cargo; then
@@ -177,19 +204,27 @@ for tool in $missing; do
         protoc) line="protobuf-compiler libprotobuf-dev" ;;
         etcd) line="etcd-server" ;;
         etcdctl) line="etcd-client" ;;
-        mingw) line=$mingw ;;
         venv) line="python3-venv" ;;
+        mingw) line=$mingw ;;
+        lld-link) line=lld ;;
+        rust-src) line="$rust_src (or, for every platform: rustup target add TRIPLE)" ;;
+        wine) line=wine64 ;;
+        arm64) line=$arm64 ;;
         *) line=$tool ;;
     esac
     echo "missing: $tool; install it: sudo apt-get install -y --no-install-recommends $line" >&2
     failed=1
 done
-if wants_coreclr; then
-    echo "missing: .NET Core 3.1 in $coreclr; the package dotnetcore2==$coreclr_version of Python's package index has it (its folder dotnetcore2)" >&2
-    failed=1
-fi
-if wants_python_packages; then
-    echo "missing: $python_versions of Python's package index, in a virtual environment in $python_packages" >&2
-    failed=1
-fi
+lacks_file() { # NAME FILE WHERE
+    if wants "$1" && [ ! -e "$2" ]; then
+        echo "missing: $2; $3 has it" >&2
+        failed=1
+    fi
+}
+index="Python's package index"
+lacks_file coreclr "$coreclr/bin/dotnet" "the package dotnetcore2==$coreclr_version of $index (its folder dotnetcore2)"
+lacks_file windows-coreclr "$windows_coreclr/bin/dotnet.exe" "the same package for Windows"
+lacks_file zig "$zig/versions" "a virtual environment in $zig with $zig_versions of $index"
+lacks_file python-packages "$python_packages/versions" "a virtual environment in $python_packages with $python_versions of $index"
+lacks_file cargo-about "$cargo_about" "cargo install --locked --root target/tools cargo-about --features cli --version $cargo_about_version"
 [ -z "${failed:-}" ]

@@ -17,7 +17,7 @@ fi
 failed=0
 # With the etcd strategy in all that is not optimized, so that it is built once; without it in the library that hosts load.
 run --features etcd --lib --test etcd --test e2e --test reopen --test lifecycle --test events --test header --test abi_exports \
-    --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --example simulate || failed=1
+    --test ffi_before_init --test ffi_options --test ffi_peers --test wiped --test gossip_example --test room_example --example simulate || failed=1
 # Optimized: it is arithmetic over many seeds. The core alone has tests of each guard's switch, too.
 run --release -p room_simulator -p room_core || failed=1
 # shellcheck disable=SC2086 # two words

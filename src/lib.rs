@@ -4,6 +4,9 @@
 //! round-trip times, messages, and one agreed leader, with host migration when the leader goes. Games use it
 //! through the C ABI in `include/meta_mystia_network.h`; `docs/architecture.md` says how the parts fit.
 
+/// The payloads of messages are of its `Bytes`.
+pub use bytes;
+
 pub mod clock;
 pub mod config;
 pub mod core;

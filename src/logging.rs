@@ -119,7 +119,8 @@ struct Locks {
     /// Held while something is switched.
     switching: Mutex<()>,
     sink: Mutex<Option<Sink>>,
-    /// Held while a line is written.
+    /// Held while a line is written, where that takes no lock of `std`.
+    #[cfg(unix)]
     line: Mutex<()>,
 }
 
@@ -128,6 +129,7 @@ impl Locks {
         Self {
             switching: Mutex::new(()),
             sink: Mutex::new(None),
+            #[cfg(unix)]
             line: Mutex::new(()),
         }
     }

@@ -118,10 +118,11 @@ namespace MetaMystia.Network
             MethodInfo set = libraries == null ? null : libraries.GetMethod("SetDllImportResolver");
             if (set != null && resolver != null)
             {
-                MethodInfo resolve = typeof(NativeFile).GetMethod("ResolveImport", BindingFlags.NonPublic | BindingFlags.Static);
+                // By a delegate, not by its name: a linker that trims the program keeps it then.
+                Func<string, Assembly, DllImportSearchPath?, IntPtr> resolve = ResolveImport;
                 try
                 {
-                    set.Invoke(null, new object[] { typeof(NativeFile).Assembly, Delegate.CreateDelegate(resolver, resolve) });
+                    set.Invoke(null, new object[] { typeof(NativeFile).Assembly, Delegate.CreateDelegate(resolver, resolve.Method) });
                 }
                 catch (TargetInvocationException exception)
                 {

@@ -18,6 +18,7 @@ mod gossip;
 mod migration;
 mod old_host;
 mod packages_c;
+mod packages_csharp;
 mod packages_python;
 mod panel;
 mod picture;

@@ -47,7 +47,7 @@ internal static class Load
             Must(line.StartsWith(start, StringComparison.Ordinal), line);
             ProcessStartInfo info = new ProcessStartInfo();
             info.FileName = Process.GetCurrentProcess().MainModule.FileName;
-            info.Arguments = "\"" + Assembly.GetExecutingAssembly().Location + "\" " + session + " " + line.Substring(start.Length);
+            info.Arguments = "\"" + Assembly.GetEntryAssembly().Location + "\" " + session + " " + line.Substring(start.Length);
             info.UseShellExecute = false;
             info.RedirectStandardInput = true;
             info.RedirectStandardOutput = true;

@@ -1,0 +1,188 @@
+using System;
+using System.Collections.Generic;
+using System.Text;
+using MetaMystia.Network;
+using UnityEngine;
+
+/// <summary>
+/// Put it on an empty object and press Play: who is in the room, who leads it, and a chat. In one local network players connect by
+/// themselves; elsewhere one types the address that another one's window shows.
+/// </summary>
+public class Lobby : MonoBehaviour
+{
+    private const ushort Chat = Room.FirstUserType;
+    private const int ShownLines = 12;
+
+    public string session = "our secret tea party"; // the same for all players
+    public string player = ""; // another one for each; empty is the name of this machine
+    public string dial = ""; // the address of any other player
+
+    private readonly List<string> lines = new List<string>();
+    private Room room;
+    private string typed = "";
+    private bool ended;
+
+    private void Start()
+    {
+        if (player.Length == 0)
+        {
+            player = Environment.MachineName;
+        }
+    }
+
+    private void Update()
+    {
+        if (room != null)
+        {
+            room.Poll(100); // OnChanged and OnMessage run inside, on the main thread
+        }
+        if (ended)
+        {
+            Leave(); // not in the handler: a room is not left inside its handlers
+        }
+    }
+
+    // The object or the scene ends, the game does, or the editor reloads its scripts.
+    private void OnDisable()
+    {
+        Leave();
+    }
+
+    private void OnGUI()
+    {
+        GUILayout.BeginArea(new Rect(10, 10, 420, 560));
+        if (room == null)
+        {
+            ShowEntrance();
+        }
+        else
+        {
+            ShowRoom();
+        }
+        foreach (string line in lines)
+        {
+            GUILayout.Label(line);
+        }
+        GUILayout.EndArea();
+    }
+
+    private void ShowEntrance()
+    {
+        GUILayout.Label("Room");
+        session = GUILayout.TextField(session);
+        GUILayout.Label("Your id, unique in the room");
+        player = GUILayout.TextField(player);
+        GUILayout.Label("The address of any other player (not needed in one local network)");
+        dial = GUILayout.TextField(dial);
+        if (GUILayout.Button("Join"))
+        {
+            Try(Join);
+        }
+    }
+
+    private void ShowRoom()
+    {
+        string leader = room.Leader;
+        GUILayout.Label("Others join you at " + room.LocalAddress);
+        GUILayout.Label("Leader: " + (leader ?? "nobody yet"));
+        GUILayout.Label(Describe(room.PeerId, leader) + " (you)");
+        foreach (string member in room.Members)
+        {
+            int roundTripMs = room.RoundTripMs(member);
+            GUILayout.Label(Describe(member, leader) + (roundTripMs < 0 ? "" : ", " + roundTripMs + " ms"));
+        }
+        typed = GUILayout.TextField(typed);
+        if (GUILayout.Button("Say") && typed.Length > 0)
+        {
+            Try(() => room.Broadcast(Encoding.UTF8.GetBytes(typed), Delivery.ReliableOrdered(), Chat));
+            Show(player + ": " + typed);
+            typed = "";
+        }
+        if (GUILayout.Button("Leave"))
+        {
+            Leave();
+        }
+    }
+
+    private static string Describe(string member, string leader)
+    {
+        return member == leader ? member + ", leads" : member;
+    }
+
+    private void Join()
+    {
+        RoomOptions options = new RoomOptions(); // poll mode
+        options.Settings.DiscoveryMode = (byte)DiscoveryMode.Connect;
+        room = Room.Join(player, session, options);
+        ended = false;
+        room.HandlerFailed += exception => Debug.LogException(exception);
+        room.Changed += OnChanged;
+        room.OnType(Chat, message => Show(message.From + ": " + Encoding.UTF8.GetString(message.Data)));
+        if (dial.Length > 0)
+        {
+            room.Connect(dial);
+        }
+    }
+
+    private void OnChanged(RoomEvent e)
+    {
+        switch (e.Kind)
+        {
+            case EventKind.Joined:
+                Show(e.Peer + " joined");
+                break;
+            case EventKind.Left:
+                Show(e.Peer + " left: " + LeftReason.Describe(e.Reason));
+                break;
+            case EventKind.LeaderChanged:
+                Show(e.Peer.Length > 0 ? e.Peer + " leads" : "nobody leads");
+                break;
+            case EventKind.ConnectionResult:
+                if (!e.Success)
+                {
+                    Show(e.Other + ": " + Room.Describe(e.Code));
+                }
+                break;
+            case EventKind.RoomEnded:
+                Show("the room has ended: " + EndReason.Describe(e.Reason));
+                ended = true;
+                break;
+        }
+    }
+
+    private void Leave()
+    {
+        Room left = room;
+        room = null;
+        ended = false;
+        if (left != null)
+        {
+            left.Dispose();
+        }
+    }
+
+    private void Try(Action action)
+    {
+        try
+        {
+            action();
+        }
+        catch (NetworkException exception)
+        {
+            Show(exception.Message);
+        }
+        catch (DllNotFoundException exception)
+        {
+            Show("The native library is missing in Plugins: " + exception.Message);
+        }
+    }
+
+    private void Show(string line)
+    {
+        lines.Add(line);
+        if (lines.Count > ShownLines)
+        {
+            lines.RemoveAt(0);
+        }
+    }
+}

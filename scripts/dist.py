@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Builds the library as it is shipped, for every platform, into target/dist (`make dist`).
+
+    target/dist/win-x64/      meta_mystia_network.dll, its import libraries for MSVC and MinGW
+    target/dist/linux-x64/    libmeta_mystia_network.so for glibc 2.17 and newer
+    target/dist/linux-arm64/  the same for ARM
+    target/dist/packages/     what is installed: see docs/packages.md
+    target/dist/SHA256SUMS
+
+Each folder has both headers, the files for CMake and pkg-config, and the licences. Arguments name platforms; without any,
+all three are built, and then the packages. Missing tools are installed (as root, with apt; into target/tools) or named.
+
+The standard library of a platform comes from rustup (`rustup target add ...`) where it is there; else from the source that Debian's
+package rust-web-src brings, with Debian's compiler.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "meta_mystia_network"
+TOOLS = ROOT / "target" / "tools"
+GLIBC = (2, 17)
+# What Windows 10 brings. Rust's standard library takes random numbers from bcryptprimitives.dll, which older ones lack.
+WINDOWS_DLLS = {
+    "advapi32.dll", "api-ms-win-core-synch-l1-2-0.dll", "bcrypt.dll", "bcryptprimitives.dll", "iphlpapi.dll", "kernel32.dll",
+    "msvcrt.dll", "ntdll.dll", "userenv.dll", "ws2_32.dll",
+}  # fmt: skip
+
+
+class Failed(Exception):
+    """What is missing or wrong, in one line."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Platform:
+    rid: str  # as .NET calls it
+    triple: str  # as Rust calls it
+    library: str
+
+
+PLATFORMS = {
+    platform.rid: platform
+    for platform in [
+        Platform("win-x64", "x86_64-pc-windows-gnu", f"{NAME}.dll"),
+        Platform("linux-x64", "x86_64-unknown-linux-gnu", f"lib{NAME}.so"),
+        Platform("linux-arm64", "aarch64-unknown-linux-gnu", f"lib{NAME}.so"),
+    ]
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("platforms", nargs="*", metavar="PLATFORM", help=f"of {', '.join(PLATFORMS)}")
+    parser.add_argument("--output", type=Path, default=ROOT / "target" / "dist")
+    arguments = parser.parse_args()
+    try:
+        unknown = [rid for rid in arguments.platforms if rid not in PLATFORMS]
+        if unknown:
+            raise Failed(f"{unknown[0]!r} is none of {', '.join(PLATFORMS)} (macOS is built from source: cargo build --release)")
+        chosen = [PLATFORMS[rid] for rid in arguments.platforms or PLATFORMS]
+        install_tools(chosen, with_packages=not arguments.platforms)
+        output = arguments.output.resolve()
+        output.mkdir(parents=True, exist_ok=True)
+        notices = third_party_licences()
+        for platform in chosen:
+            started = time.monotonic()
+            folder = lay_out(platform, build(platform), notices, output)
+            print(f"{platform.rid}: {sizes(folder)}, {time.monotonic() - started:.0f} s")
+        if not arguments.platforms:
+            build_packages(output)
+        write_sums(output)
+    except (Failed, OSError) as failure:
+        print(f"dist.py: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+# ---------------------------------------------------------------- tools
+
+
+def install_tools(platforms, with_packages):
+    """Installs what is missing with scripts/install-tools.sh, which names what it cannot install."""
+    wanted = ["cargo-about", "zig"]
+    systems = {platform.rid.split("-")[0] for platform in platforms}
+    if "win" in systems:
+        wanted += ["mingw", "lld-link"]
+    if not all(has_standard_library(platform) for platform in platforms):
+        wanted += ["rust-src"]
+    script = ROOT / "scripts" / "install-tools.sh"
+    # Packages need what hosts need, too: Mono's compiler.
+    run([script, *wanted, "python-packages"] if with_packages else [script, "--only", *wanted])
+
+
+def has_standard_library(platform):
+    """Whether the Rust that builds everything else can build for it, too."""
+    found = subprocess.run(
+        ["rustc", "--print", "target-libdir", "--target", platform.triple], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    return found.returncode == 0 and any(Path(found.stdout.strip()).glob("libstd-*.rlib"))
+
+
+def run(command, **options):
+    command = [str(part) for part in command]
+    try:
+        done = subprocess.run(command, cwd=ROOT, **options)
+    except FileNotFoundError:
+        raise Failed(f"{command[0]} is missing") from None
+    if done.returncode != 0:
+        said = f":\n{done.stdout}" if done.stdout else ""
+        raise Failed(f"`{' '.join(command)}` failed{said}")
+    return done.stdout
+
+
+def told(command):
+    """What a command prints."""
+    return run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+# ---------------------------------------------------------------- the library
+
+
+def build(platform):
+    """Compiles the library; the folder in which cargo left it."""
+    environment = dict(os.environ)
+    cargo, options = ["cargo"], []
+    sources = {Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src": "crates", ROOT: NAME}
+    if not has_standard_library(platform):
+        # Debian's, beside rustup's: by their full names, and with the unstable option that its version knows.
+        cargo = ["/usr/bin/cargo"]
+        environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
+        options = ["-Zbuild-std=std,panic_unwind"]
+        library = told(["/usr/bin/rustc", "--print", "sysroot"]).strip()
+        sources[(Path(library) / "lib/rustlib/src/rust").resolve()] = "rust"
+    # Messages of panics hold paths of sources, which are nobody's business where the library runs.
+    environment["RUSTFLAGS"] = " ".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
+    if "windows" in platform.triple:
+        subcommand, target = "build", platform.triple
+    else:
+        subcommand, target = "zigbuild", f"{platform.triple}.{GLIBC[0]}.{GLIBC[1]}"
+        zig = TOOLS / "zig" / "bin"
+        environment["PATH"] = f"{zig}{os.pathsep}{environment['PATH']}"
+        environment["CARGO_ZIGBUILD_ZIG_PATH"] = str(zig / "python-zig")
+    folder = ROOT / "target" / "cross" / platform.rid
+    run(
+        [*cargo, subcommand, "--lib", "--profile", "dist", "--target", target, "--target-dir", folder, *options],
+        env=environment,
+    )
+    return folder / platform.triple / "dist"
+
+
+def lay_out(platform, built, notices, output):
+    """Puts the library, what links it, the headers and the licences into the platform's folder."""
+    folder = output / platform.rid
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    library = folder / platform.library
+    shutil.copyfile(built / platform.library, library)
+    options = []
+    if platform.rid == "win-x64":
+        check_imports(library)
+        for implib in import_libraries(library, built, folder):
+            options += ["--implib", implib]
+    else:
+        check_glibc(library)
+    (folder / "THIRD-PARTY-LICENSES.txt").write_text(notices, "utf-8")
+    told(
+        [sys.executable, ROOT / "scripts/install.py", "--prefix", folder, "--flat", "--platform", platform.rid]
+        + ["--library", library, *options]
+    )
+    return folder
+
+
+def functions():
+    lines = (ROOT / "tests/abi/exports.txt").read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def import_libraries(library, built, folder):
+    """The libraries that programs link: MinGW's from the linker that made the DLL, MSVC's from the list of functions."""
+    names = told([MINGW + "objdump", "-p", library]).partition("[Ordinal/Name Pointer] Table")[2]
+    exported = set(re.findall(r"^\s+\[ *\d+\] (?:\+base\[ *\d+\] +[0-9a-f]+ )?(\w+)$", names, re.MULTILINE))
+    expected = set(functions())
+    if exported != expected:
+        raise Failed(f"{library.name} exports {sorted(exported ^ expected)} where tests/abi/exports.txt differs")
+    mingw = folder / f"lib{NAME}.dll.a"
+    shutil.copyfile(built / mingw.name, mingw)
+    msvc = folder / f"{NAME}.lib"
+    definitions = built / f"{NAME}.def"
+    definitions.write_text("\n".join([f"LIBRARY {library.name}", "EXPORTS", *functions()]) + "\n", "ascii")
+    # LLVM's, which zig brings.
+    told([TOOLS / "zig/bin/python-zig", "dlltool", "-m", "i386:x86-64", "-d", definitions, "-D", library.name, "-l", msvc])
+    check_link(msvc, built)
+    return [msvc, mingw]
+
+
+def check_link(implib, folder):
+    """Links a program that takes the address of every function, as Visual Studio's linker does it."""
+    source, program = folder / "link.c", folder / "link.exe"
+    taken = ", ".join(f"(const void *){name}" for name in functions())
+    source.write_text(f"#include <{NAME}.h>\nconst void *const all[] = {{{taken}}};\nint start(void) {{ return all[0] == 0; }}\n", "ascii")
+    compiled = source.with_suffix(".obj")
+    told([MINGW + "gcc", "-std=c11", f"-I{ROOT / 'include'}", "-c", source, "-o", compiled])
+    # Without a C library: nothing of it is called.
+    told(["lld-link", "/entry:start", "/nodefaultlib", "/subsystem:console", f"/out:{program}", compiled, implib])
+    imported = told([MINGW + "objdump", "-p", program])
+    if f"DLL Name: {NAME}.dll" not in imported:
+        raise Failed(f"a program that was linked with {implib.name} does not load {NAME}.dll")
+
+
+MINGW = "x86_64-w64-mingw32-"
+
+
+def check_imports(library):
+    """A DLL that a player would have to install beside ours would be a bug report."""
+    needed = {name.lower() for name in re.findall(r"DLL Name: (\S+)", told([MINGW + "objdump", "-p", library]))}
+    if extra := needed - WINDOWS_DLLS:
+        raise Failed(f"{library.name} needs {sorted(extra)}, which Windows 10 does not bring")
+
+
+def check_glibc(library):
+    versions = re.findall(r"\bGLIBC_([\d.]+)", told(["readelf", "--version-info", "--wide", library]))
+    newest = max(tuple(int(part) for part in version.split(".")) for version in versions)
+    if newest > GLIBC:
+        raise Failed(f"{library} needs glibc {'.'.join(map(str, newest))}; the limit is {'.'.join(map(str, GLIBC))}")
+
+
+def third_party_licences():
+    """The licences of what is linked into the library, on every platform."""
+    about = ROOT / "packaging" / "licences"
+    kept = ROOT / "target" / "cross" / "THIRD-PARTY-LICENSES.txt"
+    sources = [*about.iterdir(), ROOT / "Cargo.lock", ROOT / "Cargo.toml"]
+    if kept.exists() and kept.stat().st_mtime > max(source.stat().st_mtime for source in sources):
+        return kept.read_text("utf-8")
+    text = run(
+        [TOOLS / "bin" / "cargo-about", "generate", "-c", about / "about.toml", about / "about.hbs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(text, "utf-8")
+    return text
+
+
+# ---------------------------------------------------------------- what is installed
+
+
+def build_packages(output):
+    packages = output / "packages"
+    shutil.rmtree(packages, ignore_errors=True)
+    packages.mkdir()
+    run([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", output, "--out", packages])
+    run([sys.executable, ROOT / "scripts/python_wheels.py", "--natives", output, "--out", packages])
+
+
+def write_sums(output):
+    """In the format of `sha256sum --check`."""
+    sums = output / "SHA256SUMS"
+    files = sorted(path for path in output.rglob("*") if path.is_file() and path != sums and ours(path, output))
+    lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(output).as_posix()}\n" for path in files]
+    sums.write_text("".join(lines), "utf-8")
+    print(f"{sums}: {len(lines)} files")
+
+
+def ours(path, output):
+    return path.relative_to(output).parts[0] in {*PLATFORMS, "packages"}
+
+
+def sizes(folder):
+    libraries = [path for path in folder.iterdir() if path.suffix in (".dll", ".so")]
+    return ", ".join(f"{path.name} {path.stat().st_size / 1e6:.1f} MB" for path in libraries)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

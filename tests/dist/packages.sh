@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# The packages of target/dist, installed into empty projects that are compiled and run (`make test-dist`).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+export MMN_PACKAGES=$PWD/target/dist/packages MMN_LIBRARY=$PWD/target/dist/linux-x64/libmeta_mystia_network.so
+for story in a_program_with_the_nuget_package_greets_another_under_{mono,coreclr} a_unity_project_with_the_package_plays_its_sample \
+    a_plugin_with_the_bepinex_package_plays_under_{mono,coreclr}; do
+    python3 tests/hosts/packages_csharp.py "$story"
+done
