@@ -26,12 +26,12 @@ dist: ## what is shipped: the library for Windows and Linux, and all packages, i
 	@scripts/dist.py
 
 test-dist: ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
-	@scripts/install-tools.sh coreclr arm64
+	@scripts/install-tools.sh coreclr arm64 cmake pkg-config
 	@tests/dist/linux.py
 	@tests/dist/packages.sh
 
 test-windows: build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux
-	@scripts/install-tools.sh mingw wine windows-coreclr
+	@scripts/install-tools.sh mingw wine windows-coreclr cmake
 	@scripts/dist.py win-x64
 	@tests/dist/windows.py
 
@@ -46,7 +46,7 @@ test: ## what CI runs: every outcome, with generous time limits
 	@scripts/install-tools.sh coreclr chromium protoc etcd etcdctl openssl cmake pkg-config python-packages
 	@scripts/test.sh
 
-test-all: test sim ## the same, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
+test-all: test sim dist test-dist test-windows ## the same, what is shipped, 20,000 simulated rooms of each election, and half an hour of etcd: 20 pauses, 200 rounds of kills, pauses and cuts
 	scripts/isolated.py cargo nextest run --profile long --features etcd --test etcd --run-ignored only \
 		-E 'not test(a_process_of_the_tests)'
 

@@ -8,3 +8,5 @@ for story in a_program_with_the_nuget_package_greets_another_under_{mono,coreclr
     a_plugin_with_the_bepinex_package_plays_under_{mono,coreclr}; do
     python3 tests/hosts/packages_csharp.py "$story"
 done
+python3 tests/hosts/packages_python.py a_wheel_works_in_an_empty_environment
+python3 tests/hosts/packages_c.py a_release_folder_is_used_as_it_is

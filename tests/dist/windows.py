@@ -184,22 +184,43 @@ def story_quorum(programs, screen):
 def story_packages(programs, screen):
     """The C# packages with this DLL, installed into empty projects, and Room.LoadNative."""
     os.environ["MMN_LIBRARY"] = str(SO)
-    import packages_csharp as packages
+    import packages_csharp as packages  # it reads the variable
 
     built = programs.folder / "packages"
     run_tool([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", programs.shipped.parent, "--out", built])
     os.environ["MMN_PACKAGES"] = str(built)
     windows = packages.Runtime([WINE, str(DOTNET)], "win-x64", DLL, programs.shipped / DLL, programs.prefix, drive="Z:")
-    for story in (
+    play = [
         packages.a_program_with_the_nuget_package_greets_another_under_coreclr,
         packages.a_plugin_with_the_bepinex_package_plays_under_coreclr,
         packages.a_library_is_loaded_from_a_path_under_coreclr,
-    ):
-        try:
-            story(windows)
-        except AssertionError as error:
-            raise DemoFailed(f"{story.__name__}: {error}") from None
-        screen.note(f"{story.__name__.replace('_', ' ')}", good=True)
+    ]
+    for story in play:
+        checked(screen, story, windows)
+
+
+def story_c(programs, screen):
+    """The headers in Windows' compilers, and a project of CMake that finds the folder of `make dist` and runs."""
+    os.environ["MMN_LIBRARY"] = str(SO)
+    import packages_c as packages
+
+    checked(screen, packages.the_cpp_header_takes_little_of_windows)
+    checked(screen, packages.the_headers_compile_for_windows)
+    checked(screen, packages.a_cmake_project_links_for_windows)
+    checked(screen, a_project_of_cmake_runs, packages, programs)
+
+
+def a_project_of_cmake_runs(packages, programs):
+    build = packages.build_project_for_windows(programs.shipped, programs.folder / "cmake")
+    packages.meet([WINE, build / "hello_c.exe"], [WINE, build / "hello_cpp.exe"], programs.wine)
+
+
+def checked(screen, story, *arguments):
+    try:
+        story(*arguments)
+    except AssertionError as error:
+        raise DemoFailed(f"{story.__name__}: {error}") from None
+    screen.note(story.__name__.replace("_", " "), good=True)
 
 
 def says(started, expected):

@@ -1,6 +1,7 @@
 """What `make install` and the packages for C and C++ put down is found, compiled against and run.
 
-`packages_c.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library. Those whose name ends with "for_windows" need MinGW.
+`packages_c.py STORY`. Run by `tests/hosts`; MMN_LIBRARY names the library, and MMN_PACKAGES the folder of packages where a release is to be
+used that is there (`make test-dist`). Those whose name ends with "for_windows" need MinGW.
 """
 
 import json
@@ -60,11 +61,14 @@ def a_release_folder_is_used_as_it_is():
     """The library lies in its top folder; CMake and pkg-config find it there."""
     with folder() as place:
         release = place / "linux-x64"
-        release.mkdir()
-        shipped = release / "libmeta_mystia_network.so"
-        shipped.write_bytes(Path(os.environ["MMN_LIBRARY"]).read_bytes())
-        # As scripts that lay out a release do: from the library that is in the folder already.
-        call(sys.executable, INSTALL, "--flat", "--platform", "linux-x64", "--prefix", release, "--library", shipped)
+        if built := os.environ.get("MMN_PACKAGES"):
+            release = Path(built).parent / "linux-x64"
+        else:
+            release.mkdir()
+            shipped = release / "libmeta_mystia_network.so"
+            shipped.write_bytes(Path(os.environ["MMN_LIBRARY"]).read_bytes())
+            # As scripts that lay out a release do: from the library that is in the folder already.
+            call(sys.executable, INSTALL, "--flat", "--platform", "linux-x64", "--prefix", release, "--library", shipped)
         build = configure(place / "build", release)
         call("cmake", "--build", build)
         environment = {**os.environ, "PKG_CONFIG_PATH": str(release / "lib" / "pkgconfig"), "LD_LIBRARY_PATH": str(release)}
