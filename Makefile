@@ -22,15 +22,15 @@ install: build ## for C and C++: headers, library, CMake and pkg-config files, i
 uninstall: ## removes what `make install` put there (the same PREFIX, LIBDIR, DESTDIR)
 	@$(INSTALL) --uninstall
 
-dist: ## what is shipped: the library for Windows and Linux, and all packages, in target/dist (a quarter of an hour)
+dist: tools ## what is shipped: the library for Windows and Linux, and all packages, in target/dist (a quarter of an hour)
 	@scripts/dist.py
 
-test-dist: ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
+test-dist: tools ## what `make dist` has built: hosts for x64 and ARM in one room, the packages installed into empty projects
 	@scripts/install-tools.sh coreclr arm64 cmake pkg-config
 	@tests/dist/linux.py
 	@tests/dist/packages.sh
 
-test-windows: build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux
+test-windows: tools build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux
 	@scripts/install-tools.sh mingw wine windows-coreclr cmake
 	@scripts/dist.py win-x64
 	@tests/dist/windows.py

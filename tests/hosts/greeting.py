@@ -43,6 +43,13 @@ class Member:
         self.printed.append(line)
         return line
 
+    def state(self):
+        """What it has printed, and whether it still runs."""
+        while not self._lines.empty():
+            self.printed.append(self._lines.get())
+        code = self.process.poll()
+        return f"{self.name} printed {self.printed} and " + ("still runs" if code is None else f"ended with {code}")
+
     def wait_for(self, wanted):
         while wanted not in self.printed:
             self.line()
@@ -65,8 +72,11 @@ def greet_each_other(first, second, environment=None):
         address = one.line()
         other_name, other_command, other_greeting = second
         with Member(other_name, [*other_command, other_name, address], environment) as other:
-            one.wait_for(f"{other_name}: {other_greeting}")
-            other.wait_for(f"{name}: {greeting}")
+            try:
+                one.wait_for(f"{other_name}: {other_greeting}")
+                other.wait_for(f"{name}: {greeting}")
+            except AssertionError as error:
+                raise AssertionError(f"{error}\n{one.state()}\n{other.state()}") from None
             one.leave()
             other.leave()
             print(f"{name}: {one.printed} | {other_name}: {other.printed}")
