@@ -292,7 +292,13 @@ def unwrapped(text):
     return " ".join(text.split())
 
 
+def plain():
+    """Without the folders in which cargo looks for libraries: a program's own path comes after them."""
+    return {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+
+
 def meet(c_command, cpp_command, environment=None):
+    environment = environment or plain()
     greeting.greet_each_other(("carol", c_command, C), ("dave", cpp_command, CPP), environment)
     greeting.greet_each_other(("dave", cpp_command, CPP), ("carol", c_command, C), environment)
 
