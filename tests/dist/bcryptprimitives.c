@@ -1,6 +1,6 @@
 /*
  * The one function of Windows' bcryptprimitives.dll that Rust's standard library takes, for versions of Wine that do not have
- * the DLL (it came with Wine 9).
+ * the DLL (it came with Wine 8.13).
  */
 int __stdcall SystemFunction036(void *buffer, unsigned long length); /* RtlGenRandom */
 

@@ -72,7 +72,7 @@ class Programs:
         )
 
     def start_wine(self):
-        """Makes the folder that Wine takes for its drive C, and gives it what versions before 9 lack."""
+        """Makes the folder that Wine takes for its drive C, and gives it what versions before 8.13 lack."""
         done = subprocess.run([WINE, "wineboot", "--init"], env=self.wine, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=180)
         if done.returncode != 0:
             raise DemoFailed(f"wineboot failed: {done.stdout.decode('utf-8', 'replace')}")
