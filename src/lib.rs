@@ -19,6 +19,7 @@ mod fork;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod glance;
 pub mod gossip;
 mod logging;
 mod net;

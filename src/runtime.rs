@@ -11,6 +11,7 @@ use crate::dispatch::kind::Everything;
 use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
 use crate::fork::{Inherit, PerProcess};
+use crate::glance::{self, Glance};
 use crate::room::Room;
 
 static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None));
@@ -18,6 +19,7 @@ static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None
 /// What this process has. A forked child has nothing of it but the windows.
 struct Process {
     room: ArcSwapOption<Room>,
+    glance: Glance,
     /// Held while a room is opened or closed.
     lifecycle: Mutex<()>,
     events: Mutex<Events>,
@@ -32,6 +34,7 @@ impl Process {
     const fn without_room(windows: Option<Windows>) -> Self {
         Self {
             room: ArcSwapOption::const_empty(),
+            glance: Glance::new(),
             lifecycle: Mutex::new(()),
             events: Mutex::new(Events {
                 handler: None,
@@ -89,9 +92,18 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
     // A fixed host leads at once: a callback that receives that finds the room.
     dispatch.wait_to_begin();
     attach_events(&dispatch);
-    match Room::open_with(peer, session, config, Arc::clone(&dispatch)) {
+    let process = PROCESS.get();
+    match Room::open_with(
+        peer,
+        session,
+        config,
+        Arc::clone(&dispatch),
+        &process.glance,
+    ) {
         Ok(room) => {
-            PROCESS.get().room.store(Some(Arc::new(room)));
+            let room = Arc::new(room);
+            process.room.store(Some(Arc::clone(&room)));
+            process.glance.attach(|| glance::encode(&room.snapshot()));
             dispatch.begin();
             // They may have been changed while it was not the room of the process yet.
             pass_on(&process_windows());
@@ -114,8 +126,9 @@ pub fn shutdown() -> Result<(), ShutdownError> {
         return Err(ShutdownError::WouldDeadlock);
     }
     let _lifecycle = lifecycle();
-    let room = PROCESS
-        .get()
+    let process = PROCESS.get();
+    process.glance.detach();
+    let room = process
         .room
         .swap(None)
         .ok_or(ShutdownError::NotInitialized)?;
@@ -181,6 +194,11 @@ pub fn is_initialized() -> bool {
 /// The room; `None` before `initialize` and from the beginning of `shutdown`. Takes no lock.
 pub fn room() -> Option<Arc<Room>> {
     PROCESS.get().room.load_full()
+}
+
+/// What the cheapest queries read of the room.
+pub(crate) fn glance() -> &'static Glance {
+    &PROCESS.get().glance
 }
 
 /// The windows of the gossip strategy, in force or not.

@@ -10,6 +10,7 @@ use super::values::{
 };
 use crate::clock::Moment;
 use crate::core::wire::Strategy;
+use crate::runtime;
 
 /// Makes a connected peer, or this node, the leader. The room follows it until it is lost or
 /// another is set. This node's own queries show the new leader when the call returns; the other
@@ -193,6 +194,9 @@ pub extern "C" fn GetCurrentLeader() -> *const c_char {
 /// lease may have ended, also when the process was stopped or the machine slept until then.
 #[unsafe(no_mangle)]
 pub extern "C" fn IsLeader() -> u8 {
+    if let Some(leads) = runtime::glance().leads() {
+        return u8::from(leads);
+    }
     query("IsLeader", || {
         Ok(u8::from(room("IsLeader")?.snapshot().leads(Moment::now)))
     })

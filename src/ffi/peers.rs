@@ -112,6 +112,9 @@ pub extern "C" fn GetSessionId() -> *const c_char {
 /// The number of connected peers, without this node. -1 when no room is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetPeerCount() -> i32 {
+    if let Some(connected) = runtime::glance().connected() {
+        return i32::try_from(connected).unwrap_or(i32::MAX);
+    }
     query("GetPeerCount", || {
         let connected = room("GetPeerCount")?.snapshot().connected;
         Ok(i32::try_from(connected).unwrap_or(i32::MAX))

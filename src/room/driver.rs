@@ -303,7 +303,9 @@ impl Driver {
         let published = self.shared.published.load();
         let snapshot = snapshot(&self.node, self.admissions.reserved());
         if **published != snapshot {
-            self.shared.published.store(Arc::new(snapshot));
+            let snapshot = Arc::new(snapshot);
+            self.shared.published.store(Arc::clone(&snapshot));
+            self.shared.glance.show(&snapshot);
         }
     }
 

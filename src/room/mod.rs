@@ -45,6 +45,7 @@ use crate::error::{
     AutoElectionError, ConnectError, DisconnectError, NoKeyError, SendError, SetLeaderError,
     SimulationError, StartError,
 };
+use crate::glance::{self, Glance};
 use crate::net::identity;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
@@ -102,7 +103,13 @@ impl Room {
         config: Config,
     ) -> Result<Self, StartError> {
         let dispatch = Self::dispatch_for(&peer_id, &config)?;
-        Self::open_with(peer_id, session_id, config, Arc::new(dispatch))
+        Self::open_with(
+            peer_id,
+            session_id,
+            config,
+            Arc::new(dispatch),
+            &glance::UNREAD,
+        )
     }
 
     /// The queue to the host of a room that is still to be opened.
@@ -115,14 +122,16 @@ impl Room {
         Dispatch::start(limits, peer_id.clone(), config.dispatch_mode).map_err(StartError::internal)
     }
 
-    /// Opens a room on a queue of [`Room::dispatch_for`], which may have its handlers already.
+    /// Opens a room on a queue of [`Room::dispatch_for`], which may have its handlers already. What it shows at `glance`
+    /// counts once that is attached.
     pub(crate) fn open_with(
         peer_id: PeerId,
         session_id: SessionId,
         config: Config,
         dispatch: Arc<Dispatch>,
+        glance: &'static Glance,
     ) -> Result<Self, StartError> {
-        Self::open_asking(peer_id, session_id, config, dispatch, store::start)
+        Self::open_asking(peer_id, session_id, config, dispatch, glance, store::start)
     }
 
     /// The same with another external store.
@@ -131,6 +140,7 @@ impl Room {
         session_id: SessionId,
         config: Config,
         dispatch: Arc<Dispatch>,
+        glance: &'static Glance,
         start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>
         + Send
         + 'static,
@@ -150,6 +160,7 @@ impl Room {
             session_id,
             config,
             published: ArcSwap::default(),
+            glance,
             dispatch,
             commands,
             connects_running: AtomicUsize::new(0),

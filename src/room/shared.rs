@@ -13,6 +13,7 @@ use crate::core::election::gossip::Windows;
 use crate::core::id::{PeerId, SessionId};
 use crate::core::node::{Command, CommandError};
 use crate::dispatch::Dispatch;
+use crate::glance::Glance;
 use crate::net::outbox::Outboxes;
 use crate::net::simulation::Simulation;
 use crate::snapshot::Snapshot;
@@ -24,6 +25,8 @@ pub(super) struct Shared {
     pub(super) session_id: SessionId,
     pub(super) config: Config,
     pub(super) published: ArcSwap<Snapshot>,
+    /// The same for the cheapest queries, where this is the room of the process.
+    pub(super) glance: &'static Glance,
     pub(super) outboxes: Arc<Outboxes>,
     pub(super) dispatch: Arc<Dispatch>,
     pub(super) centralized: Arc<Centralized>,

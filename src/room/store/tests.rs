@@ -9,6 +9,7 @@ use crate::core::election::engine::{Entry, Failure, FailureKind};
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::id::{PeerId, SessionId};
 use crate::core::time::Duration;
+use crate::glance;
 use crate::room::Room;
 
 /// Longer than any step takes, also on a machine that is busy with other things.
@@ -58,7 +59,7 @@ fn open(start: impl FnOnce(Answers) -> Box<dyn Store> + Send + 'static) -> Room 
     let session = SessionId::new("store").expect("a session");
     let dispatch = Room::dispatch_for(&me, &config).expect("a queue");
     let start = move |_, answers| Ok(start(answers));
-    Room::open_asking(me, session, config, dispatch.into(), start).expect("a room")
+    Room::open_asking(me, session, config, dispatch.into(), &glance::UNREAD, start).expect("a room")
 }
 
 /// A room whose requests come out of the receiver, and that takes the answers of the sender.

@@ -1,0 +1,133 @@
+//! What the cheapest queries read: a game asks `IsLeader` for every object in every frame.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::snapshot::Snapshot;
+
+/// Whether the room of the process leads, and how many peers are connected, in one number beside its snapshot.
+#[derive(Debug)]
+pub(crate) struct Glance(AtomicU64);
+
+/// No room writes here.
+const DETACHED: u64 = u64::MAX;
+/// Nothing is known yet, or it depends on the time: the snapshot says it.
+const UNKNOWN: u64 = u64::MAX - 1;
+
+/// That of rooms which are not the process's: nobody reads it, and it is never attached.
+pub(crate) static UNREAD: Glance = Glance::new();
+
+impl Glance {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU64::new(DETACHED))
+    }
+
+    /// A room writes here from now on. `current` gives its snapshot, which a newer one may replace meanwhile.
+    pub(crate) fn attach(&self, current: impl FnOnce() -> u64) {
+        self.0.store(UNKNOWN, Ordering::SeqCst);
+        let current = current();
+        let _ = self
+            .0
+            .compare_exchange(UNKNOWN, current, Ordering::SeqCst, Ordering::SeqCst);
+    }
+
+    /// The room is on its way out: what it still writes counts for nothing.
+    pub(crate) fn detach(&self) {
+        self.0.store(DETACHED, Ordering::SeqCst);
+    }
+
+    /// For the room's network thread, after it has published the snapshot.
+    pub(crate) fn show(&self, snapshot: &Snapshot) {
+        let shown = encode(snapshot);
+        let _ = self
+            .0
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |present| {
+                (present != DETACHED).then_some(shown)
+            });
+    }
+
+    /// Whether this node leads; `None` where the snapshot has to be asked.
+    pub(crate) fn leads(&self) -> Option<bool> {
+        self.read().map(|shown| shown & 1 == 1)
+    }
+
+    /// How many peers are connected; `None` where the snapshot has to be asked.
+    pub(crate) fn connected(&self) -> Option<u64> {
+        self.read().map(|shown| shown >> 1)
+    }
+
+    fn read(&self) -> Option<u64> {
+        let shown = self.0.load(Ordering::Acquire);
+        (shown < UNKNOWN).then_some(shown)
+    }
+}
+
+pub(crate) fn encode(snapshot: &Snapshot) -> u64 {
+    if snapshot.is_leader && snapshot.leads_until.is_some() {
+        return UNKNOWN;
+    }
+    let connected = u64::try_from(snapshot.connected).unwrap_or(u64::MAX);
+    connected.min(UNKNOWN >> 2) << 1 | u64::from(snapshot.is_leader)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Moment;
+
+    fn snapshot(is_leader: bool, connected: usize) -> Snapshot {
+        Snapshot {
+            is_leader,
+            connected,
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn what_a_room_shows_is_read_while_it_is_attached() {
+        let glance = Glance::new();
+        glance.show(&snapshot(true, 3));
+        assert_eq!((glance.leads(), glance.connected()), (None, None));
+        glance.attach(|| encode(&snapshot(false, 2)));
+        assert_eq!((glance.leads(), glance.connected()), (Some(false), Some(2)));
+        glance.show(&snapshot(true, 3));
+        assert_eq!((glance.leads(), glance.connected()), (Some(true), Some(3)));
+        glance.detach();
+        // The last words of a room that leaves.
+        glance.show(&snapshot(true, 0));
+        assert_eq!((glance.leads(), glance.connected()), (None, None));
+    }
+
+    #[test]
+    fn a_newer_snapshot_that_comes_while_a_room_is_attached_stays() {
+        let glance = Glance::new();
+        glance.attach(|| {
+            let older = encode(&snapshot(false, 1));
+            glance.show(&snapshot(true, 2));
+            older
+        });
+        assert_eq!((glance.leads(), glance.connected()), (Some(true), Some(2)));
+    }
+
+    #[test]
+    fn a_leadership_that_time_ends_is_asked_of_the_snapshot() {
+        let glance = Glance::new();
+        glance.attach(|| encode(&snapshot(false, 1)));
+        let lease = Snapshot {
+            leads_until: Some(Moment::now()),
+            ..snapshot(true, 1)
+        };
+        glance.show(&lease);
+        assert_eq!(glance.leads(), None);
+        glance.show(&snapshot(false, 1));
+        assert_eq!(glance.leads(), Some(false));
+    }
+
+    #[test]
+    fn any_number_of_peers_has_its_place() {
+        let glance = Glance::new();
+        for connected in [0, 1, 64, usize::MAX] {
+            glance.attach(|| encode(&snapshot(true, connected)));
+            assert_eq!(glance.leads(), Some(true), "{connected}");
+        }
+    }
+}
