@@ -26,5 +26,6 @@ mod promises;
 mod readme;
 mod rooms;
 mod seeded;
+mod stories;
 mod survive;
 mod tools;

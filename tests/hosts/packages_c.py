@@ -13,12 +13,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import demo
 import greeting
+import stories
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 PROJECT = ROOT / "tests" / "packages" / "cmake"
 INSTALL = ROOT / "scripts" / "install.py"
 PORT = ROOT / "packaging" / "vcpkg" / "ports" / "meta-mystia-network"
@@ -319,12 +317,5 @@ def package_version():
     return re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text("utf-8"), re.MULTILINE)[1]
 
 
-def main():
-    name = sys.argv[1]
-    demo.isolate()
-    globals()[name]()
-    print(f"ok {name}")
-
-
 if __name__ == "__main__":
-    main()
+    stories.main(globals())

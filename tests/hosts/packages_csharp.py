@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts")]
 
 import demo
+import stories
 
 TIMEOUT_SECONDS = 60
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
@@ -589,12 +590,5 @@ class Program:
         assert code == 0 and "error" not in text and "xception" not in text, f"{self.command} ended with {code}:\n{text}"
 
 
-def main():
-    name = sys.argv[1]
-    demo.isolate()
-    globals()[name]()
-    print(f"ok {name}")
-
-
 if __name__ == "__main__":
-    main()
+    stories.main(globals())

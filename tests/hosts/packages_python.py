@@ -16,12 +16,10 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import demo
 import greeting
+import stories
 
+ROOT = Path(__file__).resolve().parent.parent.parent
 WHEELS = ROOT / "scripts" / "python_wheels.py"
 PROGRAMS = ROOT / "tests" / "packages" / "python"
 TOOLS = ROOT / "target" / "tools" / "python" / "bin" / "python"
@@ -168,12 +166,5 @@ def call(*command, cwd=None, environment=None, fails=False):
     return done.stdout.strip()
 
 
-def main():
-    name = sys.argv[1]
-    demo.isolate()
-    globals()[name]()
-    print(f"ok {name}")
-
-
 if __name__ == "__main__":
-    main()
+    stories.main(globals())

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import demo
+import stories
 from terminal import Terminal, columns
 
 WIDE = "米斯蒂娅"  # eight columns
@@ -206,12 +206,5 @@ def gives_back(terminal, code, last):
     assert last in terminal.text(), f"{last!r} is not in\n{terminal.text()}"
 
 
-def main():
-    name = sys.argv[1]
-    demo.isolate()
-    globals()[name]()
-    print(f"ok {name}")
-
-
 if __name__ == "__main__":
-    main()
+    stories.main(globals())

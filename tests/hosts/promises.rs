@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::stories::stories;
 use crate::tools::{compile_c, library, root, run};
 
 pub(crate) fn story(file: &str, name: &str) {
@@ -26,19 +27,7 @@ pub(crate) fn story(file: &str, name: &str) {
     );
 }
 
-/// A test for each function of a file, of the same name.
-macro_rules! stories {
-    ($file:literal: $($name:ident)*) => {
-        $(
-            #[test]
-            fn $name() {
-                story($file, stringify!($name));
-            }
-        )*
-    };
-}
-
-stories! { "promises.py":
+stories! { story, "promises.py":
     a_crashed_leader_is_replaced
     what_was_reported_as_sent_arrives
     a_newcomer_never_deposes_the_host
@@ -58,7 +47,7 @@ stories! { "promises.py":
     ids_in_other_scripts_cross_undamaged
 }
 
-stories! { "life.py":
+stories! { story, "life.py":
     a_paused_process_is_back_by_itself
     a_session_survives_a_cut
     what_was_accepted_before_a_loss_arrives_after_it
@@ -72,11 +61,11 @@ stories! { "life.py":
     a_guest_is_told_how_its_room_ended
 }
 
-stories! { "stability.py":
+stories! { story, "stability.py":
     who_disturbs_a_room_does_not_change_its_leader
 }
 
-stories! { "elections.py":
+stories! { story, "elections.py":
     a_leader_hands_over_and_yields
     the_preferred_member_follows_a_leader_that_crashed
     a_static_quorum_has_a_leader_only_while_a_majority_is_there

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bindings" / "python")]
 
 import demo
+import stories
 import meta_mystia_network as mmn
 from terminal import Terminal
 
@@ -213,12 +214,5 @@ def environment():
     return {**{name: value for name, value in os.environ.items() if name not in ours}, "TERM": "dumb"}
 
 
-def main():
-    name = sys.argv[1]
-    demo.isolate()
-    globals()[name]()
-    print(f"ok {name}")
-
-
 if __name__ == "__main__":
-    main()
+    stories.main(globals())

@@ -1,0 +1,29 @@
+//! Programs in Python that play stories: functions, each of which shows one thing and fails on its own.
+
+use std::process::Command;
+
+use crate::tools::{library, root, run};
+
+/// Plays a story of a file in this folder (`stories.py`).
+#[track_caller]
+pub(crate) fn play(file: &str, story: &str) {
+    let printed = run(Command::new("python3")
+        .arg(root().join("tests/hosts").join(file))
+        .arg(story)
+        .env("MMN_LIBRARY", library()));
+    let last = printed.lines().last().unwrap_or_default();
+    assert_eq!(last, format!("ok {story}"), "{printed}");
+}
+
+/// A test for each function of a file, of the same name.
+macro_rules! stories {
+    ($play:path, $file:literal: $($name:ident)*) => {
+        $(
+            #[test]
+            fn $name() {
+                $play($file, stringify!($name));
+            }
+        )*
+    };
+}
+pub(crate) use stories;
