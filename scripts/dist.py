@@ -138,10 +138,9 @@ def build(platform):
         cargo = ["/usr/bin/cargo"]
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
         options = ["-Zbuild-std=std,panic_unwind"]
-        library = told(["/usr/bin/rustc", "--print", "sysroot"]).strip()
-        sources[(Path(library) / "lib/rustlib/src/rust").resolve()] = "rust"
+        sources[Path(told(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
     # Messages of panics hold paths of sources, which are nobody's business where the library runs.
-    environment["RUSTFLAGS"] = " ".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
+    environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
     if "windows" in platform.triple:
         subcommand, target = "build", platform.triple
     else:
