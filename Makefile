@@ -31,7 +31,7 @@ test-dist: tools ## what `make dist` has built: hosts for x64 and ARM in one roo
 	@tests/dist/packages.sh
 
 test-windows: tools build ## hosts in C, C++ and C# for Windows, under Wine, in a room with a process of Linux
-	@scripts/install-tools.sh mingw wine windows-coreclr cmake
+	@scripts/install-tools.sh coreclr mingw wine windows-coreclr cmake
 	@scripts/dist.py win-x64
 	@tests/dist/windows.py
 
