@@ -9,46 +9,69 @@ use std::time::{Duration, Instant};
 
 use meta_mystia_network::room::Room;
 
-fn member(name: &str, contact: Option<&str>) -> (Room, Receiver<String>) {
-    let (tell, told) = channel();
-    let room = example::join(name, "example", contact, move |line| {
-        let _ = tell.send(line);
-    });
-    (room.expect("a room"), told)
+/// A member, and every line that it was told so far.
+struct Member {
+    room: Room,
+    told: Receiver<String>,
+    lines: Vec<String>,
 }
 
-/// Waits until a member was told all of `lines`, in any order.
-fn wait_for(told: &Receiver<String>, lines: &[&str]) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    let mut missing = lines.to_vec();
-    let mut seen = Vec::new();
-    while !missing.is_empty() {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let line = told.recv_timeout(left);
-        let line = line.unwrap_or_else(|_| panic!("{missing:?} did not come, only {seen:?}"));
-        missing.retain(|expected| *expected != line);
-        seen.push(line);
+impl Member {
+    fn new(name: &str, contact: Option<&str>) -> Self {
+        let (tell, told) = channel();
+        let room = example::join(name, "example", contact, move |line| {
+            let _ = tell.send(line);
+        });
+        Self {
+            room: room.expect("a room"),
+            told,
+            lines: Vec::new(),
+        }
+    }
+
+    fn wait_for(&mut self, line: &str) {
+        self.wait_until(line, |lines| lines.iter().any(|told| told == line));
+    }
+
+    fn wait_for_leader(&mut self, name: &str) {
+        let wanted = format!("{name} leads");
+        self.wait_until(&wanted, |lines| {
+            let last = lines.iter().rfind(|line| line.ends_with(" leads"));
+            last == Some(&wanted)
+        });
+    }
+
+    fn wait_until(&mut self, wanted: &str, is_there: impl Fn(&[String]) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !is_there(&self.lines) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(line) => self.lines.push(line),
+                Err(_) => panic!("{wanted:?} did not come, only {:?}", self.lines),
+            }
+        }
     }
 }
 
 #[test]
 fn two_programs_in_rust_meet_elect_and_talk() {
-    let (alice, at_alice) = member("alice", None);
-    let (bob, at_bob) = member("bob", Some(&alice.local_address().to_string()));
-    wait_for(&at_alice, &["bob is here"]);
-    wait_for(&at_bob, &["alice is here"]);
-    example::say(&alice, "hello").expect("it is sent");
-    example::say(&bob, "good morning").expect("it is sent");
-    wait_for(&at_alice, &["bob: good morning"]);
-    wait_for(&at_bob, &["alice: hello"]);
-    alice.close();
-    wait_for(&at_bob, &["alice is gone", "bob leads"]);
-    bob.close();
+    let mut alice = Member::new("alice", None);
+    let mut bob = Member::new("bob", Some(&alice.room.local_address().to_string()));
+    alice.wait_for("bob is here");
+    bob.wait_for("alice is here");
+    example::say(&alice.room, "hello").expect("it is sent");
+    example::say(&bob.room, "good morning").expect("it is sent");
+    alice.wait_for("bob: good morning");
+    bob.wait_for("alice: hello");
+    alice.room.close();
+    bob.wait_for("alice is gone");
+    bob.wait_for_leader("bob");
+    bob.room.close();
 }
 
 #[test]
 fn a_dial_that_fails_is_told() {
-    let (room, told) = member("carol", Some("127.0.0.1:1"));
-    wait_for(&told, &["127.0.0.1:1: error -4"]);
-    room.close();
+    let mut carol = Member::new("carol", Some("127.0.0.1:1"));
+    carol.wait_for("127.0.0.1:1: error -4");
+    carol.room.close();
 }
