@@ -17,13 +17,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import xml.sax.saxutils
 import zipfile
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from install import package  # noqa: E402
+
 BINDING = ROOT / "bindings" / "csharp"
 ASSEMBLY = "MetaMystiaNetwork"
 UNITY_NAME = "com.metamystia.network"
@@ -162,7 +164,7 @@ def licences(natives):
 
 
 def version():
-    return tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
+    return package("version")
 
 
 def with_version(path):

@@ -18,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "hosts")]
 from demo import PHASE_SECONDS, DemoFailed, Host, Room, Screen, isolate, run_tool  # noqa: E402
+import packages_c  # noqa: E402
+import packages_csharp  # noqa: E402
 
 WINE = "/usr/lib/wine/wine64"
 WINESERVER = "/usr/lib/wine/wineserver64"
@@ -52,20 +54,8 @@ class Programs:
         run_tool(
             [gxx, "-std=c++17", *strict, *include, "-static", ROOT / "examples/cpp/lobby.cpp", implib, "-o", out / "lobby-cpp.exe"]
         )
-        # Against CoreCLR's assemblies, without those that are native code; mcs warns of their references to other versions.
-        framework = next((DOTNET.parent / "shared/Microsoft.NETCore.App").iterdir())
-        references = [f"-r:{path}" for path in sorted(framework.glob("System.*.dll")) if "Native" not in path.name]
-        run_tool(
-            ["mcs", "-langversion:7", "-warnaserror", "-nostdlib", "-noconfig", "-nowarn:1701,1702", *references]
-            + [f"-out:{out / 'Lobby.exe'}"]
-            + sorted((ROOT / "csharp-sample").glob("*.cs"))
-            + sorted((ROOT / "bindings/csharp").glob("*.cs"))
-        )
-        (out / "Lobby.exe").rename(out / "Lobby.dll")
-        (out / "Lobby.runtimeconfig.json").write_text(
-            '{"runtimeOptions": {"framework": {"name": "Microsoft.NETCore.App", "version": "3.1.0"},'
-            ' "configProperties": {"System.Globalization.Invariant": true}}}'
-        )
+        sources = [*(ROOT / "csharp-sample").glob("*.cs"), *(ROOT / "bindings/csharp").glob("*.cs")]
+        packages_csharp.coreclr(out / "Lobby.dll", sorted(sources), [])
         run_tool(
             ["gcc", "-std=gnu11", *strict, *include, *voter]
             + ["-o", out / "voter", "-pthread", f"-L{SO.parent}", "-lmeta_mystia_network"]
@@ -183,17 +173,14 @@ def story_quorum(programs, screen):
 
 def story_packages(programs, screen):
     """The C# packages with this DLL, installed into empty projects, and Room.LoadNative."""
-    os.environ["MMN_LIBRARY"] = str(SO)
-    import packages_csharp as packages  # it reads the variable
-
     built = programs.folder / "packages"
     run_tool([sys.executable, ROOT / "packaging/csharp/packages.py", "--natives", programs.shipped.parent, "--out", built])
     os.environ["MMN_PACKAGES"] = str(built)
-    windows = packages.Runtime([WINE, str(DOTNET)], "win-x64", DLL, programs.shipped / DLL, programs.prefix, drive="Z:")
+    windows = packages_csharp.Runtime([WINE, str(DOTNET)], "win-x64", DLL, programs.shipped / DLL, programs.prefix, drive="Z:")
     play = [
-        packages.a_program_with_the_nuget_package_greets_another_under_coreclr,
-        packages.a_plugin_with_the_bepinex_package_plays_under_coreclr,
-        packages.a_library_is_loaded_from_a_path_under_coreclr,
+        packages_csharp.a_program_with_the_nuget_package_greets_another_under_coreclr,
+        packages_csharp.a_plugin_with_the_bepinex_package_plays_under_coreclr,
+        packages_csharp.a_library_is_loaded_from_a_path_under_coreclr,
     ]
     for story in play:
         checked(screen, story, windows)
@@ -201,18 +188,15 @@ def story_packages(programs, screen):
 
 def story_c(programs, screen):
     """The headers in Windows' compilers, and a project of CMake that finds the folder of `make dist` and runs."""
-    os.environ["MMN_LIBRARY"] = str(SO)
-    import packages_c as packages
-
-    checked(screen, packages.the_cpp_header_takes_little_of_windows)
-    checked(screen, packages.the_headers_compile_for_windows)
-    checked(screen, packages.a_cmake_project_links_for_windows)
-    checked(screen, a_project_of_cmake_runs, packages, programs)
+    checked(screen, packages_c.the_cpp_header_takes_little_of_windows)
+    checked(screen, packages_c.the_headers_compile_for_windows)
+    checked(screen, packages_c.a_cmake_project_links_for_windows)
+    checked(screen, a_project_of_cmake_runs, programs)
 
 
-def a_project_of_cmake_runs(packages, programs):
-    build = packages.build_project_for_windows(programs.shipped, programs.folder / "cmake")
-    packages.meet([WINE, build / "hello_c.exe"], [WINE, build / "hello_cpp.exe"], programs.wine)
+def a_project_of_cmake_runs(programs):
+    build = packages_c.build_project_for_windows(programs.shipped, programs.folder / "cmake")
+    packages_c.meet([WINE, build / "hello_c.exe"], [WINE, build / "hello_cpp.exe"], programs.wine)
 
 
 def checked(screen, story, *arguments):
@@ -245,6 +229,7 @@ def main():
         parser.error(f"{sorted(unknown)} are none of {', '.join(STORIES)}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     screen = Screen()
+    os.environ["MMN_LIBRARY"] = str(SO)  # for the stories of packages, which ask for one
     try:
         for file in (arguments.shipped / DLL, SO, DOTNET, Path(WINE)):
             if not file.exists():

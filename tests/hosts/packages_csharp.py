@@ -18,7 +18,6 @@ import tarfile
 import tempfile
 import threading
 import time
-import tomllib
 import typing
 import xml.etree.ElementTree as xml
 import zipfile
@@ -29,9 +28,10 @@ sys.path[:0] = [str(ROOT / "scripts")]
 
 import demo
 import stories
+from install import package
 
 TIMEOUT_SECONDS = 60
-VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["package"]["version"]
+VERSION = package("version")
 SOURCES = ROOT / "tests" / "hosts" / "packages"
 CORECLR = ROOT / "target" / "tools" / "dotnetcore2" / "bin"
 LIBRARY = demo.LIBRARY_NAME
