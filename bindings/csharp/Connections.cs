@@ -17,6 +17,7 @@ namespace MetaMystia.Network
         private readonly Dictionary<string, List<TaskCompletionSource<ConnectionResult>>> dials =
             new Dictionary<string, List<TaskCompletionSource<ConnectionResult>>>(StringComparer.Ordinal);
         private bool left; // guarded by dials
+        private static int domainEnds; // 1 once the domain of these scripts, or the process, is on its way out
 
         /// <summary>
         /// <see cref="Connect"/> whose result can be awaited; a dial that failed is a result without success. In poll mode it completes
@@ -136,6 +137,12 @@ namespace MetaMystia.Network
 
         private static void Complete(Action complete)
         {
+            // Mono may wait for ever for what the thread pool is given while a domain is unloaded, and the scripts that would go on
+            // end with it.
+            if (Volatile.Read(ref domainEnds) != 0)
+            {
+                return;
+            }
             if (HasAsynchronously)
             {
                 complete();

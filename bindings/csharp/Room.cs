@@ -1305,6 +1305,7 @@ namespace MetaMystia.Network
 
         private static void OnExit(object sender, EventArgs arguments)
         {
+            Volatile.Write(ref domainEnds, 1);
             Withdraw();
         }
 
