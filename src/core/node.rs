@@ -607,6 +607,7 @@ impl Node {
         if answer {
             self.heartbeat(now, from, true);
         }
+        self.beat_with(now, from);
     }
 
     fn datagram(&mut self, now: Time, from: &PeerId, probe: Probe) {

@@ -86,7 +86,9 @@ pub(super) fn run(
         match open(shared, commands, &mut socket, start_store) {
             Ok((driver, opened)) => {
                 let _ = started.send(Ok(opened));
-                driver.run().await;
+                // A task of its own: to wake what `block_on` itself runs takes a system call each time. It is never aborted, and
+                // a panic in it has been logged.
+                let _ = tokio::spawn(driver.run()).await;
             }
             Err(error) => {
                 let _ = started.send(Err(error));

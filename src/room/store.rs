@@ -10,7 +10,7 @@ use crate::core::election::engine::{Answer, Call, Request};
 use crate::error::StartError;
 
 /// Carries requests of the core, without waiting for anything. Dropped, it ends all that is under way.
-pub(super) trait Store {
+pub(super) trait Store: Send {
     /// Asks; the answers come out of the channel that it was started with.
     fn request(&mut self, call: Call, request: Request);
 }

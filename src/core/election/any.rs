@@ -15,7 +15,7 @@ use crate::core::time::Time;
 use crate::core::wire::Opaque;
 
 /// An [`Election`] whose messages are opaque: each method is that of the same name.
-pub trait AnyElection: Any + fmt::Debug {
+pub trait AnyElection: Any + fmt::Debug + Send {
     /// As [`Election::handle`].
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl dyn AnyElection {
     }
 }
 
-impl<E: Election + 'static> AnyElection for E {
+impl<E: Election + Send + 'static> AnyElection for E {
     fn handle(&mut self, now: Time, view: &View, input: OpaqueInput) -> Result<(), ElectionError> {
         let input = decoded::<E>(input)?;
         Election::handle(self, now, view, input)
