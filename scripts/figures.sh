@@ -8,7 +8,7 @@ library=target/release/libmeta_mystia_network.so
 programs=target/figures
 mkdir -p "$programs"
 gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/abi_bench" benches/abi_bench.c -ldl -lpthread
-gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/udp_rtt" benches/udp_rtt.c
+gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/yardsticks" benches/yardsticks.c
 
 bench() {
     echo
@@ -43,7 +43,7 @@ bench tput 256 200000 --quiet 10
 bench fanout 4 256 20000 --quiet 10
 bench fanout 16 256 20000 --quiet 10
 
-plain=$(scripts/isolated.py "$programs/udp_rtt" 32 20000 2>/dev/null)
+plain=$(scripts/isolated.py "$programs/yardsticks" udp-rtt 32 20000 2>/dev/null | awk '$1 == "p50_us" { print $2 }')
 bench rtt 32 20000 --quiet 10 | tee "$programs/rtt.txt"
 ours=$(awk '$1 == "p50_us" { print $2 }' "$programs/rtt.txt")
 awk -v ours="$ours" -v plain="$plain" 'BEGIN {
