@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `make figures`: what the library reaches on this machine, through the C ABI. Medians of fresh processes;
-# round trips beside those of a plain UDP socket in the same run.
+# speed and costs beside those of plain UDP, plain TCP, ENet and bare quinn in the same run (benches/compare.py).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +8,6 @@ library=target/release/libmeta_mystia_network.so
 programs=target/figures
 mkdir -p "$programs"
 gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/abi_bench" benches/abi_bench.c -ldl -lpthread
-gcc -O2 -std=gnu11 -Wall -Wextra -o "$programs/udp_rtt" benches/udp_rtt.c
 
 bench() {
     echo
@@ -41,20 +40,12 @@ at_most 50 failover 5 30 --lan --graceful --quiet 10
 bench elect 5 5 --star --quiet 10
 bench tput 256 200000 --quiet 10
 bench fanout 4 256 20000 --quiet 10
-bench fanout 16 256 20000 --quiet 10
 
-plain=$(scripts/isolated.py "$programs/udp_rtt" 32 20000 2>/dev/null)
-bench rtt 32 20000 --quiet 10 | tee "$programs/rtt.txt"
-ours=$(awk '$1 == "p50_us" { print $2 }' "$programs/rtt.txt")
-awk -v ours="$ours" -v plain="$plain" 'BEGIN {
-    printf "round trip of 32 bytes: %.1f us; plain UDP: %.1f us; ratio %.1f\n", ours, plain, ours / plain
-}'
+echo
+benches/compare.py "$library" --quiet 10 || missed=1
 
 echo
 scripts/isolated.py python3 tests/hosts/member/sixteen.py build 60 2>/dev/null
-
-bench idle 8 20
-bench ffi 1000000
 
 # Outcomes that take too long for `make test`: 50 concurrent SetLeader calls, on time to the millisecond; 30 s of sleep.
 export MMN_LIBRARY=$library

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::tools::{compile_c, library, run};
+use crate::tools::{compile_c, library, root, run};
 
 /// Least and greatest value of each metric over the repetitions.
 type Metrics = BTreeMap<String, (f64, f64)>;
@@ -122,4 +122,50 @@ fn small_queues_lose_nothing_either() {
 fn every_echo_comes_back() {
     let metrics = bench("rtt 32 2000 --repeat 3");
     all(&metrics, "lost", 0.0);
+}
+
+#[test]
+fn every_echo_comes_back_in_poll_mode() {
+    let metrics = bench("rtt 32 2000 --poll --repeat 1");
+    all(&metrics, "lost", 0.0);
+}
+
+#[test]
+fn every_echo_from_inside_the_callback_comes_back() {
+    let metrics = bench("rtt 32 2000 --in-callback --repeat 1");
+    all(&metrics, "lost", 0.0);
+}
+
+#[test]
+fn broadcasts_arrive_whole_in_poll_mode() {
+    nothing_lost(&bench("fanout 4 256 5000 --poll --repeat 1"));
+}
+
+/// They fail by themselves when an echo is missing.
+#[test]
+fn the_yardsticks_measure() {
+    let program = compile_c("benches/yardsticks.c", "yardsticks", &[]);
+    for (arguments, figure) in [
+        ("udp-rtt 32 500", "p50_us"),
+        ("tcp-rtt 32 500", "p50_us"),
+        ("tcp-tput 1024 5000", "msgs_per_s"),
+    ] {
+        let printed = run(Command::new(&program).args(arguments.split_whitespace()));
+        assert!(printed.contains(figure), "{arguments}: {printed}");
+    }
+}
+
+#[test]
+fn round_trips_are_compared() {
+    let printed = run(Command::new(root().join("benches/compare.py"))
+        .arg(library())
+        .args(["--quick", "--only", "rtt", "--no-quinn"]));
+    let row = printed
+        .lines()
+        .find(|line| line.starts_with("| round trip of 32 B, poll mode"));
+    let cells: Vec<_> = row.expect("the row").split('|').map(str::trim).collect();
+    // This library, plain UDP and plain TCP.
+    for cell in &cells[2..5] {
+        assert!(cell.parse::<f64>().is_ok(), "{printed}");
+    }
 }
