@@ -1,25 +1,109 @@
 //! LZ4 for payloads: the uncompressed length as a little-endian `u32`, then one LZ4 block.
 
-use bytes::Bytes;
-use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
+use std::cell::RefCell;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
 
 /// Bytes of the uncompressed length before a block.
 const LENGTH_BYTES: usize = 4;
 /// No byte of an LZ4 block stands for more bytes than this (each further byte of a length adds at most 255).
 const MAX_RATIO: usize = 255;
 
-/// The compressed form of `payload`, where that is shorter.
+/// A scratch buffer that has grown beyond this is not kept.
+const MAX_KEPT_SCRATCH_BYTES: usize = 64 * 1024;
+
+/// What compressing needs beside the payload; kept, because to set it up costs more than to compress a short message.
+#[derive(Default)]
+struct Workspace {
+    table: CompressTable,
+    scratch: Vec<u8>,
+}
+
+thread_local! {
+    static WORKSPACE: RefCell<Workspace> = RefCell::default();
+}
+
+/// What is saved is at least this part: less is not worth the time that both ends spend.
+const LEAST_SAVED_PART: usize = 16;
+
+/// The compressed form of `payload`, where that is shorter by a sixteenth.
 pub(crate) fn pack(payload: &[u8]) -> Option<Bytes> {
     let length = u32::try_from(payload.len()).ok()?;
-    let mut packed = vec![0; LENGTH_BYTES + get_maximum_output_size(payload.len())];
-    packed[..LENGTH_BYTES].copy_from_slice(&length.to_le_bytes());
-    let len = LENGTH_BYTES + compress_into(payload, &mut packed[LENGTH_BYTES..]).ok()?;
-    if len >= payload.len() {
-        return None;
+    WORKSPACE.with_borrow_mut(|Workspace { table, scratch }| {
+        let longest = get_maximum_output_size(payload.len());
+        if scratch.len() < longest {
+            scratch.resize(longest, 0);
+        }
+        let len = compress_into_with_table(payload, scratch, table).ok()?;
+        let saves = payload.len().div_ceil(LEAST_SAVED_PART);
+        let packed = (LENGTH_BYTES + len + saves <= payload.len()).then(|| {
+            let mut packed = BytesMut::with_capacity(LENGTH_BYTES + len); // it waits in queues
+            packed.put_u32_le(length);
+            packed.put_slice(&scratch[..len]);
+            packed.freeze()
+        });
+        if scratch.len() > MAX_KEPT_SCRATCH_BYTES {
+            *scratch = Vec::new();
+        }
+        packed
+    })
+}
+
+/// Whether it is worth while to compress the next message of a lane. Encrypted data and media become no shorter, and to try
+/// costs as much as to send: after a few failures in a row only every so many messages are tried, at first
+/// [`FIRST_PAUSE`], later up to [`LONGEST_PAUSE`].
+#[derive(Debug, Default)]
+pub(crate) struct Patience {
+    kinds: [Kind; KINDS],
+}
+
+/// Messages of different types are different streams: so many are told apart, by the end of their number.
+const KINDS: usize = 16;
+/// Messages in a row that did not become shorter, before any is left out.
+const FAILURES: u32 = 4;
+/// Messages that are not tried after that.
+const FIRST_PAUSE: u32 = 4;
+/// Messages that are not tried after many failures.
+const LONGEST_PAUSE: u32 = 64;
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Kind {
+    failures: u32,
+    /// Messages that are not tried.
+    pause: u32,
+}
+
+impl Patience {
+    /// Whether to try the next message, of this type.
+    pub(crate) fn tries(&mut self, msg_type: u16) -> bool {
+        let kind = self.kind(msg_type);
+        if kind.pause > 0 {
+            kind.pause -= 1;
+            return false;
+        }
+        true
     }
-    packed.truncate(len);
-    packed.shrink_to_fit(); // it waits in queues
-    Some(packed.into())
+
+    /// Whether that message became shorter.
+    pub(crate) fn tried(&mut self, msg_type: u16, is_shorter: bool) {
+        let kind = self.kind(msg_type);
+        if is_shorter {
+            *kind = Kind::default();
+            return;
+        }
+        kind.failures += 1;
+        if let Some(doublings) = kind.failures.checked_sub(FAILURES) {
+            let doublings = doublings.min(LONGEST_PAUSE.ilog2());
+            kind.pause = LONGEST_PAUSE.min(FIRST_PAUSE << doublings);
+        }
+    }
+
+    fn kind(&mut self, msg_type: u16) -> &mut Kind {
+        &mut self.kinds[usize::from(msg_type) % KINDS]
+    }
 }
 
 /// The payload whose compressed form is `packed`. Nothing is allocated for one that is longer than `max`, or
@@ -63,6 +147,60 @@ mod tests {
         for short in [&b""[..], b"a", b"abcd", b"aaaaa"] {
             assert_eq!(pack(short), None, "{short:?}");
         }
+    }
+
+    #[test]
+    fn what_saves_less_than_a_sixteenth_goes_as_it_is() {
+        let mut bits = 1_u64;
+        let mut random = || {
+            bits ^= bits << 13;
+            bits ^= bits >> 7;
+            bits ^= bits << 17;
+            bits.to_le_bytes()[3]
+        };
+        let noise: Vec<u8> = std::iter::repeat_with(&mut random).take(1600).collect();
+        let with_zeros = |zeros: usize| [&noise[..1600 - zeros], &vec![0; zeros]].concat();
+        // LZ4 itself takes some 20 bytes more for these: the length of the noise, that of the zeros, and our own.
+        assert_eq!(pack(&with_zeros(100)), None);
+        assert!(pack(&with_zeros(140)).is_some());
+    }
+
+    #[test]
+    fn what_was_compressed_before_leaves_no_trace() {
+        let long = b"one and another, ".repeat(10_000);
+        let short = b"the same words again and again, ".repeat(50);
+        let first = pack(&short);
+        assert!(pack(&long).is_some());
+        assert_eq!(pack(&short), first);
+        assert_eq!(pack(&[7; 3]), None);
+    }
+
+    /// How many of these messages are tried, of which none becomes shorter.
+    fn tried_in_vain(patience: &mut Patience, msg_type: u16, messages: usize) -> usize {
+        let tries = |_: &usize| {
+            let tries = patience.tries(msg_type);
+            if tries {
+                patience.tried(msg_type, false);
+            }
+            tries
+        };
+        (0..messages).filter(tries).count()
+    }
+
+    #[test]
+    fn a_stream_that_becomes_no_shorter_is_tried_ever_less_and_never_given_up() {
+        let mut patience = Patience::default();
+        assert_eq!(tried_in_vain(&mut patience, 300, 4), 4);
+        assert_eq!(tried_in_vain(&mut patience, 300, 4), 0);
+        let later = tried_in_vain(&mut patience, 300, 1_000_000);
+        assert!((15_000..16_000).contains(&later), "{later}");
+        // Another type is another stream.
+        assert_eq!(tried_in_vain(&mut patience, 301, 4), 4);
+        // It becomes shorter: each is tried again, after 64 at most.
+        let next = (0..65).position(|_| patience.tries(300));
+        assert!(next.is_some());
+        patience.tried(300, true);
+        assert_eq!(tried_in_vain(&mut patience, 300, 4), 4);
     }
 
     #[test]

@@ -225,6 +225,68 @@ pub(crate) fn put_message(
     Ok(())
 }
 
+/// Payloads from this length on are written as they are; to copy a shorter one beside others costs less.
+const SHARE_FROM_BYTES: usize = 4 * 1024;
+/// Bytes of the length and of the header of most messages.
+const USUAL_HEADER_BYTES: usize = 16;
+
+/// Frames on their way into a stream: short ones lie together, long payloads are those of the host's messages themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    chunks: Vec<Bytes>,
+    /// What follows those.
+    last: BytesMut,
+}
+
+impl Frames {
+    /// Appends `value` as one frame.
+    ///
+    /// # Errors
+    /// As [`put_value`].
+    pub(crate) fn put_value<T: Serialize>(&mut self, value: &T) -> Result<(), postcard::Error> {
+        put_value(&mut self.last, value)
+    }
+
+    /// Appends a message as one frame.
+    ///
+    /// # Errors
+    /// As [`put_value`].
+    pub(crate) fn put_message(
+        &mut self,
+        header: &MessageHeader,
+        payload: &Bytes,
+    ) -> Result<(), postcard::Error> {
+        if payload.len() < SHARE_FROM_BYTES {
+            return put_message(&mut self.last, header, payload);
+        }
+        let mut scratch = [0; MAX_MESSAGE_HEADER_BYTES];
+        let header = postcard::to_slice(header, &mut scratch)?;
+        put_length(&mut self.last, header.len() + payload.len());
+        self.last.put_slice(header);
+        self.chunks.push(self.last.split().freeze());
+        self.chunks.push(payload.clone());
+        Ok(())
+    }
+
+    /// Makes room for messages of these lengths at once.
+    pub(crate) fn reserve(&mut self, payloads: impl Iterator<Item = usize>) {
+        let copied = payloads.map(|len| match len < SHARE_FROM_BYTES {
+            true => USUAL_HEADER_BYTES + len,
+            false => USUAL_HEADER_BYTES,
+        });
+        self.last.reserve(copied.sum());
+    }
+
+    /// What was appended, to be written; nothing is left.
+    pub(crate) fn take(&mut self) -> Vec<Bytes> {
+        let mut chunks = std::mem::take(&mut self.chunks);
+        if !self.last.is_empty() {
+            chunks.push(self.last.split().freeze());
+        }
+        chunks
+    }
+}
+
 /// A message as a datagram.
 ///
 /// # Errors

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt};
+use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::compression::unpack;
+use super::compression::{Patience, unpack};
 use super::control::Queued;
 use super::events::LinkEvent;
 use super::frame::{
-    CLASSIC_LANE, FrameError, LaneHeader, MAX_MESSAGE_HEADER_BYTES, MessageHeader, MessageRole,
-    OWN_FLAG, UNORDERED_LANE, is_ordered, put_value, take_frame,
+    CLASSIC_LANE, FrameError, Frames, LENGTH_BYTES, LaneHeader, MAX_MESSAGE_HEADER_BYTES,
+    MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, is_ordered, take_frame,
 };
 use super::identity::RECEIVE_WINDOW_BYTES;
 use super::intake::{Asker, Intake, UnorderedIntake};
@@ -26,10 +26,10 @@ use crate::core::id::PeerId;
 
 /// Frames are gathered into one write of this many bytes.
 const WRITE_BATCH_BYTES: usize = 32 * 1024;
-/// A write buffer that has grown beyond this is not kept.
-const MAX_KEPT_BUFFER_BYTES: usize = 256 * 1024;
-/// Bytes read at once.
-const READ_CHUNK_BYTES: usize = 64 * 1024;
+/// Packets whose bytes are read at once.
+const READ_CHUNKS: usize = 32;
+/// Frames up to this length are read without a part of the budget.
+const FREE_FRAME_BYTES: usize = 64 * 1024;
 /// Time after which an ack goes to the sender even for fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
@@ -173,20 +173,17 @@ struct LaneWriter {
 impl LaneWriter {
     /// Writes until the stream fails.
     async fn write(&self, send: &mut SendStream) {
-        let mut buffer = BytesMut::new();
+        let mut frames = Frames::default();
         let header = LaneHeader { lane: self.lane };
         // It fails only on a stream that is closed.
         let _ = send.set_priority(HEADER_PRIORITY);
-        if put_value(&mut buffer, &header).is_err() || send.write_all(&buffer).await.is_err() {
+        if frames.put_value(&header).is_err() || write_all(send, &mut frames).await.is_err() {
             return;
         }
+        let mut patience = Patience::default();
         let mut priority_now = None;
         loop {
-            buffer.clear();
-            if buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
-                buffer = BytesMut::new(); // one long message is no reason to keep as much for ever
-            }
-            let Some(priority) = self.take(&mut buffer).await else {
+            let Some(priority) = self.take(&mut frames, &mut patience).await else {
                 return;
             };
             if priority_now != Some(priority) {
@@ -194,7 +191,7 @@ impl LaneWriter {
                 // The same.
                 let _ = send.set_priority(priority.into());
             }
-            if send.write_all(&buffer).await.is_err() {
+            if write_all(send, &mut frames).await.is_err() {
                 return;
             }
         }
@@ -204,13 +201,14 @@ impl LaneWriter {
     async fn write_unordered(&self, connection: &Connection) {
         // Dropping it stops them.
         let mut writes = JoinSet::new();
+        let mut patience = Patience::default();
         loop {
-            let mut buffer = BytesMut::new();
+            let mut frames = Frames::default();
             let header = LaneHeader { lane: self.lane };
-            if put_value(&mut buffer, &header).is_err() {
+            if frames.put_value(&header).is_err() {
                 return;
             }
-            let Some(priority) = self.take(&mut buffer).await else {
+            let Some(priority) = self.take(&mut frames, &mut patience).await else {
                 return;
             };
             let Ok(mut send) = connection.open_uni().await else {
@@ -219,7 +217,7 @@ impl LaneWriter {
             // It fails only on a stream that is closed.
             let _ = send.set_priority(priority.into());
             writes.spawn(async move {
-                if send.write_all(&buffer).await.is_ok() {
+                if write_all(&mut send, &mut frames).await.is_ok() {
                     // The same.
                     let _ = send.finish();
                 }
@@ -229,12 +227,15 @@ impl LaneWriter {
     }
 
     /// Waits for the next messages; gives the highest of their priorities.
-    async fn take(&self, buffer: &mut BytesMut) -> Option<u8> {
+    async fn take(&self, frames: &mut Frames, patience: &mut Patience) -> Option<u8> {
+        let Self {
+            peer,
+            outboxes,
+            lane,
+            ..
+        } = self;
         loop {
-            let taken = self
-                .outboxes
-                .take(&self.peer, self.lane, buffer, WRITE_BATCH_BYTES);
-            match taken {
+            match outboxes.take(peer, *lane, frames, patience, WRITE_BATCH_BYTES) {
                 Ok(Some(priority)) => return Some(priority),
                 Ok(None) => self.notice.notified().await,
                 Err(error) => {
@@ -244,6 +245,11 @@ impl LaneWriter {
             }
         }
     }
+}
+
+/// Hands all of them to QUIC, as soon as it has room.
+async fn write_all(send: &mut SendStream, frames: &mut Frames) -> Result<(), WriteError> {
+    send.write_all_chunks(&mut frames.take()).await
 }
 
 /// Reads what the peer sends on its lanes: a task for each stream.
@@ -450,21 +456,34 @@ impl FrameStream {
 
     async fn read_more(&mut self) -> Result<bool, ReadError> {
         self.hold_budget().await;
-        let Some(chunk) = self.recv.read_chunk(READ_CHUNK_BYTES, true).await? else {
+        let mut chunks = [const { Bytes::new() }; READ_CHUNKS];
+        let Some(count) = self.recv.read_chunks(&mut chunks).await? else {
             return Ok(false);
         };
-        self.buffer.extend_from_slice(&chunk.bytes);
+        let arrived: usize = chunks[..count].iter().map(Bytes::len).sum();
+        // The whole frame finds room, so that what is here is not moved again. Its length is checked, and it has its part of
+        // the budget if it is long.
+        let missing = (LENGTH_BYTES + self.frame_len()).saturating_sub(self.buffer.len());
+        self.buffer.reserve(arrived.max(missing));
+        for chunk in &chunks[..count] {
+            self.buffer.extend_from_slice(chunk);
+        }
         Ok(true)
+    }
+
+    /// The length of the frame that is here in part, 0 where not even that is.
+    fn frame_len(&self) -> usize {
+        let length = self.buffer.first_chunk().copied();
+        length.map_or(0, u32::from_le_bytes) as usize
     }
 
     /// Before more of a long message is read, as much as it needs is set aside, so that many streams do not fill the
     /// memory with parts.
     async fn hold_budget(&mut self) {
-        let len = self
-            .buffer
-            .first_chunk()
-            .map_or(0, |len| u32::from_le_bytes(*len));
-        if self.held.is_none() && len as usize > READ_CHUNK_BYTES {
+        let len = self.frame_len();
+        if self.held.is_none() && len > FREE_FRAME_BYTES {
+            // A frame is bounded far below 4 GiB.
+            let len = u32::try_from(len).unwrap_or(u32::MAX);
             // It fails only when the budget is closed, which nobody does.
             self.held = Arc::clone(&self.budget).acquire_many_owned(len).await.ok();
         }

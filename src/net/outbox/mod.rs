@@ -17,13 +17,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::compression::pack;
+use super::compression::{Patience, pack};
 use super::frame::{
-    CLASSIC_LANE, MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, UNORDERED_RELAY_LANE,
-    put_message,
+    CLASSIC_LANE, Frames, MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE,
+    UNORDERED_RELAY_LANE,
 };
 use crate::core::event::{Delivery, Incoming};
 use crate::core::id::{Incarnation, PeerId};
@@ -178,7 +178,7 @@ pub(crate) enum SenderRole {
 #[derive(Debug)]
 pub(crate) struct Outboxes {
     limits: OutboxLimits,
-    /// Payloads longer than this are sent compressed where that is shorter.
+    /// Payloads longer than this are sent compressed where that saves enough.
     compression_threshold: AtomicUsize,
     inner: Mutex<Inner>,
     /// Told when a queue has become empty, or is none any more.
@@ -230,7 +230,7 @@ struct Entry {
 #[derive(Debug)]
 struct Queued {
     message: OutMessage,
-    /// Its compressed form, made at most once; `None` where that is not shorter.
+    /// Its compressed form, made at most once, and not where it seems in vain; `None` where that saves too little.
     packed: OnceLock<Option<Bytes>>,
 }
 
@@ -247,14 +247,26 @@ impl Queued {
     }
 
     /// What is sent, and the flags that say how.
-    fn body(&self, threshold: usize) -> (&Bytes, u8) {
+    fn body(&self, threshold: usize, patience: &mut Patience) -> (&Bytes, u8) {
         let OutMessage { payload, flags, .. } = &self.message;
         if payload.len() > threshold
-            && let Some(packed) = self.packed.get_or_init(|| pack(payload))
+            && let Some(packed) = self.packed(patience)
         {
             return (packed, flags | OWN_FLAG);
         }
         (payload, flags & !OWN_FLAG)
+    }
+
+    /// The compressed form, if there is one, or if it is worth while to try.
+    fn packed(&self, patience: &mut Patience) -> Option<&Bytes> {
+        let OutMessage {
+            payload, msg_type, ..
+        } = &self.message;
+        if self.packed.get().is_none() && patience.tries(*msg_type) {
+            let packed = self.packed.get_or_init(|| pack(payload));
+            patience.tried(*msg_type, packed.is_some());
+        }
+        self.packed.get()?.as_ref()
     }
 }
 
@@ -270,7 +282,7 @@ impl Outboxes {
         }
     }
 
-    /// Payloads longer than `bytes` are compressed from now on, where that makes them shorter.
+    /// Payloads longer than `bytes` are compressed from now on, where that saves enough.
     pub(crate) fn set_compression_threshold(&self, bytes: usize) {
         self.compression_threshold.store(bytes, Ordering::Relaxed);
     }
@@ -473,14 +485,14 @@ impl Outboxes {
         lacking.map(|(lane, _)| *lane).collect()
     }
 
-    /// Copies the next messages of a lane to `buffer` as frames, until it holds `max_bytes` or more, and of
-    /// [`UNORDERED_LANE`] one; returns the highest of their priorities. If there were none, the next one triggers the
-    /// writer's notice.
+    /// Adds the next messages of a lane to `frames`, until they have `max_bytes` or more, and of [`UNORDERED_LANE`] one;
+    /// returns the highest of their priorities. If there were none, the next one triggers the writer's notice.
     pub(crate) fn take(
         &self,
         peer: &PeerId,
         lane: u16,
-        buffer: &mut BytesMut,
+        frames: &mut Frames,
+        patience: &mut Patience,
         max_bytes: usize,
     ) -> Result<Option<u8>, postcard::Error> {
         // Messages are cheap to clone; encoding and compressing happen outside of the lock that host threads
@@ -513,8 +525,9 @@ impl Outboxes {
             }
         }
         let threshold = self.compression_threshold.load(Ordering::Relaxed);
+        frames.reserve(batch.iter().map(|(_, entry)| entry.message.len()));
         for (seq, entry) in &batch {
-            let (body, flags) = entry.message.body(threshold);
+            let (body, flags) = entry.message.body(threshold, patience);
             let header = MessageHeader {
                 seq: *seq,
                 msg_type: entry.message.message.msg_type,
@@ -522,7 +535,7 @@ impl Outboxes {
                 channel: entry.channel,
                 role: entry.role.on_wire(relayed_before),
             };
-            put_message(buffer, &header, body)?;
+            frames.put_message(&header, body)?;
         }
         Ok(batch.iter().map(|(_, entry)| entry.priority).max())
     }

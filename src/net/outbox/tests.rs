@@ -3,6 +3,8 @@
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+use bytes::BytesMut;
+
 use super::*;
 use crate::core::election::record::Record;
 use crate::net::frame::take_frame;
@@ -36,14 +38,17 @@ fn taken_seqs(outboxes: &Outboxes, peer: &str) -> Vec<u64> {
     seqs_on(outboxes, peer, 0)
 }
 
+/// What the writer of a lane writes next.
+fn next_frames(outboxes: &Outboxes, peer: &str, lane: u16) -> Option<BytesMut> {
+    let (mut frames, mut patience) = (Frames::default(), Patience::default());
+    let taken = outboxes.take(&id(peer), lane, &mut frames, &mut patience, 1);
+    taken.expect("encodes")?;
+    Some(frames.take().concat().as_slice().into())
+}
+
 fn seqs_on(outboxes: &Outboxes, peer: &str, lane: u16) -> Vec<u64> {
-    let mut buffer = BytesMut::new();
     let mut seqs = Vec::new();
-    while outboxes
-        .take(&id(peer), lane, &mut buffer, 1)
-        .expect("encodes")
-        .is_some()
-    {
+    while let Some(mut buffer) = next_frames(outboxes, peer, lane) {
         while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
             let (header, _) = postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
             seqs.push(header.seq);
@@ -239,13 +244,8 @@ fn myself() -> Lead {
 
 /// What the lane to `peer` carries: number on the lane, role, payload as it goes.
 fn taken(outboxes: &Outboxes, peer: &str) -> Vec<(u64, MessageRole, Bytes, u8)> {
-    let mut buffer = BytesMut::new();
     let mut messages = Vec::new();
-    while outboxes
-        .take(&id(peer), 0, &mut buffer, 1)
-        .expect("encodes")
-        .is_some()
-    {
+    while let Some(mut buffer) = next_frames(outboxes, peer, 0) {
         while let Ok(Some(frame)) = take_frame(&mut buffer, 10_000) {
             let (header, payload) =
                 postcard::take_from_bytes::<MessageHeader>(&frame).expect("a header");
@@ -838,15 +838,8 @@ fn is_told(notice: &Notify) -> bool {
 
 /// Takes from a lane until nothing more may go; gives how many bytes went.
 fn taken_bytes(outboxes: &Outboxes, lane: u16) -> usize {
-    let mut all = 0;
-    loop {
-        let mut buffer = BytesMut::new();
-        let taken = outboxes.take(&id("a"), lane, &mut buffer, 1);
-        if taken.expect("encodes").is_none() {
-            return all;
-        }
-        all += buffer.len();
-    }
+    let written = std::iter::from_fn(|| next_frames(outboxes, "a", lane));
+    written.map(|frames| frames.len()).sum()
 }
 
 #[test]
