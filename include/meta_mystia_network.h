@@ -751,7 +751,7 @@ typedef struct NetworkConfigFFI {
    */
   uint32_t reconnect_max_ms;
   /**
-   * Payloads longer than this, in bytes, are compressed if that saves at least a sixteenth [512]. 0
+   * Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0
    * tries every payload.
    */
   uint32_t compression_threshold;
@@ -2427,7 +2427,7 @@ uint8_t IsCentralizedAutoForward(void);
 
 /**
  * Sets the payload length in bytes above which the library compresses with LZ4, if that saves at
- * least a sixteenth; 0 tries every payload. The initial value is compression_threshold of the
+ * least a quarter; 0 tries every payload. The initial value is compression_threshold of the
  * configuration. Compression costs time on the network thread. Receivers accept either form.
  * max_message_size applies to the uncompressed payload.
  *

@@ -46,7 +46,7 @@ pub struct Config {
     pub election_timeout_max: Duration,
     /// Longest message that is sent or taken, in bytes.
     pub max_message_size: usize,
-    /// Payloads longer than this are sent compressed when that saves a sixteenth, in bytes; 0 tries all.
+    /// Payloads longer than this are sent compressed when that saves a quarter, in bytes; 0 tries all.
     pub compression_threshold: usize,
     /// How long entering a room may take, name resolution included.
     pub handshake_timeout: Duration,

@@ -434,7 +434,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern byte IsCentralizedAutoForward();
 
-        /// <summary>Sets the payload length in bytes above which the library compresses with LZ4, if that saves at least a sixteenth; 0 tries every payload. The initial value is compression_threshold of the configuration. Compression costs time on the network thread. Receivers accept either form. max_message_size applies to the uncompressed payload.</summary>
+        /// <summary>Sets the payload length in bytes above which the library compresses with LZ4, if that saves at least a quarter; 0 tries every payload. The initial value is compression_threshold of the configuration. Compression costs time on the network thread. Receivers accept either form. max_message_size applies to the uncompressed payload.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int SetCompressionThreshold(uint bytes);
 
@@ -516,7 +516,7 @@ namespace MetaMystia.Network
     {
         /// <summary>Longest wait between two dials of a lost peer, in milliseconds [30000]. At least reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever this says.</summary>
         public uint ReconnectMaxMs;
-        /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a sixteenth [512]. 0 tries every payload.</summary>
+        /// <summary>Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0 tries every payload.</summary>
         public uint CompressionThreshold;
         /// <summary>Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both values applies.</summary>
         public uint MaxMessageSize;

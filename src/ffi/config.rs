@@ -13,7 +13,7 @@ pub struct NetworkConfigFFI {
     /// reconnect_initial_ms. In the first minute after a loss no wait exceeds 2 seconds, whatever
     /// this says.
     pub reconnect_max_ms: u32,
-    /// Payloads longer than this, in bytes, are compressed if that saves at least a sixteenth [512]. 0
+    /// Payloads longer than this, in bytes, are compressed if that saves at least a quarter [512]. 0
     /// tries every payload.
     pub compression_threshold: u32,
     /// Longest message to send or accept, in bytes [262144]. Between two peers the smaller of both

@@ -215,7 +215,7 @@ pub extern "C" fn IsCentralizedAutoForward() -> u8 {
 }
 
 /// Sets the payload length in bytes above which the library compresses with LZ4, if that saves at
-/// least a sixteenth; 0 tries every payload. The initial value is compression_threshold of the
+/// least a quarter; 0 tries every payload. The initial value is compression_threshold of the
 /// configuration. Compression costs time on the network thread. Receivers accept either form.
 /// max_message_size applies to the uncompressed payload.
 ///
