@@ -76,6 +76,10 @@ pub struct Node {
     bans: Bans,
     host_dialing: bool,
     heartbeat_at: Time,
+    /// Members that the others are to be told of.
+    news: BTreeSet<PeerId>,
+    /// When they are, if there is one.
+    news_at: Option<Time>,
     told_leader: Option<PeerId>,
     probes: u64,
     unanswered_leaves: Option<BTreeSet<PeerId>>,
@@ -145,6 +149,8 @@ impl Node {
             bans: Bans::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
+            news: BTreeSet::new(),
+            news_at: None,
             told_leader: None,
             probes: 0,
             unanswered_leaves: None,
@@ -605,7 +611,7 @@ impl Node {
             self.decider_heard(from);
         }
         if answer {
-            self.heartbeat(now, from, true);
+            self.heartbeat(now, from, false);
         }
         self.beat_with(now, from);
     }

@@ -15,6 +15,9 @@ pub(super) struct Absent {
     hold_until: Time,
 }
 
+/// How long a new member is news at most: those that enter meanwhile are on the same lists.
+const NEWS_DELAY: Duration = Duration::from_millis(50);
+
 impl Node {
     /// Lost members whose places are kept.
     pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
@@ -83,7 +86,7 @@ impl Node {
                 self.introductions
                     .linked_through_leader(now, &peer, link.key, &[]);
             }
-            return self.heartbeat(now, &peer, true);
+            return self.heartbeat(now, &peer, false);
         }
         self.enter_view(now, link);
     }
@@ -114,7 +117,6 @@ impl Node {
         member.through_leader = false;
         member.addresses = link.addresses;
         member.addresses.truncate(MAX_PEER_ADDRESSES);
-        let newcomer = entry_of((&peer, member));
         self.view.voters.insert(
             peer.clone(),
             Voter {
@@ -128,7 +130,9 @@ impl Node {
         );
         // First: who is let in again is on the list that follows.
         self.tell_room_rules(now, &peer);
-        self.introduce_to_each_other(&peer, known, newcomer);
+        self.introduce_to(&peer, known);
+        self.news.insert(peer.clone());
+        self.news_at.get_or_insert(now + NEWS_DELAY);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer, None);
         let violation = self.try_elect(
@@ -140,29 +144,16 @@ impl Node {
                 theirs: link.theirs,
             },
         );
-        self.heartbeat(now, &peer, true);
+        self.heartbeat(now, &peer, false);
         if let Err(error) = violation {
             self.punish(now, &peer, error);
         }
     }
 
-    /// A member learns of the others, and they of it. In a star only the host introduces, and nobody learns an address.
-    fn introduce_to_each_other(
-        &mut self,
-        peer: &PeerId,
-        known: Vec<PeerEntry>,
-        newcomer: PeerEntry,
-    ) {
+    /// A member learns of the others.
+    fn introduce_to(&mut self, peer: &PeerId, known: Vec<PeerEntry>) {
         let mut list = known;
-        let mut news = vec![newcomer];
-        if self.is_star() {
-            if !self.is_host() {
-                return;
-            }
-            for entry in list.iter_mut().chain(&mut news) {
-                entry.addresses.clear();
-            }
-        } else {
+        if !self.is_star() {
             let myself = PeerEntry {
                 id: self.me.clone(),
                 key: self.config.key,
@@ -170,13 +161,40 @@ impl Node {
             };
             list.insert(0, myself);
         }
-        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
-            self.transmit(peer, Message::PeerList(part.to_vec()));
+        self.introduce(peer, list);
+    }
+
+    /// The others learn of the members that are new. Several at a time: a room of n that forms would send n times as many
+    /// lists otherwise.
+    pub(super) fn tell_news(&mut self, now: Time) {
+        if self.news_at.is_none_or(|at| now < at) {
+            return;
         }
+        self.news_at = None;
+        let news = std::mem::take(&mut self.news);
+        let members = self.membership.iter();
+        let news: Vec<_> = members
+            .filter(|(id, member)| news.contains(*id) && !member.through_leader)
+            .map(entry_of)
+            .collect();
         for other in self.membership.ids() {
-            if other != *peer {
-                self.transmit(&other, Message::PeerList(news.clone()));
+            let others = news.iter().filter(|entry| entry.id != other);
+            self.introduce(&other, others.cloned().collect());
+        }
+    }
+
+    /// Tells a member of others. In a star only the host does, and nobody learns an address.
+    fn introduce(&mut self, peer: &PeerId, mut list: Vec<PeerEntry>) {
+        if self.is_star() {
+            if !self.is_host() {
+                return;
             }
+            for entry in &mut list {
+                entry.addresses.clear();
+            }
+        }
+        for part in list.chunks(MAX_PEER_LIST_ENTRIES) {
+            self.transmit_with(peer, Message::PeerList(part.to_vec()), false);
         }
     }
 

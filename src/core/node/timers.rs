@@ -18,6 +18,8 @@ pub(super) enum Timer {
     Silence,
     /// The next heartbeat to every peer.
     Heartbeat,
+    /// Members are to be told of new ones.
+    News,
     /// Somebody is to be dialled.
     Dial,
     /// A lost peer has had its place for long enough.
@@ -33,9 +35,10 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Silence,
         Self::Heartbeat,
+        Self::News,
         Self::Dial,
         Self::Absence,
         Self::Ban,
@@ -50,6 +53,7 @@ impl Node {
         match timer {
             Timer::Silence => self.membership.next_deadline(),
             Timer::Heartbeat => (!self.membership.is_empty()).then_some(self.heartbeat_at),
+            Timer::News => self.news_at,
             Timer::Dial => self.introductions.next_deadline(),
             Timer::Absence => self.absence_deadline(),
             Timer::Ban => self.bans.next_deadline(),
@@ -75,6 +79,7 @@ impl Node {
                 self.take_election_outputs(now);
             }
             Timer::Heartbeat => {}
+            Timer::News => self.tell_news(now),
             Timer::Dial => {
                 let ways = self.ways();
                 let dials = self.introductions.due(now, ways);
