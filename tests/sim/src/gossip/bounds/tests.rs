@@ -283,7 +283,7 @@ fn higher_winners(delay_ms: (u64, u64)) -> u64 {
         reports(&run, "");
         run.world.gossip.higher_winners
     };
-    (0..60).map(crash).sum()
+    (0..600).map(crash).sum()
 }
 
 /// The proposal of the lowest comes back when the first election is over; whether its own is over before the
