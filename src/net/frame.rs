@@ -4,7 +4,7 @@
 //! [`ControlFrame`]. On a lane the first frame is a [`LaneHeader`]; every further one is a [`MessageHeader`]
 //! and the payload. A datagram that is a message is [`MESSAGE_DATAGRAM`], a [`DatagramHeader`] and the payload.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quinn::{ConnectionError, ReadError, ReadExactError};
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
 use serde::{Deserialize, Serialize};
@@ -225,6 +225,9 @@ pub(crate) fn put_message(
     Ok(())
 }
 
+/// Frames up to this length are copied out of the read buffer, so that a short message in the host's queue does not keep a
+/// long buffer alive.
+const COPY_BELOW_BYTES: usize = 16 * 1024;
 /// Payloads from this length on are written as they are; to copy a shorter one beside others costs less.
 const SHARE_FROM_BYTES: usize = 4 * 1024;
 /// Bytes of the length and of the header of most messages.
@@ -306,7 +309,7 @@ fn put_length(buffer: &mut BytesMut, len: usize) {
     buffer.put_u32_le(u32::try_from(len).unwrap_or(u32::MAX));
 }
 
-/// Takes the next whole frame from the front of `buffer`; `None` when more bytes are needed.
+/// Takes the next whole frame from the front of `buffer`; `None` when more bytes are needed. A short one is copied.
 ///
 /// # Errors
 /// [`FrameError::TooLong`] when the frame's length is above `max`.
@@ -321,8 +324,13 @@ pub(crate) fn take_frame(buffer: &mut BytesMut, max: usize) -> Result<Option<Byt
     if buffer.len() - LENGTH_BYTES < len {
         return Ok(None);
     }
-    let mut frame = buffer.split_to(LENGTH_BYTES + len);
-    Ok(Some(frame.split_off(LENGTH_BYTES).freeze()))
+    buffer.advance(LENGTH_BYTES);
+    if len < COPY_BELOW_BYTES {
+        let frame = Bytes::copy_from_slice(&buffer[..len]);
+        buffer.advance(len);
+        return Ok(Some(frame));
+    }
+    Ok(Some(buffer.split_to(len).freeze()))
 }
 
 /// Why a frame was not read or not written.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
@@ -34,9 +34,6 @@ const FREE_FRAME_BYTES: usize = 64 * 1024;
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
 pub(crate) const FIRST_MESSAGE_TYPE: u16 = 0x0100;
-/// Payloads up to this length are copied out of the read buffer, so that a short message in the host's queue
-/// does not keep a long buffer alive.
-const COPY_BELOW_BYTES: usize = 16 * 1024;
 /// Of a lane's header: before all messages. QUIC keeps what waits in the place that its priority gave it, so that what
 /// follows a header of a low one would wait with it.
 const HEADER_PRIORITY: i32 = 50;
@@ -322,6 +319,7 @@ impl Shared {
         let asker = self.asker.clone();
         let mut stream = FrameStream {
             recv,
+            chunks: vec![Bytes::new(); READ_CHUNKS],
             buffer: BytesMut::new(),
             max_frame: asker
                 .context
@@ -374,7 +372,7 @@ async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Re
     let Some(frame) = stream.next().await? else {
         return Ok(()); // its sender gave it up, or moved to another link
     };
-    let (header, payload) = header_of(&frame)?;
+    let (header, payload) = parted(frame)?;
     if header.role != MessageRole::Peer {
         return Err("an unordered message in another's name".into());
     }
@@ -382,7 +380,7 @@ async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Re
         return Ok(());
     }
     let max = intake.asker.context.max_message_size;
-    let (message, _) = unpacked(&frame, payload, &header, max)?;
+    let (message, _) = unpacked(payload, &header, max)?;
     intake.take(header.seq, message, header.channel).await;
     match stream.next().await? {
         None => Ok(()),
@@ -390,19 +388,23 @@ async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Re
     }
 }
 
-/// The header of a message, as far as it is every lane's.
-fn header_of(frame: &Bytes) -> Result<(MessageHeader, &[u8]), &'static str> {
-    let (header, payload) = postcard::take_from_bytes::<MessageHeader>(frame)
+/// The header of a message, as far as it is every lane's, and what follows it.
+fn parted(mut frame: Bytes) -> Result<(MessageHeader, Bytes), &'static str> {
+    let (header, payload) = postcard::take_from_bytes::<MessageHeader>(&frame)
         .map_err(|_| "a malformed message header")?;
     if header.msg_type < FIRST_MESSAGE_TYPE {
         return Err("a message type that is the library's own");
     }
-    Ok((header, payload))
+    let header_len = frame.len() - payload.len();
+    frame.advance(header_len);
+    Ok((header, frame))
 }
 
 /// A stream that is read frame by frame.
 struct FrameStream {
     recv: RecvStream,
+    /// Where QUIC puts what it has; empty between two reads.
+    chunks: Vec<Bytes>,
     buffer: BytesMut,
     max_frame: usize,
     budget: Arc<Semaphore>,
@@ -456,17 +458,21 @@ impl FrameStream {
 
     async fn read_more(&mut self) -> Result<bool, ReadError> {
         self.hold_budget().await;
-        let mut chunks = [const { Bytes::new() }; READ_CHUNKS];
-        let Some(count) = self.recv.read_chunks(&mut chunks).await? else {
+        // Of a frame whose length is not known no more than a packet: it may be one that has to wait for its part of the budget.
+        let most = match self.buffer.len() < LENGTH_BYTES {
+            true => 1,
+            false => READ_CHUNKS,
+        };
+        let Some(count) = self.recv.read_chunks(&mut self.chunks[..most]).await? else {
             return Ok(false);
         };
-        let arrived: usize = chunks[..count].iter().map(Bytes::len).sum();
+        let arrived: usize = self.chunks[..count].iter().map(Bytes::len).sum();
         // The whole frame finds room, so that what is here is not moved again. Its length is checked, and it has its part of
         // the budget if it is long.
         let missing = (LENGTH_BYTES + self.frame_len()).saturating_sub(self.buffer.len());
         self.buffer.reserve(arrived.max(missing));
-        for chunk in &chunks[..count] {
-            self.buffer.extend_from_slice(chunk);
+        for chunk in &mut self.chunks[..count] {
+            self.buffer.extend_from_slice(&std::mem::take(chunk));
         }
         Ok(true)
     }
@@ -501,7 +507,7 @@ impl Reader {
         loop {
             match stream.take() {
                 Ok(Some(frame)) => {
-                    if let Err(what) = self.take_message(&frame).await {
+                    if let Err(what) = self.take_message(frame).await {
                         return LaneEnd::Violation(what);
                     }
                 }
@@ -541,8 +547,8 @@ impl Reader {
         Ok(more)
     }
 
-    async fn take_message(&mut self, frame: &Bytes) -> Result<(), &'static str> {
-        let (header, payload) = header_of(frame)?;
+    async fn take_message(&mut self, frame: Bytes) -> Result<(), &'static str> {
+        let (header, payload) = parted(frame)?;
         let intake = &mut self.intake;
         let next = intake.next();
         if header.seq < next {
@@ -557,7 +563,7 @@ impl Reader {
         }
         let wire_len = payload.len();
         let max = intake.asker.context.max_message_size;
-        let (message, packed) = unpacked(frame, payload, &header, max)?;
+        let (message, packed) = unpacked(payload, &header, max)?;
         match header.role {
             MessageRole::Peer => {
                 intake
@@ -606,24 +612,17 @@ impl Reader {
 
 /// The message as its sender's host gave it, and its compressed form if it came in that.
 fn unpacked(
-    frame: &Bytes,
-    payload: &[u8],
+    payload: Bytes,
     header: &MessageHeader,
     max: usize,
 ) -> Result<(OutMessage, Option<Bytes>), &'static str> {
     if payload.len() > max {
         return Err("a message is longer than this host takes");
     }
-    let payload_of_frame = if payload.len() < COPY_BELOW_BYTES {
-        Bytes::copy_from_slice(payload)
-    } else {
-        frame.slice_ref(payload)
-    };
     let is_packed = header.flags & OWN_FLAG != 0;
-    let (payload, packed) = if is_packed {
-        (unpack(payload, max)?, Some(payload_of_frame))
-    } else {
-        (payload_of_frame, None)
+    let (payload, packed) = match is_packed {
+        true => (unpack(&payload, max)?, Some(payload)),
+        false => (payload, None),
     };
     let message = OutMessage {
         payload,
