@@ -613,7 +613,6 @@ impl Node {
         if answer {
             self.heartbeat(now, from, false);
         }
-        self.beat_with(now, from);
     }
 
     fn datagram(&mut self, now: Time, from: &PeerId, probe: Probe) {
