@@ -535,7 +535,7 @@ fn client_config() -> Outcome<ClientConfig> {
     Ok(config)
 }
 
-/// Accepts whoever holds the key that it shows: the other end is a process of this program.
+/// Accepts anyone who holds the key that it shows: the other end is a process of this program.
 #[derive(Debug)]
 struct AnyKey(Arc<CryptoProvider>);
 

@@ -62,7 +62,7 @@ pub(crate) struct Patience {
 
 /// Messages of different types are different streams: so many are told apart, by the end of their number.
 const KINDS: usize = 16;
-/// Messages in a row that did not become shorter, before any is left out.
+/// Messages in a row that saved too little, before any is left out.
 const FAILURES: u32 = 4;
 /// Messages that are not tried after that.
 const FIRST_PAUSE: u32 = 4;
@@ -87,7 +87,7 @@ impl Patience {
         true
     }
 
-    /// Whether that message became shorter.
+    /// Whether that message saved enough.
     pub(crate) fn tried(&mut self, msg_type: u16, is_shorter: bool) {
         let kind = self.kind(msg_type);
         if is_shorter {
