@@ -25,8 +25,9 @@ pub const GIVE_UP_AFTER: Duration = Duration::from_secs(60);
 /// Dials at once; after these, `DIALS_PER_SECOND`.
 const BURST: u32 = 16;
 const DIALS_PER_SECOND: u64 = 16;
-/// Time between two dials of a member that is linked through the leader.
-const DIRECT_AGAIN_INTERVAL: Duration = Duration::from_secs(30);
+/// Waits between the dials of a member that is linked through the leader begin with `REDIAL_INTERVAL`, double, and do not
+/// grow beyond this.
+const DIRECT_AGAIN_CAP: Duration = Duration::from_secs(30);
 /// Peers that wait to be dialled, at most.
 const MAX_CANDIDATES: usize = 1024;
 
@@ -82,8 +83,8 @@ struct Candidate {
     dialing: bool,
     /// Set for a lost member.
     lost: Option<Lost>,
-    /// Whether it is linked through the leader, and dialled for a link of its own.
-    direct_again: bool,
+    /// Set while it is linked through the leader, and dialled for a link of its own: the present wait between two dials.
+    direct_again: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -159,7 +160,7 @@ impl Introductions {
         let wait = self.reconnect.initial;
         let before = self.candidates.remove(peer);
         // Of a member that was linked through the leader only these are known, if any.
-        let before = before.filter(|before| before.key == key && before.direct_again);
+        let before = before.filter(|before| before.key == key && before.direct_again.is_some());
         let may_lack = self.without_addresses || before.is_some();
         let known = before.map_or(Vec::new(), |before| before.addresses);
         let addresses = [addresses, &known].concat();
@@ -176,7 +177,7 @@ impl Introductions {
     }
 
     fn jittered(&mut self, wait: Duration) -> Duration {
-        wait * self.rng.random_range(75..=125) / 100
+        jittered(wait, &mut self.rng)
     }
 
     fn add(
@@ -224,13 +225,13 @@ impl Introductions {
                 give_up_at: now + GIVE_UP_AFTER,
                 dialing: false,
                 lost: None,
-                direct_again: false,
+                direct_again: None,
             },
         );
     }
 
-    /// The peer is linked through the leader: it is dialled for a link of its own from time to time, at the addresses that
-    /// are known and at these.
+    /// The peer is linked through the leader: it is dialled for a link of its own, with waits that double, at the addresses
+    /// that are known and at these.
     pub fn linked_through_leader(
         &mut self,
         now: Time,
@@ -238,12 +239,18 @@ impl Introductions {
         key: Fingerprint,
         addresses: &[SocketAddr],
     ) {
-        let dial_at = now + DIRECT_AGAIN_INTERVAL;
+        let known = self.candidates.get(peer);
+        let known = known.filter(|known| known.key == key && known.direct_again.is_some());
+        let dial_at = match known.map(|known| known.dial_at) {
+            // Hearsay brings no dial forward.
+            Some(dial_at) => dial_at,
+            None => now + self.jittered(REDIAL_INTERVAL),
+        };
         self.add(now, dial_at, peer, key, addresses, true);
         if let Some(candidate) = self.candidates.get_mut(peer)
-            && !candidate.direct_again
+            && candidate.direct_again.is_none()
         {
-            candidate.direct_again = true;
+            candidate.direct_again = Some(REDIAL_INTERVAL);
             candidate.dialing = false;
             candidate.lost = None;
             candidate.dial_at = dial_at;
@@ -268,8 +275,9 @@ impl Introductions {
             return false;
         };
         candidate.dialing = false;
-        if candidate.direct_again {
-            candidate.dial_at = now + DIRECT_AGAIN_INTERVAL;
+        if let Some(wait) = &mut candidate.direct_again {
+            *wait = (*wait * 2).min(DIRECT_AGAIN_CAP);
+            candidate.dial_at = now + jittered(*wait, &mut self.rng);
             return false;
         }
         let Some(lost) = candidate.lost else {
@@ -302,7 +310,7 @@ impl Introductions {
     pub fn dialing(&self) -> impl Iterator<Item = &PeerId> {
         self.candidates
             .iter()
-            .filter(|(_, candidate)| candidate.dialing && !candidate.direct_again)
+            .filter(|(_, candidate)| candidate.dialing && candidate.direct_again.is_none())
             .map(|(id, _)| id)
     }
 
@@ -313,8 +321,8 @@ impl Introductions {
             .values()
             .filter(|candidate| !candidate.dialing)
             .map(|candidate| match candidate.direct_again {
-                true => candidate.dial_at,
-                false => candidate.dial_at.min(candidate.give_up_at),
+                Some(_) => candidate.dial_at,
+                None => candidate.dial_at.min(candidate.give_up_at),
             })
             .min()?;
         Some(if self.tokens == 0 {
@@ -328,7 +336,7 @@ impl Introductions {
     pub fn due(&mut self, now: Time, ways: impl Fn(&PeerId) -> Ways) -> Vec<Dial> {
         self.refill(now);
         self.candidates.retain(|_, candidate| {
-            candidate.dialing || candidate.direct_again || now < candidate.give_up_at
+            candidate.dialing || candidate.direct_again.is_some() || now < candidate.give_up_at
         });
         self.dialled
             .retain(|_, at| now.since(*at) < REDIAL_INTERVAL);
@@ -345,7 +353,7 @@ impl Introductions {
                 break;
             }
             let ways = ways(peer);
-            let through_leader = ways.through_leader && !candidate.direct_again;
+            let through_leader = ways.through_leader && candidate.direct_again.is_none();
             let mut addresses = match ways.direct {
                 true => candidate.addresses.clone(),
                 false => Vec::new(),
@@ -391,6 +399,11 @@ impl Introductions {
             self.refilled_at = now;
         }
     }
+}
+
+/// A quarter more or less.
+fn jittered(wait: Duration, rng: &mut ChaCha8Rng) -> Duration {
+    wait * rng.random_range(75..=125) / 100
 }
 
 fn refill_interval() -> Duration {
@@ -496,6 +509,34 @@ mod tests {
         assert_eq!(introductions.due(at(0), direct).len(), 1);
         assert_eq!(introductions.due(at(1999), direct).len(), 0);
         assert_eq!(introductions.due(at(2000), direct).len(), 1);
+    }
+
+    #[test]
+    fn a_member_linked_through_the_leader_is_dialled_with_waits_that_double_up_to_thirty_seconds() {
+        let mut introductions = introductions_at_0();
+        let key = entry("b", &[]).key;
+        let known = [address("192.0.2.1:7")];
+        introductions.linked_through_leader(at(0), &id("b"), key, &known);
+        let mut dialled = Vec::new();
+        for ms in (0..120_000).step_by(10) {
+            for dial in introductions.due(at(ms), direct) {
+                assert!(!dial.through_leader);
+                assert!(!introductions.dial_failed(at(ms), &dial.peer, false));
+                dialled.push(ms);
+            }
+            // To hear of it again changes nothing.
+            introductions.linked_through_leader(at(ms), &id("b"), key, &known);
+        }
+        let waits = dialled.windows(2).map(|pair| pair[1] - pair[0]);
+        let expected = [4_000, 8_000, 16_000, 30_000, 30_000];
+        assert!((1_500..=2_500).contains(&dialled[0]), "{dialled:?}");
+        for (wait, expected) in waits.zip(expected) {
+            assert!(
+                (expected * 3 / 4..=expected * 5 / 4 + 10).contains(&wait),
+                "{dialled:?}"
+            );
+        }
+        assert!(dialled.len() >= 5, "{dialled:?}");
     }
 
     fn address(text: &str) -> SocketAddr {
