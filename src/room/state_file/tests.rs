@@ -476,7 +476,12 @@ fn what_cannot_be_written_is_tried_again_and_not_confirmed_before() {
         assert!(early.is_err(), "nothing is safe");
         writer.write(2, saved(2));
         fs::remove_dir(&in_the_way).expect("empty");
-        assert_eq!(safe.recv().await, Some(2));
+        let mut first = safe.recv().await;
+        if first == Some(1) {
+            // The writer was at it when the way became free.
+            first = safe.recv().await;
+        }
+        assert_eq!(first, Some(2));
     });
     assert_eq!(directory.open("s", "a").expect("closed").1, Some(saved(2)));
 }
