@@ -50,6 +50,7 @@ internal static class Lobby
     private static string walked = "";
     private static string ended;         // why the room is over for this member; null while it is not
     private static volatile bool leave;  // Ctrl-C
+    private static volatile bool exiting; // the process ends, whatever this program does
 
     private static int Main(string[] arguments)
     {
@@ -59,6 +60,8 @@ internal static class Lobby
             Console.Error.WriteLine(Usage);
             return 2;
         }
+        // Before the room has a handler of its own, which closes it.
+        AppDomain.CurrentDomain.ProcessExit += (sender, e) => exiting = true;
         try
         {
             if (aliveMs > 0)
@@ -86,6 +89,11 @@ internal static class Lobby
         }
         catch (Exception exception)
         {
+            if (exiting)
+            {
+                // The process was ended from outside (SIGTERM on CoreCLR), and its room is closed: that is no error.
+                Thread.Sleep(Timeout.Infinite);
+            }
             // Here, and not left to the runtime: by now the terminal is as it was, and shows this.
             Lines.WriteError(id, exception is NetworkException ? Sentence(exception) : exception.ToString());
             return 1;
