@@ -134,7 +134,7 @@ impl Node {
         self.news.insert(peer.clone());
         self.news_at.get_or_insert(now + NEWS_DELAY);
         // It may have changed since the Hello.
-        self.tell_standing_to(&peer, None);
+        self.tell_standing_to(&peer);
         let violation = self.try_elect(
             now,
             ElectionInput::PeerUp {

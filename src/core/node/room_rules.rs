@@ -710,17 +710,21 @@ impl Node {
 
     fn tell_standing(&mut self, successor: Option<PeerId>) {
         for peer in self.membership.ids() {
-            self.tell_standing_to(&peer, successor.clone());
+            self.transmit(&peer, self.standing_with(successor.clone()));
         }
     }
 
-    pub(super) fn tell_standing_to(&mut self, peer: &PeerId, successor: Option<PeerId>) {
-        let standing = Message::Standing {
+    /// Tells who enters, which knows what the Hello said: it does without this for as long as QUIC needs.
+    pub(super) fn tell_standing_to(&mut self, newcomer: &PeerId) {
+        self.transmit_with(newcomer, self.standing_with(None), false);
+    }
+
+    fn standing_with(&self, successor: Option<PeerId>) -> Message {
+        Message::Standing {
             eligible: self.config.election.eligible,
             priority: self.config.election.priority,
             successor,
-        };
-        self.transmit(peer, standing);
+        }
     }
 
     /// A peer may lead no longer, or again, or has another priority.

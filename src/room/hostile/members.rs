@@ -136,6 +136,7 @@ async fn three_claims_to_one_victim_cost_it_nobody() {
 async fn what_cannot_wait_is_followed_by_empty_datagrams() {
     let pair = Pair::settled("trailers").await;
     let member = Attacker::new("m", "trailers").join(&pair.a).await;
+    pair.a.room.set_priority(3).expect("it elects");
     for _ in 0..4 {
         let datagram = in_time(member.connection.read_datagram()).await;
         assert_eq!(datagram.expect("linked").len(), 0);

@@ -126,10 +126,10 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
     }
 }
 
-/// A heartbeat that is lost is followed by another, and who enters does without the list for as long as QUIC needs;
-/// everything else is waited for.
+/// A heartbeat that is lost is followed by another, and who enters does without the list, and with the standing of the
+/// Hello, for as long as QUIC needs; everything else is waited for.
 #[test]
-fn only_heartbeats_whose_time_has_come_may_wait() {
+fn only_heartbeats_and_the_first_words_to_who_enters_may_wait() {
     let urgency = |outputs: Vec<Output>| -> Vec<bool> {
         let urgent = outputs.into_iter().filter_map(|output| match output {
             Output::Transmit { urgent, .. } => Some(urgent),
@@ -139,27 +139,16 @@ fn only_heartbeats_whose_time_has_come_may_wait() {
     };
     let mut lone = Lone::new();
     lone.run(ms(3100));
-    let mut kinds = 0;
-    for output in lone.link("a", 1) {
-        let Output::Transmit {
-            envelope, urgent, ..
-        } = output
-        else {
-            continue;
-        };
-        let may_wait = matches!(
-            envelope.message,
-            Message::PeerList(_) | Message::Heartbeat(_)
-        );
-        assert_eq!(urgent, !may_wait, "{envelope:?}");
-        kinds |= 1 << u8::from(may_wait);
-    }
-    assert_eq!(kinds, 0b11, "some may wait and some may not");
+    let first = urgency(lone.link("a", 1));
+    assert!(first.len() >= 3, "a list, a standing and a heartbeat");
+    assert!(first.iter().all(|urgent| !urgent), "{first:?}");
     let beats = lone.run(ms(1000)).into_iter().map(|(_, output)| output);
     assert_eq!(urgency(beats.collect()), [false, false]);
-    let target = id("a");
-    let assignment = urgency(lone.feed(Input::Command(Command::SetLeader(target))));
-    assert!(!assignment.is_empty() && assignment.iter().all(|urgent| *urgent));
+    for command in [Command::SetPriority(3), Command::SetLeader(id("a"))] {
+        let told = urgency(lone.feed(Input::Command(command.clone())));
+        assert!(!told.is_empty(), "{command:?}");
+        assert!(told.iter().all(|urgent| *urgent), "{command:?}");
+    }
 }
 
 /// However many members come and go in one instant, the host hears of each, in order, and the next election
