@@ -613,6 +613,7 @@ impl Node {
         if answer {
             self.heartbeat(now, from, false);
         }
+        self.beat_with(now, from);
     }
 
     fn datagram(&mut self, now: Time, from: &PeerId, probe: Probe) {

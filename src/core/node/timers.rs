@@ -1,9 +1,15 @@
 //! When a node comes back: one row for each thing that may wait for time alone.
 
+use std::time::Duration;
+
 use super::{LinkEnd, Node, Output};
 use crate::core::election::Local;
+use crate::core::id::PeerId;
 use crate::core::membership::Due;
 use crate::core::time::Time;
+
+/// A node that beats with another waits this part of the interval longer for it.
+const PATIENCE_PART: u32 = 16;
 
 /// What waits for time. A tick serves them in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +74,7 @@ impl Node {
         match timer {
             Timer::Silence => self.silences_due(now),
             Timer::Heartbeat if now >= self.heartbeat_at => {
-                self.heartbeat_at = now + self.config.heartbeat_interval;
-                self.heartbeat_all(now, false);
-                self.elect(now, Local::HeartbeatSent);
+                self.beat(now);
                 // Those to whom it says something now may be gone at the end of this tick.
                 self.take_election_outputs(now);
             }
@@ -86,6 +90,35 @@ impl Node {
             Timer::RoomRule => self.room_rules_due(now),
             Timer::Join => self.joins_due(now),
             Timer::Election => self.elect(now, Local::Tick),
+        }
+    }
+
+    /// The heartbeat of an interval, to every peer.
+    fn beat(&mut self, now: Time) {
+        let interval = self.config.heartbeat_interval;
+        let patience = match self.pacemaker() {
+            Some(_) => interval / PATIENCE_PART,
+            None => Duration::ZERO,
+        };
+        self.heartbeat_at = now + interval + patience;
+        self.heartbeat_all(now, false);
+        self.elect(now, Local::HeartbeatSent);
+    }
+
+    /// The peer that this node beats with: then the heartbeats of all arrive at about the same time, and wake a machine once,
+    /// where one for each peer would wake it as often as there are peers.
+    fn pacemaker(&self) -> Option<&PeerId> {
+        let mut linked = self.membership.iter();
+        let (first, _) = linked.find(|(_, member)| !member.through_leader)?;
+        (*first < self.me).then_some(first)
+    }
+
+    /// A peer's heartbeat has arrived. The own is sent with that of the pacemaker, but not before half of the interval:
+    /// whatever a peer sends, that is as often as this node does.
+    pub(super) fn beat_with(&mut self, now: Time, peer: &PeerId) {
+        let due_in = self.heartbeat_at.since(now);
+        if self.pacemaker() == Some(peer) && due_in < self.config.heartbeat_interval / 2 {
+            self.beat(now);
         }
     }
 

@@ -431,6 +431,7 @@ impl<'a> Run<'a> {
                 self.world.slow.insert((*from, *to), ms(*more_ms));
             }
             Step::Datagrams { loss, copies } => {
+                self.world.checker.disturbed = true;
                 self.world.datagram_loss = f64::from(*loss) / 100.0;
                 self.world.note_room(What::Loss {
                     of: "probes".into(),
@@ -439,6 +440,7 @@ impl<'a> Run<'a> {
                 self.world.datagram_copies = f64::from(*copies) / 100.0;
             }
             Step::StreamLoss { loss } => {
+                self.world.checker.disturbed = true;
                 self.world.stream_loss = f64::from(*loss) / 100.0;
                 self.world.note_room(What::Loss {
                     of: "streams".into(),

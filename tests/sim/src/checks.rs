@@ -15,6 +15,7 @@ use room_core::election::rules::{Campaign, RoleKind};
 use room_core::id::PeerId;
 use room_core::node::{Event, LeaderChange, Left, LeftReason, Output, Returned};
 use room_core::quorum::Quorum;
+use room_core::time::{Duration, Time};
 use room_core::wire::Message;
 
 pub mod gossip;
@@ -72,6 +73,10 @@ struct Life {
     /// Where it said that its state file is not the newest.
     noticed: Option<Noticed>,
     told: Option<PeerId>,
+    /// The last leader that it was told to be lost, if nobody can have heard that one for a while.
+    ended: Option<PeerId>,
+    /// Whether it may vote and lead.
+    may_lead: bool,
     /// Which life of each peer its last link is with.
     linked: BTreeMap<PeerId, u64>,
     /// Who is joined, and in which of its lives.
@@ -107,6 +112,14 @@ pub struct Checker {
     assigned: hold::Assigned,
     /// Whether somebody makes up terms and epochs: then they leap (P15).
     pub lied_to: bool,
+    /// Whether messages were lost or held back: then some hear of a leader long after others.
+    pub disturbed: bool,
+    /// The time of what is observed next.
+    pub now: Time,
+    /// So long after a process ended nobody can have heard it much later than those who lost it.
+    pub settles: Duration,
+    /// When the processes ended that were not started again.
+    ended: BTreeMap<PeerId, Time>,
     /// Who counts for a majority.
     pub quorum: Quorum,
     /// The votes of earlier processes of a place, where those must survive them.
@@ -130,6 +143,10 @@ impl Default for Checker {
             recovery: Recovery::Hold,
             assigned: hold::Assigned::default(),
             lied_to: false,
+            disturbed: false,
+            now: Time::ZERO,
+            settles: Duration::ZERO,
+            ended: BTreeMap::new(),
             quorum: Quorum::Dynamic,
             pasts: BTreeMap::new(),
             elections: Elections::default(),
@@ -162,6 +179,7 @@ impl Checker {
         let mut past = past.unwrap_or_default();
         past.go_by(id, disk.flatten());
         *self.births.entry(id.clone()).or_insert(0) += 1;
+        self.ended.remove(id);
         self.lives.insert(
             slot,
             Life {
@@ -174,6 +192,8 @@ impl Checker {
                 unseen: Vec::new(),
                 noticed: None,
                 told: None,
+                ended: None,
+                may_lead: true,
                 linked: BTreeMap::new(),
                 joined: BTreeMap::new(),
                 lost: BTreeMap::new(),
@@ -257,15 +277,20 @@ impl Checker {
 
     /// A process ended.
     pub fn died(&mut self, slot: usize) {
-        if let Some(life) = self.lives.remove(&slot).filter(|life| life.kept) {
+        let Some(life) = self.lives.remove(&slot) else {
+            return;
+        };
+        self.ended.insert(life.id, self.now);
+        if life.kept {
             self.pasts.insert(slot, life.past);
         }
     }
 
     /// What a node did and shows after one input.
     pub fn observe(&mut self, slot: usize, outputs: &[Output], seen: &Seen<'_>) -> Checked {
-        if let Some(life) = self.lives.get(&slot) {
+        if let Some(life) = self.lives.get_mut(&slot) {
             life.goes_by_its_file()?;
+            life.may_lead = seen.may_lead;
         }
         for output in outputs {
             self.output(slot, output)?;
@@ -277,6 +302,13 @@ impl Checker {
         self.state(slot, seen)
     }
 
+    /// Whom this node shows as leader, if that process ended so long ago that nobody else can know better.
+    fn ended_leader(&self, slot: usize) -> Option<PeerId> {
+        let leader = self.lives.get(&slot)?.told.as_ref()?;
+        let ended = *self.ended.get(leader)?;
+        (self.now >= ended + self.settles).then(|| leader.clone())
+    }
+
     /// Notes second votes of a term that were given where nobody who knew of the first was there.
     fn excuse(&mut self, slot: usize) {
         if let Some(life) = self.lives.get_mut(&slot) {
@@ -286,6 +318,7 @@ impl Checker {
     }
 
     fn output(&mut self, slot: usize, output: &Output) -> Checked {
+        let ended = self.ended_leader(slot);
         let Some(life) = self.lives.get_mut(&slot) else {
             return Ok(());
         };
@@ -371,6 +404,16 @@ impl Checker {
                     ensure(!gone, "P8", || {
                         format!("{} is told of leader {leader}, who left", life.id)
                     })?;
+                    let again =
+                        life.ended.as_ref() == Some(leader) && self.ended.contains_key(leader);
+                    ensure(self.disturbed || life.may_lead || !again, "P8", || {
+                        format!(
+                            "{} is told again of leader {leader}, whose process ended",
+                            life.id
+                        )
+                    })?;
+                } else {
+                    life.ended = ended;
                 }
                 life.told.clone_from(leader);
             }

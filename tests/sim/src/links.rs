@@ -153,6 +153,7 @@ pub enum Wire {
 impl World {
     /// Cuts one direction once more.
     pub fn cut(&mut self, from: usize, to: usize) {
+        self.checker.disturbed = true;
         let cuts = self.cuts.entry((from, to)).or_insert(0);
         *cuts += 1;
         if *cuts == 1 {

@@ -698,6 +698,9 @@ impl World {
     }
 
     fn ended(&mut self, slot: usize) {
+        self.checker.now = self.now;
+        let timeout = self.settings.heartbeat_timeout;
+        self.checker.settles = timeout * 9 / 16 + self.max_rtt();
         self.checker.died(slot);
         self.questions.retain(|(asks, _), _| *asks != slot);
         self.leading.remove(&slot);
@@ -706,6 +709,7 @@ impl World {
 
     /// Stops a process for a while: nothing reaches it.
     pub fn pause(&mut self, slot: usize) {
+        self.checker.disturbed = true;
         if let Some(process) = &mut self.slots[slot].process {
             process.paused = true;
             self.trace

@@ -173,10 +173,13 @@ impl Raft {
         let rest = Duration::from_millis(live.rest_ms.into()).min(self.config.heartbeat_timeout);
         let until = now + rest + extra;
         self.believed = Some((live.id.clone(), live.incarnation));
-        self.become_follower(Following::Indirect(Named {
+        // A node that may campaign does not ask for votes before then, and shows for whom it waits.
+        let shown = self.may_campaign() || self.is_news(now, &live.id, rest);
+        let named = shown.then(|| Named {
             leader: live.id.clone(),
             until,
-        }));
+        });
+        self.become_follower(named.into());
         let of = |leader: &PeerId| matches!(&self.electors, Electors::Of { leader: last, .. } if last == leader);
         if !of(&live.id) {
             self.electors = Electors::Unknown;
@@ -186,6 +189,16 @@ impl Raft {
             // A voter that knows its votes waits for a lease only, and an indirect leader gives none.
             self.grace_until = self.grace_until.max(until);
         }
+    }
+
+    /// Whether this node did not lose `leader` lately, or a peer that loses it after `rest` heard it well after this node
+    /// did. A leader that crashes falls silent for all of its peers, and some notice a little before others.
+    pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
+        let margin = self.config.heartbeat_timeout / 2;
+        !self
+            .fell_silent
+            .as_ref()
+            .is_some_and(|(silent, at)| silent == leader && now + rest <= *at + margin)
     }
 
     /// What a report of a live leader is worth to this node.

@@ -8,7 +8,7 @@ use super::{
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
-use crate::core::time::Time;
+use crate::core::time::{Duration, Time};
 use crate::core::wire::MergePolicy;
 
 impl Raft {
@@ -177,7 +177,8 @@ impl Raft {
             && !self.may_campaign()
             && *record >= *self.rules.record()
             && *leader != self.me
-            && !self.departures.is_gone(now, leader);
+            && !self.departures.is_gone(now, leader)
+            && self.is_news(now, leader, Duration::ZERO);
         if !known && !learns {
             return;
         }

@@ -223,6 +223,9 @@ impl Raft {
             return;
         }
         self.lose_leader();
+        if why == Gone::Silent {
+            self.fell_silent = Some((peer.clone(), now));
+        }
         match why {
             _ if !self.config.guards.succession() => {}
             Gone::Left { .. } | Gone::Removed => {

@@ -117,6 +117,8 @@ pub struct Raft {
     departures: Departures,
     /// The last leader that was believed in on others' reports, and in which incarnation.
     believed: Option<(PeerId, Incarnation)>,
+    /// The last leader that was lost because it fell silent, and when.
+    fell_silent: Option<(PeerId, Time)>,
     outputs: VecDeque<OutputOf<Self>>,
     /// Only where term and vote survive the process.
     disk: Option<Disk>,
@@ -197,6 +199,7 @@ impl Raft {
             assigning: Assigning::default(),
             departures: Departures::default(),
             believed: None,
+            fell_silent: None,
             outputs: VecDeque::new(),
             disk,
             stale,

@@ -259,6 +259,41 @@ fn a_leader_that_said_farewell_is_reported() {
     );
 }
 
+/// What a checker says of a member that is told of a leader, of nobody a second after the leader's process ended, and of
+/// that leader again.
+fn told_again(may_lead: bool, disturbed: bool, returns: bool) -> &'static str {
+    let mut checker = checker();
+    checker.settles = Duration::from_secs(1);
+    checker.disturbed = disturbed;
+    checker.born(1, &id("a"), None);
+    let (leader, none) = (id("a"), Record::default());
+    let shows = |leader| Seen {
+        may_lead,
+        ..seen(&none, leader)
+    };
+    let lost = Output::Event(Event::LeaderChanged(LeaderChange::default()));
+    assert_eq!(
+        checker.observe(0, &[shown("a")], &shows(Some(&leader))),
+        Ok(())
+    );
+    checker.died(1);
+    checker.now = checker.now + Duration::from_secs(1);
+    assert_eq!(checker.observe(0, &[lost], &shows(None)), Ok(()));
+    if returns {
+        checker.born(1, &id("a"), None);
+    }
+    property(checker.observe(0, &[shown("a")], &shows(Some(&leader))))
+}
+
+#[test]
+fn a_leader_that_crashed_and_is_shown_again_is_reported() {
+    assert_eq!(told_again(false, false, false), "P8");
+    // It asks for votes, others heard of the leader later, or the leader is back.
+    assert_eq!(told_again(true, false, false), "");
+    assert_eq!(told_again(false, true, false), "");
+    assert_eq!(told_again(false, false, true), "");
+}
+
 #[test]
 fn a_peer_that_returns_in_another_incarnation_is_reported() {
     let (none, peer) = (Record::default(), id("a"));

@@ -46,6 +46,7 @@ impl World {
             members_count: membership.len(),
             may_lead: self.may_lead(slot),
         };
+        self.checker.now = self.now;
         if let Err(violation) = self.checker.observe(slot, outputs, &seen) {
             self.violate(violation.property, violation.text);
         }

@@ -119,3 +119,55 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     assert!(matches!(of(7), following::Report::Dead));
     assert!(matches!(of(8), following::Report::Alive(_)));
 }
+
+/// An observer that heard the leader at 10 s, and lost it in silence at 11.5 s.
+fn lost_in_silence() -> Voting {
+    let mut observer = Voting::with(|start| start.config.eligible = false);
+    observer.hear_leader(at(10_000));
+    assert_eq!(observer.raft.leader(), Some(&id("leader")));
+    let incarnation = observer.view.voters[&id("leader")].incarnation;
+    observer.view.voters.remove(&id("leader"));
+    let lost = Local::PeerDown {
+        peer: id("leader"),
+        incarnation,
+        why: Gone::Silent,
+    };
+    observer.take(at(11_500), lost);
+    assert_eq!(observer.raft.leader(), None);
+    observer
+}
+
+/// P8: the others lose a leader that crashed when this node does, or a little later.
+#[test]
+fn an_observer_is_told_of_a_silent_leader_again_when_others_still_hear_it_half_a_timeout_later() {
+    let mut observer = lost_in_silence();
+    let record = observer.raft.leadership().record.clone();
+    let mut shown_at = |now| {
+        let pulse = Pulse::Follows {
+            record: record.clone(),
+            live: true,
+        };
+        let from = id("candidate");
+        let pulse = pulse.into();
+        observer.take(at(now), ElectionInput::Pulse { from, pulse });
+        observer.raft.leader().cloned()
+    };
+    assert_eq!(shown_at(11_501), None);
+    assert_eq!(shown_at(12_250), None);
+    assert_eq!(shown_at(12_251), Some(id("leader")));
+}
+
+/// P8: a report says for how long the leader will still be heard, and so when it last was.
+#[test]
+fn an_observer_is_told_of_a_silent_leader_again_by_who_heard_it_half_a_timeout_later() {
+    let mut observer = lost_in_silence();
+    let record = observer.raft.leadership().record.clone();
+    let mut shown_after = |rest_ms| {
+        let report = LiveLeader { rest_ms, ..live(1) };
+        let (raft, view) = (&mut observer.raft, &observer.view);
+        raft.follow_indirectly(at(11_600), view, &record, &report);
+        observer.raft.leader().cloned()
+    };
+    assert_eq!(shown_after(650), None);
+    assert_eq!(shown_after(651), Some(id("leader")));
+}
