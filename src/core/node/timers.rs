@@ -113,8 +113,8 @@ impl Node {
         (*first < self.me).then_some(first)
     }
 
-    /// A peer's heartbeat has arrived. The own is sent with that of the pacemaker, but not before half of the interval:
-    /// whatever a peer sends, that is as often as this node does.
+    /// A peer's heartbeat has arrived. This node beats with its pacemaker, but never before half of the interval has passed:
+    /// a peer that floods it with heartbeats does not make it flood others.
     pub(super) fn beat_with(&mut self, now: Time, peer: &PeerId) {
         let due_in = self.heartbeat_at.since(now);
         if self.pacemaker() == Some(peer) && due_in < self.config.heartbeat_interval / 2 {

@@ -116,7 +116,7 @@ pub struct Checker {
     pub disturbed: bool,
     /// The time of what is observed next.
     pub now: Time,
-    /// So long after a process ended nobody can have heard it much later than those who lost it.
+    /// A member that loses a leader this long after its process ended heard it about as late as any other member.
     pub settles: Duration,
     /// When the processes ended that were not started again.
     ended: BTreeMap<PeerId, Time>,

@@ -191,8 +191,8 @@ impl Raft {
         }
     }
 
-    /// Whether this node did not lose `leader` lately, or a peer that loses it after `rest` heard it well after this node
-    /// did. A leader that crashes falls silent for all of its peers, and some notice a little before others.
+    /// Whether a peer's word for `leader`, which that peer loses after `rest`, outweighs the silence in which this node lost
+    /// it. It does if the peer heard the leader well after this node did: peers notice a crash at slightly different times.
     pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
         let margin = self.config.heartbeat_timeout / 2;
         !self

@@ -205,7 +205,7 @@ fn beats_beside(peers: &[(&str, &[u64])], until_ms: u64) -> Vec<u64> {
 
 #[test]
 fn heartbeats_go_out_with_those_of_the_first_peer_by_name() {
-    // Nobody's name precedes the own one: each interval.
+    // No peer's name precedes the node's: it beats once per interval.
     assert_eq!(beats_beside(&[("z", &[])], 1400), [500, 1000]);
     // With the heartbeats of the first; the second's, and what comes before half of the interval, change nothing.
     let first = [300, 700, 800, 1320];
