@@ -44,8 +44,9 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Streams that the other end may have open towards us: the control stream.
 pub(crate) const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
 /// Streams that a member may have open towards us: 256 channels, the lane of unordered broadcasts through the leader, 128
-/// unordered messages, and as many again as QUIC may still count while it gives finished ones free (an eighth).
-pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 448;
+/// unordered messages, and as many again as QUIC may still count while it gives finished ones free (an eighth of the limit).
+/// quinn sets a table up for all of them with each connection; from 448 on that table would be twice as large.
+pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 440;
 /// Bytes that one stream may have unread here.
 pub(crate) const STREAM_RECEIVE_WINDOW_BYTES: u32 = 2 << 20;
 /// Bytes that all streams of a member's connection may have unread here.
