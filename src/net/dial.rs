@@ -24,6 +24,7 @@ use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
     DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint, server_config,
 };
+use super::in_progress::{InProgress, MAX_WAIT};
 use super::limiter::{MAX_FAILURES_OF_ONE, Source};
 use super::link::Admitted;
 use super::tries::{ClosedFor, Tries, Try};
@@ -101,6 +102,15 @@ pub(crate) enum Ask {
         /// Whether it does.
         answer: oneshot::Sender<bool>,
     },
+    /// Whether a dial of the holder of `key` at this address would find a link that is as good.
+    Reached {
+        /// Its key.
+        key: Fingerprint,
+        /// The address.
+        at: SocketAddr,
+        /// Whether there is one.
+        answer: oneshot::Sender<bool>,
+    },
     /// Whether a member is linked that takes links at one of these addresses.
     Linked {
         /// The addresses.
@@ -169,6 +179,7 @@ pub(crate) struct Connector {
     pub(crate) asks: mpsc::Sender<Ask>,
     pub(crate) handshake_timeout: Duration,
     pub(crate) dials: DialLocks,
+    pub(crate) in_progress: InProgress,
     /// Guesses that those who dial us could test.
     pub(crate) tries_in: Arc<Tries>,
     /// Guesses that those whom we dial could test.
@@ -212,6 +223,15 @@ impl Connector {
             && let Some(closed) = self.tries_out.closed(ip)
         {
             return Err(no_dials_to(ip, closed));
+        }
+        // The host's own dial waits for nothing.
+        let most = (self.handshake_timeout / 2).min(MAX_WAIT);
+        let (_attempt, waited) = match by_hand {
+            Some(_) => (self.in_progress.begin(address), false),
+            None => self.in_progress.begin_after_others(address, most).await,
+        };
+        if waited && self.is_linked_at(address, expected).await? {
+            return Err(Code::AlreadyConnected.into());
         }
         let config = client_config(&self.identity, expected, self.transport_to(address))
             .map_err(|error| log_internal(&error))?;
@@ -362,6 +382,7 @@ impl Connector {
     /// given up, and the next in line can use its place.
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
         let until = Instant::now() + self.handshake_timeout;
+        let attempt = self.in_progress.begin(incoming.remote_address());
         let from = incoming.remote_address().ip();
         let closed = || self.tries_in.closed(from).is_some();
         let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
@@ -389,6 +410,7 @@ impl Connector {
         let began = Instant::now();
         // An admission that takes too long closes its connection when it is dropped.
         let admission = timeout_at(until, self.accept(incoming)).await;
+        drop(attempt);
         if admission != Ok(true) {
             let hold = match closed() {
                 true => CLOSED_ADMISSION_HOLD,
@@ -503,6 +525,25 @@ impl Connector {
         let linked = self.ask(|answer| Ask::Linked { addresses, answer });
         // Without a room nobody is linked, and a dial fails.
         linked.await == Ok(true)
+    }
+
+    /// Whether the holder of `key` is linked; where no key is known, a member that takes links at `address`.
+    async fn is_linked_at(
+        &self,
+        address: SocketAddr,
+        key: Option<Fingerprint>,
+    ) -> Result<bool, Code> {
+        match key {
+            Some(key) => {
+                self.ask(|answer| Ask::Reached {
+                    key,
+                    at: address,
+                    answer,
+                })
+                .await
+            }
+            None => Ok(self.is_linked(&[address]).await),
+        }
     }
 
     async fn attach(&self, attach: Attach) -> Result<(), Code> {

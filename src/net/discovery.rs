@@ -377,7 +377,13 @@ impl Runner {
                             () = super::socket::refused(dial.address) => Err(Code::ConnectionFailed.into()),
                         };
                         tracing::debug!(address = %dial.address, ?result, "dialled what was found");
-                        outcome_of(result.map_err(|refused| refused.code))
+                        match outcome_of(result.map_err(|refused| refused.code)) {
+                            // Another dial was faster.
+                            Outcome::LinkedElsewhere if gate.is_linked(&dial.all_addresses).await => {
+                                Outcome::Linked
+                            }
+                            outcome => outcome,
+                        }
                     }
                 };
                 (dial, outcome)

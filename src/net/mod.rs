@@ -11,6 +11,7 @@ pub(crate) mod discovery;
 pub(crate) mod events;
 pub(crate) mod frame;
 pub(crate) mod identity;
+pub(crate) mod in_progress;
 mod intake;
 pub(crate) mod lane;
 pub(crate) mod limiter;

@@ -461,6 +461,9 @@ impl Driver {
             Ask::Known { key, answer } => {
                 let _ = answer.send(self.node.core.knows(self.node.now(), key));
             }
+            Ask::Reached { key, at, answer } => {
+                let _ = answer.send(self.sessions.is_linked(key, is_virtual(at)));
+            }
             Ask::Linked { addresses, answer } => {
                 let members = self.node.core.membership().iter();
                 let mut known = members.flat_map(|(_, member)| &member.addresses);

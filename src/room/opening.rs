@@ -40,6 +40,7 @@ use crate::net::dial::{Connector, DialLocks};
 use crate::net::discovery::{Discovery, DiscoveryConfig};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::identity::{Identity, server_config, transport_config};
+use crate::net::in_progress::InProgress;
 use crate::net::socket::{self, Bound};
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
@@ -206,6 +207,7 @@ fn open(
         asks: asks_in,
         handshake_timeout: config.handshake_timeout,
         dials: DialLocks::default(),
+        in_progress: InProgress::default(),
         tries_in: Tries::new(Direction::In),
         tries_out: Tries::new(Direction::Out),
     });

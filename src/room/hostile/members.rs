@@ -6,6 +6,7 @@ use super::offences::{entry, led_by};
 use super::*;
 use crate::core::wire::{PeerEntry, RoomRules};
 use crate::net::admission::{accept_pake, read_hello, write_hello_ack};
+use crate::net::in_progress::MAX_WAIT;
 
 /// The heartbeat of one that leads in `term`.
 fn claim(name: &str, term: u64) -> Message {
@@ -233,6 +234,53 @@ async fn who_goes_by_another_name_than_introduced_does_not_stay_in_dialling() {
     })
     .await;
     pair.undisturbed("a ghost").await;
+}
+
+/// `z` has begun a link to `a`, when `a` is told of it by a member; and `a`, as the smaller id, would dial at once.
+async fn introduced_while_it_dials(pair: &Pair, session: &str) -> (Attacker, Connection, Member) {
+    let z = Attacker::new("z", session);
+    let begun = z.connect(&pair.a).await;
+    let mut member = Attacker::new("m", session).join(&pair.a).await;
+    let key = z.process.identity.fingerprint();
+    let addresses = vec![z.process.address()];
+    let id = id("z");
+    let entry = PeerEntry { id, key, addresses };
+    member.tell_core(Message::PeerList(vec![entry])).await;
+    eventually("z is introduced", || {
+        pair.a.room.snapshot().peer("z").is_some()
+    })
+    .await;
+    (z, begun, member)
+}
+
+#[tokio::test]
+async fn who_is_dialling_already_is_not_dialled_back() {
+    let pair = Pair::settled("both").await;
+    let (z, begun, _member) = introduced_while_it_dials(&pair, "both").await;
+    let admitted = in_time(dial_pake(&begun, &z.proof)).await;
+    let (mut send, mut recv) = admitted.expect("the room is known");
+    write_hello(&mut send, &z.hello()).await.expect("written");
+    let ack = in_time(read_hello_ack(&mut recv)).await.expect("an answer");
+    assert_eq!(ack.code, 0);
+    send.write_all(&first_words()).await.expect("written");
+    pair.a.wait_for(joined("z"), 1).await;
+    pair.undisturbed("a link from the other end").await;
+    let dialled = tokio::time::timeout(MAX_WAIT, z.process.accept()).await;
+    assert!(dialled.is_err(), "a has dialled z as well");
+}
+
+#[tokio::test]
+async fn who_begins_to_dial_and_falls_silent_is_dialled_back_a_little_later() {
+    let pair = Pair::settled("half").await;
+    let start = Instant::now();
+    let (z, _begun, _member) = introduced_while_it_dials(&pair, "half").await;
+    z.process.accept().await.expect("dialled");
+    assert!(start.elapsed() >= MAX_WAIT);
+    assert!(
+        start.elapsed() < quick().handshake_timeout,
+        "before z's own dial is over"
+    );
+    pair.undisturbed("a dial that stands still").await;
 }
 
 #[tokio::test]
