@@ -131,26 +131,30 @@ def told(command):
 def build(platform):
     """Compiles the library; the folder in which cargo left it."""
     environment = dict(os.environ)
-    cargo, options = ["cargo"], []
+    cargo, options = "cargo", []
     sources = {Path(environment.get("CARGO_HOME") or Path.home() / ".cargo") / "registry" / "src": "crates", ROOT: NAME}
     if not has_standard_library(platform):
         # Debian's, beside rustup's: by their full names, and with the unstable option that its version knows.
-        cargo = ["/usr/bin/cargo"]
+        cargo = "/usr/bin/cargo"
         environment.update(RUSTC="/usr/bin/rustc", RUSTC_BOOTSTRAP="1")
         options = ["-Zbuild-std=std,panic_unwind"]
         sources[Path(told(["/usr/bin/rustc", "--print", "sysroot"]).strip()) / "lib/rustlib/src/rust"] = "rust"
     # Messages of panics hold paths of sources, which are nobody's business where the library runs.
     environment["CARGO_ENCODED_RUSTFLAGS"] = "\x1f".join(f"--remap-path-prefix={path}={name}" for path, name in sources.items())
     if "windows" in platform.triple:
-        subcommand, target = "build", platform.triple
+        target = platform.triple
     else:
-        subcommand, target = "zigbuild", f"{platform.triple}.{GLIBC[0]}.{GLIBC[1]}"
+        target = f"{platform.triple}.{GLIBC[0]}.{GLIBC[1]}"
         zig = TOOLS / "zig" / "bin"
         environment["PATH"] = f"{zig}{os.pathsep}{environment['PATH']}"
         environment["CARGO_ZIGBUILD_ZIG_PATH"] = str(zig / "python-zig")
+        environment["CARGO"] = cargo
+        cargo = zig / "cargo-zigbuild"
     folder = ROOT / "target" / "cross" / platform.rid
+    # Without the other crate types: rustc applies LTO only where no rlib is among them.
     run(
-        [*cargo, subcommand, "--lib", "--profile", "dist", "--target", target, "--target-dir", folder, *options],
+        [cargo, "rustc", "--lib", "--crate-type", "cdylib", "--profile", "dist"]
+        + ["--target", target, "--target-dir", folder, *options],
         env=environment,
     )
     return folder / platform.triple / "dist"
