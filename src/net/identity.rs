@@ -45,8 +45,11 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
 /// Streams that a member may have open towards us: 256 channels, the lane of unordered broadcasts through the leader, 128
 /// unordered messages, and as many again as QUIC may still count while it gives finished ones free (an eighth of the limit).
-/// quinn sets a table up for all of them with each connection; from 448 on that table would be twice as large.
+/// quinn's table of them is twice as large from 448 on.
 pub(crate) const MAX_INCOMING_UNI_STREAMS: u32 = 440;
+/// The same until a member opens a second one; many never do. quinn keeps a table for all streams that may come: 1 KiB for
+/// these, 12 KiB for [`MAX_INCOMING_UNI_STREAMS`].
+pub(crate) const FIRST_INCOMING_UNI_STREAMS: u32 = 28;
 /// Bytes that one stream may have unread here.
 pub(crate) const STREAM_RECEIVE_WINDOW_BYTES: u32 = 2 << 20;
 /// Bytes that all streams of a member's connection may have unread here.
@@ -259,10 +262,15 @@ pub(crate) fn transport_config() -> TransportConfig {
     transport
 }
 
-/// Lets the other end, which has shown that it knows the room, open its lanes and fill the full window.
+/// Lets the other end, which has shown that it knows the room, open its first lanes and fill the full window.
 pub(crate) fn open_windows(connection: &Connection) {
-    connection.set_max_concurrent_uni_streams(VarInt::from_u32(MAX_INCOMING_UNI_STREAMS));
+    connection.set_max_concurrent_uni_streams(VarInt::from_u32(FIRST_INCOMING_UNI_STREAMS));
     connection.set_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES));
+}
+
+/// Lets a member that uses more than its classic lane open all lanes of the protocol.
+pub(crate) fn open_all_lanes(connection: &Connection) {
+    connection.set_max_concurrent_uni_streams(VarInt::from_u32(MAX_INCOMING_UNI_STREAMS));
 }
 
 /// The key that the other end of `connection` has proved to hold.

@@ -18,7 +18,7 @@ use super::frame::{
     CLASSIC_LANE, FrameError, Frames, LENGTH_BYTES, LaneHeader, MAX_MESSAGE_HEADER_BYTES,
     MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, is_ordered, take_frame,
 };
-use super::identity::RECEIVE_WINDOW_BYTES;
+use super::identity::{RECEIVE_WINDOW_BYTES, open_all_lanes};
 use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
@@ -307,7 +307,12 @@ impl Readers {
     pub(super) async fn run(self) {
         let acks = self.shared.unordered.clone().run_acks(ACK_DELAY);
         self.tasks.spawn(acks);
+        let mut accepted = 0_u64;
         while let Ok(recv) = self.connection.accept_uni().await {
+            accepted += 1;
+            if accepted == 2 {
+                open_all_lanes(&self.connection);
+            }
             self.tasks.spawn(self.shared.clone().read(recv));
         }
         self.shared.asker.tell(LinkEvent::LaneDone).await;

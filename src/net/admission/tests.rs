@@ -7,7 +7,7 @@ use crate::core::id::{Incarnation, PeerId};
 use crate::core::wire::{Opaque, RoomPolicy};
 use crate::net::frame::testing::{Streams, open_streams};
 use crate::net::identity::testing::{Process, in_time, pair};
-use crate::net::identity::{ADMISSION_CODE_BASE, MAX_INCOMING_UNI_STREAMS};
+use crate::net::identity::{ADMISSION_CODE_BASE, FIRST_INCOMING_UNI_STREAMS};
 
 fn proof(process: &Process, session: &str, secret: Option<&[u8]>) -> RoomProof {
     RoomProof {
@@ -149,7 +149,7 @@ async fn lanes_open_once_both_are_admitted_and_not_before() {
     .await;
     let _streams = (dialled.expect("admitted"), accepted.expect("admitted"));
     for connection in [&at_dialler, &at_acceptor] {
-        for _ in 0..MAX_INCOMING_UNI_STREAMS {
+        for _ in 0..FIRST_INCOMING_UNI_STREAMS {
             in_time(connection.open_uni()).await.expect("a lane");
         }
     }

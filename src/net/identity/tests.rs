@@ -263,24 +263,27 @@ async fn open_windows_let_a_member_open_its_lanes_and_no_more() {
     let bytes_of_one = (RECEIVE_WINDOW_BYTES / MAX_INCOMING_UNI_STREAMS / 2) as usize;
     for (from, to) in [(&at_dialler, &at_acceptor), (&at_acceptor, &at_dialler)] {
         let mut lanes = Vec::new();
-        for _ in 0..MAX_INCOMING_UNI_STREAMS {
-            let mut lane = in_time(from.open_uni()).await.expect("a lane");
-            in_time(lane.write_all(&vec![7; bytes_of_one]))
-                .await
-                .expect("written");
-            lanes.push(lane);
-        }
         let mut accepted = Vec::new();
-        for _ in 0..MAX_INCOMING_UNI_STREAMS {
-            let mut lane = in_time(to.accept_uni()).await.expect("a lane");
-            let mut bytes = vec![0; bytes_of_one];
-            in_time(lane.read_exact(&mut bytes)).await.expect("read");
-            accepted.push(lane);
-        }
-        tokio::select! {
-            biased;
-            more = from.open_uni() => panic!("a lane too many: {more:?}"),
-            () = tokio::task::yield_now() => {}
+        for limit in [FIRST_INCOMING_UNI_STREAMS, MAX_INCOMING_UNI_STREAMS] {
+            while lanes.len() < limit as usize {
+                let mut lane = in_time(from.open_uni()).await.expect("a lane");
+                in_time(lane.write_all(&vec![7; bytes_of_one]))
+                    .await
+                    .expect("written");
+                lanes.push(lane);
+            }
+            while accepted.len() < limit as usize {
+                let mut lane = in_time(to.accept_uni()).await.expect("a lane");
+                let mut bytes = vec![0; bytes_of_one];
+                in_time(lane.read_exact(&mut bytes)).await.expect("read");
+                accepted.push(lane);
+            }
+            tokio::select! {
+                biased;
+                more = from.open_uni() => panic!("a lane too many: {more:?}"),
+                () = tokio::task::yield_now() => {}
+            }
+            open_all_lanes(to);
         }
     }
 }
