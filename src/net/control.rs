@@ -51,7 +51,7 @@ pub(super) async fn write_control(
 ) {
     // It fails only on a stream that is closed.
     let _ = send.set_priority(CONTROL_PRIORITY);
-    let mut batch = Vec::with_capacity(CONTROL_BATCH);
+    let mut batch = Vec::new();
     let mut buffer = BytesMut::new();
     let mut trailers = 0;
     loop {
