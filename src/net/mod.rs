@@ -21,6 +21,7 @@ pub(crate) mod received;
 mod relay;
 pub(crate) mod simulation;
 pub(crate) mod socket;
+pub(crate) mod timers;
 pub(crate) mod tries;
 pub(crate) mod tunnel;
 pub(crate) mod udp;

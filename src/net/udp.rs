@@ -21,6 +21,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
+use super::timers::Timers;
 use super::tunnel::{Tunnels, is_forged};
 use crate::simulated::SimulatedNetwork;
 
@@ -35,11 +36,12 @@ pub(crate) struct UdpRuntime {
     pub(crate) tunnels: Arc<Tunnels>,
     /// Of the losses and delays that it simulates.
     pub(crate) seed: u64,
+    pub(crate) timers: Timers,
 }
 
 impl Runtime for UdpRuntime {
     fn new_timer(&self, at: std::time::Instant) -> Pin<Box<dyn AsyncTimer>> {
-        TokioRuntime.new_timer(at)
+        self.timers.timer(at)
     }
 
     fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
@@ -393,6 +395,7 @@ mod tests {
     fn plain() -> Endpoint {
         let identity = Identity::generate().expect("an identity");
         let runtime = UdpRuntime {
+            timers: Timers::start(),
             simulation: Arc::default(),
             tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
             seed: 1,
@@ -441,6 +444,7 @@ mod tests {
     /// A socket on loopback, with what it needs to send to itself.
     fn bare(identity: &Identity) -> (Arc<Udp>, UdpRuntime) {
         let runtime = UdpRuntime {
+            timers: Timers::start(),
             simulation: Arc::default(),
             tunnels: Arc::new(Tunnels::new(identity.fingerprint())),
             seed: 1,

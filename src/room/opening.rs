@@ -42,6 +42,7 @@ use crate::net::events::{EVENT_QUEUE, LinkContext};
 use crate::net::identity::{Identity, server_config, transport_config};
 use crate::net::in_progress::InProgress;
 use crate::net::socket::{self, Bound};
+use crate::net::timers::Timers;
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
@@ -143,6 +144,7 @@ fn open(
     };
     let tunnels = Arc::new(Tunnels::new(identity.fingerprint()));
     let runtime = UdpRuntime {
+        timers: Timers::start(),
         simulation: Arc::clone(&shared.simulation),
         tunnels: Arc::clone(&tunnels),
         seed: draw()?,

@@ -19,6 +19,7 @@ use crate::net::identity::{
 };
 use crate::net::simulation::Simulation;
 use crate::net::socket;
+use crate::net::timers::Timers;
 use crate::net::udp::UdpRuntime;
 use crate::simulated::SimulatedNetwork;
 
@@ -45,6 +46,7 @@ impl Node {
         let tunnels = Arc::new(Tunnels::new(identity.fingerprint()));
         let simulation = Arc::<Simulation>::default();
         let runtime = UdpRuntime {
+            timers: Timers::start(),
             simulation: Arc::clone(&simulation),
             tunnels: Arc::clone(&tunnels),
             seed: 1,
