@@ -1,6 +1,8 @@
 //! The network thread: feeds the core with events and time, and carries out what it says. Sessions, admissions, dials
 //! and broadcasts each have an owner, and only the driver knows them all.
 
+mod links;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,12 +16,12 @@ use super::admissions::{Admissions, Answer, Applicant, Asker, Step, listens_at, 
 use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
 use super::live_node::LiveNode;
 use super::relay::Broadcasts;
-use super::sessions::{Attached, Count, Role, Sessions};
+use super::sessions::{Attached, Count, Sessions};
 use super::shared::{Disconnection, HostCommand, Shared};
 use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
-use super::unjudged::{self, Unjudged};
+use super::unjudged::Unjudged;
 use super::view::{log, snapshot};
 use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
@@ -29,12 +31,12 @@ use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
 };
 use crate::core::virtual_address::is_virtual;
-use crate::core::wire::{Envelope, Hello, HostMode, Message, Opaque, Verdict};
+use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
 use crate::net::discovery::Discovery;
-use crate::net::events::{LinkEvent, LinkId, RelayEvent};
+use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::identity::close_code;
 use crate::net::tunnel::Tunnels;
@@ -82,6 +84,10 @@ pub(super) struct Driver {
     pub(super) join_payload: Vec<u8>,
     pub(super) leave_asked: bool,
     pub(super) departed: bool,
+    /// Whether a change without an event is published at the end of this turn.
+    pub(super) publishes_later: bool,
+    /// Whether there is such a change.
+    pub(super) is_unpublished: bool,
 }
 
 /// What the tasks of the room and the host's threads tell the driver.
@@ -111,19 +117,13 @@ impl Driver {
 
     /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
     async fn step(&mut self) {
-        self.broadcasts.answer_waiting(&self.node.core);
-        for (id, event, until) in self.unjudged.take() {
-            self.link_event(id, event, until);
-        }
+        self.look_again();
         self.set_timers();
         let deadline = self.timers.next();
         let (began, timer_began) = (Moment::now(), Instant::now());
         let queues = &mut self.queues;
         tokio::select! {
-            Some((id, event)) = queues.link_events.recv() => {
-                let until = Instant::now() + self.shared.config.handshake_timeout;
-                self.link_event(id, event, until);
-            }
+            Some(first) = queues.link_events.recv() => self.link_events(first),
             Some(ask) = queues.asks.recv() => self.asked(ask),
             Some(command) = queues.commands.recv() => self.commanded(command),
             Ok(()) = queues.windows.changed() => {
@@ -258,7 +258,11 @@ impl Driver {
             self.sessions.say(&peer, ControlFrame::BroadcastAgain);
         }
         self.lay_tunnels();
-        self.publish();
+        if events.is_empty() && self.publishes_later {
+            self.is_unpublished = true;
+        } else {
+            self.publish();
+        }
         for event in events {
             self.tell(event);
         }
@@ -299,7 +303,8 @@ impl Driver {
         None
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
+        self.is_unpublished = false;
         let published = self.shared.published.load();
         let snapshot = snapshot(&self.node, self.admissions.reserved());
         if **published != snapshot {
@@ -663,150 +668,6 @@ impl Driver {
             }
         }
         let _ = answer.send(Ok(()));
-    }
-}
-
-/// Links.
-impl Driver {
-    /// What a link tells. A message whose sender may lead waits for the external store, until `until` at most.
-    fn link_event(&mut self, id: LinkId, event: LinkEvent, until: Instant) {
-        let Some((peer, role)) = self.sessions.owner(id) else {
-            return;
-        };
-        if role == Role::Departing {
-            return self.departing_event(id, &peer, event);
-        }
-        if let Some(token) = unjudged::token(&event)
-            && self.node.core.awaits_leadership(&peer, token)
-            && self.unjudged.waits(&peer, token, until)
-        {
-            return self.unjudged.push(id, event, until);
-        }
-        match event {
-            LinkEvent::Control(Envelope {
-                message: Message::Heartbeat(_),
-                ..
-            }) if self.sessions.is_overtaken(id, &peer) => self.feed(Input::Heard { peer }),
-            LinkEvent::Control(envelope) => {
-                if role == Role::Current {
-                    self.sessions.close_retired(&peer);
-                }
-                self.feed(Input::Message {
-                    from: peer,
-                    envelope,
-                });
-            }
-            LinkEvent::Resumed(missed) => match self.sessions.resumed(id, &peer, role, missed) {
-                Ok(Some(returned)) => {
-                    let event = Event::Returned(returned);
-                    log(&event);
-                    self.shared.dispatch.push(event);
-                }
-                Ok(None) => {}
-                Err(what) => self.broken(peer, what),
-            },
-            LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
-            LinkEvent::Acked(lane, next) => {
-                if !self.shared.outboxes.acked(&peer, lane, next) {
-                    self.broken(peer, "an ack of a message that was never sent");
-                }
-            }
-            LinkEvent::AckedUnordered(next, taken) => {
-                let outboxes = &self.shared.outboxes;
-                if !outboxes.acked_unordered(&peer, next, &taken) {
-                    self.broken(peer, "an ack of an unordered message that was never sent");
-                }
-            }
-            LinkEvent::Stamped(token, answer) => {
-                let now = self.node.now();
-                let core = &mut self.node.core;
-                let accepted = core.accept_leader_message(now, &peer, &token);
-                self.carry_out();
-                // The reader may be gone by now.
-                let _ = answer.send(accepted);
-            }
-            LinkEvent::Relay(event) => self.relay_event(peer, event),
-            LinkEvent::LaneDone => {}
-            LinkEvent::Violation(what) => self.broken(peer, what),
-            LinkEvent::Closed(error) => {
-                if let Some(why) = self.sessions.link_closed(id, &peer, role, &error) {
-                    self.feed(Input::LinkDown { peer, why });
-                }
-            }
-        }
-    }
-
-    fn broken(&mut self, peer: PeerId, what: &'static str) {
-        let why = LinkEnd::Violation(what);
-        self.sessions.set_close_reason(&peer, why);
-        self.feed(Input::LinkDown { peer, why });
-    }
-
-    /// A link tells something about messages in another's name.
-    fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
-        let now = self.node.now();
-        match event {
-            RelayEvent::InAnothersName(message) => {
-                let core = &mut self.node.core;
-                // Nobody speaks for this node to itself.
-                let accepted = message.origin != self.shared.peer_id
-                    && core.accept_relay(now, &peer, &message.token);
-                self.carry_out();
-                let until = Instant::now() + self.shared.config.handshake_timeout;
-                let core = &self.node.core;
-                self.broadcasts.hear(core, message, accepted, until);
-            }
-            RelayEvent::ToRelay(token, answer) => {
-                let relays = self.node.core.may_relay(now, &peer, &token);
-                self.carry_out();
-                let core = &self.node.core;
-                // Whoever asked may be gone; then the answer is dropped.
-                let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
-            }
-            RelayEvent::Relayed(lane, next) => {
-                if !self.shared.outboxes.relayed(&peer, lane, next) {
-                    self.broken(
-                        peer,
-                        "a broadcast that was never sent is said to be relayed",
-                    );
-                }
-            }
-            RelayEvent::Again => self.shared.outboxes.carry_again(&peer),
-        }
-    }
-
-    /// The same, of a peer that has left: what is known of its leadership decides.
-    fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
-        let core = &self.node.core;
-        match event {
-            LinkEvent::Stamped(token, answer) => {
-                // It spoke as leader before it left; what is known since decides.
-                let named = core.record().leader.as_ref();
-                let accepted = named.is_none_or(|id| id == peer) && core.led_or_leads(peer, &token);
-                let _ = answer.send(accepted);
-            }
-            LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
-                let accepted = core.is_leader_under(peer, &message.token);
-                self.broadcasts.hear_departing(core, message, accepted);
-            }
-            LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
-            LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {
-                // It cannot be punished any more; what it did not relay goes to the next leader.
-                let _ = self.shared.outboxes.relayed(peer, lane, next);
-            }
-            LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
-                self.sessions.departed(id);
-            }
-            LinkEvent::Resumed(missed) => {
-                // It cannot be punished any more.
-                let _ = self.sessions.resumed(id, peer, Role::Departing, missed);
-            }
-            LinkEvent::Control(_)
-            | LinkEvent::Datagram(_)
-            | LinkEvent::Acked(..)
-            | LinkEvent::AckedUnordered(..)
-            | LinkEvent::Relay(RelayEvent::Again) => {}
-        }
     }
 }
 

@@ -262,6 +262,8 @@ fn open(
         join_payload: Vec::new(),
         leave_asked: false,
         departed: false,
+        publishes_later: false,
+        is_unpublished: false,
         shared,
     };
     // Queries are answered as soon as the room is open, and a fixed host leads already.

@@ -1,0 +1,188 @@
+//! What links report.
+
+use tokio::time::Instant;
+
+use super::super::sessions::Role;
+use super::super::unjudged;
+use super::super::view::log;
+use super::Driver;
+use crate::core::id::PeerId;
+use crate::core::node::{Event, Input, LinkEnd};
+use crate::core::wire::{Envelope, Message};
+use crate::net::events::{LinkEvent, LinkId, RelayEvent};
+
+/// Events in one turn, at most.
+const EVENTS_IN_A_TURN: usize = 64;
+
+impl Driver {
+    /// What a link reports, and what has arrived from others meanwhile. What heartbeats change without an event (round trips)
+    /// is published once for all of them: a snapshot costs as much as the room is large.
+    pub(super) fn link_events(&mut self, first: (LinkId, LinkEvent)) {
+        let until = Instant::now() + self.shared.config.handshake_timeout;
+        let mut next = Some(first);
+        let mut left = EVENTS_IN_A_TURN;
+        while let Some((id, event)) = next {
+            self.publishes_later = matches!(event, LinkEvent::Control(_));
+            self.link_event(id, event, until);
+            self.publishes_later = false;
+            self.look_again();
+            left -= 1;
+            next = match left {
+                0 => None,
+                _ => self.queues.link_events.try_recv().ok(),
+            };
+        }
+        if self.is_unpublished {
+            self.publish();
+        }
+    }
+
+    /// Deals with what waits for the core, if that knows by now.
+    pub(super) fn look_again(&mut self) {
+        self.broadcasts.answer_waiting(&self.node.core);
+        for (id, event, until) in self.unjudged.take() {
+            self.link_event(id, event, until);
+        }
+    }
+
+    /// What a link tells. A message whose sender may lead waits for the external store, until `until` at most.
+    fn link_event(&mut self, id: LinkId, event: LinkEvent, until: Instant) {
+        let Some((peer, role)) = self.sessions.owner(id) else {
+            return;
+        };
+        if role == Role::Departing {
+            return self.departing_event(id, &peer, event);
+        }
+        if let Some(token) = unjudged::token(&event)
+            && self.node.core.awaits_leadership(&peer, token)
+            && self.unjudged.waits(&peer, token, until)
+        {
+            return self.unjudged.push(id, event, until);
+        }
+        match event {
+            LinkEvent::Control(Envelope {
+                message: Message::Heartbeat(_),
+                ..
+            }) if self.sessions.is_overtaken(id, &peer) => self.feed(Input::Heard { peer }),
+            LinkEvent::Control(envelope) => {
+                if role == Role::Current {
+                    self.sessions.close_retired(&peer);
+                }
+                self.feed(Input::Message {
+                    from: peer,
+                    envelope,
+                });
+            }
+            LinkEvent::Resumed(missed) => match self.sessions.resumed(id, &peer, role, missed) {
+                Ok(Some(returned)) => {
+                    let event = Event::Returned(returned);
+                    log(&event);
+                    self.shared.dispatch.push(event);
+                }
+                Ok(None) => {}
+                Err(what) => self.broken(peer, what),
+            },
+            LinkEvent::Datagram(probe) => self.feed(Input::Datagram { from: peer, probe }),
+            LinkEvent::Acked(lane, next) => {
+                if !self.shared.outboxes.acked(&peer, lane, next) {
+                    self.broken(peer, "an ack of a message that was never sent");
+                }
+            }
+            LinkEvent::AckedUnordered(next, taken) => {
+                let outboxes = &self.shared.outboxes;
+                if !outboxes.acked_unordered(&peer, next, &taken) {
+                    self.broken(peer, "an ack of an unordered message that was never sent");
+                }
+            }
+            LinkEvent::Stamped(token, answer) => {
+                let now = self.node.now();
+                let core = &mut self.node.core;
+                let accepted = core.accept_leader_message(now, &peer, &token);
+                self.carry_out();
+                // The reader may be gone by now.
+                let _ = answer.send(accepted);
+            }
+            LinkEvent::Relay(event) => self.relay_event(peer, event),
+            LinkEvent::LaneDone => {}
+            LinkEvent::Violation(what) => self.broken(peer, what),
+            LinkEvent::Closed(error) => {
+                if let Some(why) = self.sessions.link_closed(id, &peer, role, &error) {
+                    self.feed(Input::LinkDown { peer, why });
+                }
+            }
+        }
+    }
+
+    fn broken(&mut self, peer: PeerId, what: &'static str) {
+        let why = LinkEnd::Violation(what);
+        self.sessions.set_close_reason(&peer, why);
+        self.feed(Input::LinkDown { peer, why });
+    }
+
+    /// A link tells something about messages in another's name.
+    fn relay_event(&mut self, peer: PeerId, event: RelayEvent) {
+        let now = self.node.now();
+        match event {
+            RelayEvent::InAnothersName(message) => {
+                let core = &mut self.node.core;
+                // Nobody speaks for this node to itself.
+                let accepted = message.origin != self.shared.peer_id
+                    && core.accept_relay(now, &peer, &message.token);
+                self.carry_out();
+                let until = Instant::now() + self.shared.config.handshake_timeout;
+                let core = &self.node.core;
+                self.broadcasts.hear(core, message, accepted, until);
+            }
+            RelayEvent::ToRelay(token, answer) => {
+                let relays = self.node.core.may_relay(now, &peer, &token);
+                self.carry_out();
+                let core = &self.node.core;
+                // Whoever asked may be gone; then the answer is dropped.
+                let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
+            }
+            RelayEvent::Relayed(lane, next) => {
+                if !self.shared.outboxes.relayed(&peer, lane, next) {
+                    self.broken(
+                        peer,
+                        "a broadcast that was never sent is said to be relayed",
+                    );
+                }
+            }
+            RelayEvent::Again => self.shared.outboxes.carry_again(&peer),
+        }
+    }
+
+    /// The same, of a peer that has left: what is known of its leadership decides.
+    fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
+        let core = &self.node.core;
+        match event {
+            LinkEvent::Stamped(token, answer) => {
+                // It spoke as leader before it left; what is known since decides.
+                let named = core.record().leader.as_ref();
+                let accepted = named.is_none_or(|id| id == peer) && core.led_or_leads(peer, &token);
+                let _ = answer.send(accepted);
+            }
+            LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
+                let accepted = core.is_leader_under(peer, &message.token);
+                self.broadcasts.hear_departing(core, message, accepted);
+            }
+            LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
+            LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {
+                // It cannot be punished any more; what it did not relay goes to the next leader.
+                let _ = self.shared.outboxes.relayed(peer, lane, next);
+            }
+            LinkEvent::LaneDone | LinkEvent::Violation(_) | LinkEvent::Closed(_) => {
+                self.sessions.departed(id);
+            }
+            LinkEvent::Resumed(missed) => {
+                // It cannot be punished any more.
+                let _ = self.sessions.resumed(id, peer, Role::Departing, missed);
+            }
+            LinkEvent::Control(_)
+            | LinkEvent::Datagram(_)
+            | LinkEvent::Acked(..)
+            | LinkEvent::AckedUnordered(..)
+            | LinkEvent::Relay(RelayEvent::Again) => {}
+        }
+    }
+}
