@@ -1,6 +1,6 @@
 //! What was found in the local network, and what of it is to be dialled when. Knows no sockets and no clock.
 //!
-//! Of two members that find each other the one with the smaller name dials at once, and the other one where no
+//! Of two members that find each other the one with the smaller name dials after a moment, and the other one where no
 //! link came of that. Waits between dials belong to addresses, so that new names for one address, which anybody
 //! in the network can make up, bring no more packets to it.
 
@@ -24,7 +24,10 @@ const MAX_DIALS: usize = 8;
 const MAX_DIALS_OF_ONE: usize = 5;
 /// When a dial is looked at again for which there was no room.
 const NO_ROOM_WAIT: Duration = Duration::from_millis(100);
-/// How long the larger name leaves the dial to the smaller.
+/// How long nobody dials a new find: its host, which may just have opened the room, or this one may be about to dial. Links
+/// that both ends dial cost a handshake each, and all but one are closed.
+const SETTLE: Duration = Duration::from_millis(150);
+/// How long the larger name then leaves the dial to the smaller.
 const YIELD: Duration = Duration::from_secs(2);
 /// Wait after the first dial of an address that failed; doubles from there.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -127,9 +130,9 @@ impl Finds {
             return Vec::new();
         }
         let wait = if self.own_name.as_str() < name {
-            Duration::ZERO
+            SETTLE
         } else {
-            YIELD
+            SETTLE + YIELD
         };
         let find = Find {
             addresses: addresses.clone(),
@@ -401,7 +404,7 @@ mod tests {
         fn new() -> Self {
             Self {
                 finds: Finds::new(OWN.to_owned()),
-                origin: Instant::now(),
+                origin: Instant::now() + SETTLE,
             }
         }
 
@@ -409,14 +412,16 @@ mod tests {
             self.origin + seconds(second)
         }
 
+        /// So long before that the smaller name dials then.
         fn heard(&mut self, second: u64, name: &str, ports: &[u16]) -> Vec<SocketAddr> {
             let addresses = ports.iter().map(|port| address(*port)).collect();
-            self.finds.heard(self.at(second), name, addresses)
+            self.finds.heard(self.at(second) - SETTLE, name, addresses)
         }
 
         fn find_at(&mut self, second: u64, name: &str, host: u8, port: u16) {
             let address = SocketAddr::from(([192, 0, 2, host], port));
-            self.finds.heard(self.at(second), name, vec![address]);
+            self.finds
+                .heard(self.at(second) - SETTLE, name, vec![address]);
         }
 
         fn due(&mut self, second: u64) -> Vec<Dial> {
@@ -440,10 +445,12 @@ mod tests {
     }
 
     #[test]
-    fn the_smaller_name_dials_at_once_and_the_larger_after_a_while() {
+    fn the_smaller_name_dials_after_a_moment_and_the_larger_after_a_while() {
         let mut world = World::new();
         assert_eq!(world.heard(0, "z", &[1]), [address(1)]);
         assert_eq!(world.heard(0, "a", &[2]), [address(2)]);
+        let just_before = world.at(0) - Duration::from_millis(1);
+        assert_eq!(world.finds.due(just_before, |_| None), []);
         assert_eq!(world.dial(0, Outcome::Linked), [1]);
         assert_eq!(world.next(), Some(2));
         assert_eq!(world.dial(2, Outcome::Linked), [2]);
