@@ -99,7 +99,7 @@ impl Driver {
                 let core = &mut self.node.core;
                 let accepted = core.accept_leader_message(now, &peer, &token);
                 self.carry_out();
-                // The reader may be gone by now.
+                // Without a reader nobody needs the answer.
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(event) => self.relay_event(peer, event),
@@ -137,7 +137,7 @@ impl Driver {
                 let relays = self.node.core.may_relay(now, &peer, &token);
                 self.carry_out();
                 let core = &self.node.core;
-                // Whoever asked may be gone; then the answer is dropped.
+                // Without a reader nobody needs the answer.
                 let _ = answer.send(self.broadcasts.leading_for(core, peer, relays));
             }
             RelayEvent::Relayed(lane, next) => {
