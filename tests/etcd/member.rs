@@ -19,7 +19,7 @@ use meta_mystia_network::ffi::etcd::{
     TryLock,
 };
 use meta_mystia_network::ffi::events::{
-    MMN_EVENT_CONNECTION_RESULT, MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST,
+    MMN_EVENT_CONNECTION_RESULT, MMN_EVENT_JOINED, MMN_EVENT_LEADER_CHANGED, MMN_EVENT_LOCK_LOST,
     MMN_EVENT_LOCK_RESULT, MMN_EVENT_MESSAGE, NetworkEvent, RegisterEventHandler,
 };
 use meta_mystia_network::ffi::leader::{
@@ -394,6 +394,7 @@ extern "C" fn told(_: *mut c_void, event: *const NetworkEvent) {
                 event.code, event.count
             );
         }
+        MMN_EVENT_JOINED => println!("{at}\tjoined\t{}", read(event.peer)),
         MMN_EVENT_CONNECTION_RESULT => println!("{at}\tconnected\t{}", event.code),
         MMN_EVENT_MESSAGE => {
             // SAFETY: the event's bytes live as long as the handler runs.

@@ -427,6 +427,8 @@ fn members_of_one_room_hear_the_leader_of_etcd() {
     let connect = format!("connect\t{address}");
     b.order(&connect);
     assert_eq!(b.says(|said| said.words[0] == "connected").words[1], OK);
+    // The end that was dialled adopts the link last.
+    a.says(|said| said.words[..] == ["joined", "b"]);
     a.order("say\tone");
     let heard = b.says(|said| said.words[0] == "said");
     assert_eq!(heard.words[1..], ["a", "one"]);
