@@ -204,7 +204,10 @@ impl Dispatch {
     /// # Errors
     /// The message back, when the queue is full.
     pub fn try_push_message(&self, message: Incoming) -> Result<(), Incoming> {
-        self.shared.offer(message, false)
+        if self.shared.offer(message, false)? == Wake::Owed {
+            self.wake();
+        }
+        Ok(())
     }
 
     /// Queues a message as soon as there is room for it. Messages that wait are served in the order of their calls.
@@ -212,14 +215,25 @@ impl Dispatch {
     /// Runs on a tokio runtime with time enabled. Cancel-safe: dropping the future before it is ready means
     /// that the message was not queued.
     pub async fn push_message(&self, message: Incoming) {
+        if self.push_one_of_many(message).await == Wake::Owed {
+            self.wake();
+        }
+    }
+
+    /// [`Dispatch::push_message`] without waking a dispatcher that sleeps: the caller owes a [`Dispatch::wake`] once it has
+    /// pushed what it has, and before it waits for anything else. A dispatcher that is woken by the first of many messages
+    /// takes the CPU from the thread that brings the others, and sleeps again before the next.
+    pub(crate) async fn push_one_of_many(&self, message: Incoming) -> Wake {
         // The turn makes waiting fair, and leaves `space` with a single waiter at a time.
         let _turn = self.shared.turn.lock().await;
         let mut message = message;
         loop {
             match self.shared.offer(message, true) {
-                Ok(()) => return,
+                Ok(wake) => return wake,
                 Err(back) => message = back,
             }
+            // What fills the queue may be what it was not woken for.
+            self.wake();
             let hold_until = self.shared.lock().hold_until();
             let space = self.shared.space.notified();
             match hold_until {
@@ -230,6 +244,17 @@ impl Dispatch {
                 None => space.await,
             }
         }
+    }
+
+    /// Wakes the dispatcher if it sleeps and has something to do.
+    pub(crate) fn wake(&self) {
+        self.shared.unlock_and_wake(self.shared.lock());
+    }
+
+    /// Whether its thread sleeps.
+    #[cfg(test)]
+    pub(crate) fn sleeps(&self) -> bool {
+        self.shared.lock().consumer_waits
     }
 
     /// The numbers of the peers that the host knows or is about to know.
@@ -309,6 +334,13 @@ impl fmt::Debug for Dispatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dispatch").finish_non_exhaustive()
     }
+}
+
+/// Whether the dispatcher sleeps although it has something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wake {
+    Owed,
+    NotOwed,
 }
 
 /// A handler that is no more, and may still be running.
@@ -463,17 +495,19 @@ impl Shared {
         queue
     }
 
-    fn offer(&self, message: Incoming, may_wait: bool) -> Result<(), Incoming> {
+    /// Queues a message, and wakes nobody.
+    fn offer(&self, message: Incoming, may_wait: bool) -> Result<Wake, Incoming> {
         let mut queue = self.lock();
         match queue.offer(message, may_wait) {
-            Offer::Queued => {
-                self.unlock_and_wake(queue);
-                Ok(())
-            }
+            // One that does not sleep looks again before it does.
+            Offer::Queued => match queue.consumer_waits {
+                true => Ok(Wake::Owed),
+                false => Ok(Wake::NotOwed),
+            },
             Offer::Discarded(message) => {
                 drop(queue);
                 drop(message);
-                Ok(())
+                Ok(Wake::NotOwed)
             }
             Offer::NoRoom(message) => Err(message),
         }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::control::Queued;
@@ -10,11 +11,16 @@ use super::events::{LinkContext, LinkEvent, LinkId};
 use super::frame::{ControlFrame, MAX_ACKED_NUMBERS, is_ordered};
 use super::outbox::OutMessage;
 use super::received::Received;
-use crate::core::event::Delivery;
+use crate::core::event::{Delivery, Incoming};
 use crate::core::id::PeerId;
+use crate::dispatch::Wake;
 
-/// Messages after which an ack goes to the sender, so that it may send more.
+/// Messages after which an ack goes to the sender, so that it may send more, if no more of them are here.
 const ACK_EVERY_MESSAGES: u64 = 16;
+/// Messages after which an ack goes to the sender although more of them are here.
+const ACK_AT_LATEST_MESSAGES: u64 = 64;
+/// The dispatcher is woken at the latest for this many messages, so that it works while more of them are read.
+const MAX_UNWOKEN: u64 = 64;
 /// Bytes after which an ack goes to the sender.
 const ACK_EVERY_BYTES: usize = 64 * 1024;
 
@@ -59,6 +65,15 @@ pub(super) struct Intake {
     /// The sender's broadcasts before this number are relayed, and it was not told so yet. Whenever it is set,
     /// a message was taken as well.
     relayed: Option<u64>,
+    /// Messages that the dispatcher has and was not woken for.
+    unwoken: u64,
+}
+
+impl Drop for Intake {
+    /// A reader may be stopped wherever it waits.
+    fn drop(&mut self) {
+        self.wake();
+    }
 }
 
 impl Intake {
@@ -73,6 +88,7 @@ impl Intake {
             acked: 0,
             bytes: 0,
             relayed: None,
+            unwoken: 0,
         }
     }
 
@@ -91,11 +107,6 @@ impl Intake {
         self.relayed = Some(next);
     }
 
-    /// Whether the sender is still to be told what was relayed.
-    pub(super) fn owes_relayed(&self) -> bool {
-        self.relayed.is_some()
-    }
-
     /// The next message, of this many bytes on the wire, was accepted.
     pub(super) async fn take(&mut self, wire_len: usize) {
         let next = self.next() + 1;
@@ -103,7 +114,16 @@ impl Intake {
         self.next_seq.store(next, Ordering::Relaxed);
         self.asker.received.count_one();
         self.bytes += wire_len;
-        if next - self.acked >= ACK_EVERY_MESSAGES || self.bytes >= ACK_EVERY_BYTES {
+        if next - self.acked >= ACK_AT_LATEST_MESSAGES || self.bytes >= ACK_EVERY_BYTES {
+            self.ack().await;
+        }
+    }
+
+    /// All messages that are here were taken.
+    pub(super) async fn pause(&mut self) {
+        self.wake();
+        // An origin that does not know what was relayed may send it again when the leader changes.
+        if self.relayed.is_some() || self.next() - self.acked >= ACK_EVERY_MESSAGES {
             self.ack().await;
         }
     }
@@ -123,20 +143,47 @@ impl Intake {
         }
     }
 
-    async fn say(&self, frame: ControlFrame) {
+    async fn say(&mut self, frame: ControlFrame) {
         // Without a writer the link has ended.
-        let _ = self.control.send(frame.into()).await;
+        if let Err(TrySendError::Full(frame)) = self.control.try_send(frame.into()) {
+            self.wake();
+            let _ = self.control.send(frame).await;
+        }
     }
 
     /// Gives the host a message, once there is room for it.
     pub(super) async fn deliver(&self, from: PeerId, message: OutMessage, channel: u8) {
+        let message = self.incoming(from, message, channel);
+        self.asker.context.dispatch.push_message(message).await;
+    }
+
+    /// The same for one of several messages of the peer that are here. Its handler may not run before [`Intake::wake`]; that
+    /// follows soon, and with [`Intake::pause`].
+    pub(super) async fn deliver_one_of_many(&mut self, message: OutMessage, channel: u8) {
+        let message = self.incoming(self.asker.peer.clone(), message, channel);
+        let dispatch = &self.asker.context.dispatch;
+        if dispatch.push_one_of_many(message).await == Wake::Owed {
+            self.unwoken += 1;
+            if self.unwoken == MAX_UNWOKEN {
+                self.wake();
+            }
+        }
+    }
+
+    /// Wakes the dispatcher if it has messages that it was not woken for.
+    pub(super) fn wake(&mut self) {
+        if std::mem::take(&mut self.unwoken) > 0 {
+            self.asker.context.dispatch.wake();
+        }
+    }
+
+    fn incoming(&self, from: PeerId, message: OutMessage, channel: u8) -> Incoming {
         let delivery = match self.lane <= u16::from(u8::MAX) {
             true => Delivery::ReliableOrdered,
             false => Delivery::ReliableUnordered,
         };
         debug_assert!(is_ordered(self.lane), "each unordered message has a stream");
-        let message = message.into_incoming(from, channel, delivery);
-        self.asker.context.dispatch.push_message(message).await;
+        message.into_incoming(from, channel, delivery)
     }
 }
 
@@ -214,5 +261,140 @@ impl UnorderedIntake {
                 let _ = self.control.send(frame.into()).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::{Duration, Instant};
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::config::DispatchMode;
+    use crate::core::event::Event;
+    use crate::core::id::Fingerprint;
+    use crate::dispatch::{Dispatch, Limits};
+    use crate::net::frame::CLASSIC_LANE;
+    use crate::net::outbox::{OutboxLimits, Outboxes};
+    use crate::net::tunnel::Tunnels;
+
+    /// Far longer than any step takes.
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// The classic lane of a peer, what this host hears, and what the peer is told. The dispatcher sleeps.
+    fn lane() -> (Intake, Receiver<u8>, mpsc::Receiver<Queued>) {
+        let id = |id| PeerId::new(id).expect("an id");
+        let limits = Limits {
+            messages: 1000,
+            bytes: 1 << 20,
+            hold: TIMEOUT,
+        };
+        let dispatch = Dispatch::start(limits, id("me"), DispatchMode::Thread).expect("a thread");
+        let (heard, hears) = channel();
+        dispatch.register_event_handler(Some(Arc::new(move |event| {
+            if let Event::Message(message) = event {
+                let _ = heard.send(message.payload[0]);
+            }
+        })));
+        let began = Instant::now();
+        while !dispatch.sleeps() {
+            assert!(began.elapsed() < TIMEOUT, "it never sleeps");
+            std::thread::yield_now();
+        }
+        let outboxes = Outboxes::new(OutboxLimits {
+            messages: 1000,
+            bytes: 1 << 20,
+        });
+        let context = LinkContext {
+            outboxes: Arc::new(outboxes),
+            dispatch: Arc::new(dispatch),
+            relaying: Arc::default(),
+            tunnels: Arc::new(Tunnels::new(Fingerprint([1; 32]))),
+            events: mpsc::channel(1).0,
+            max_message_size: 1 << 20,
+            write_timeout: TIMEOUT,
+        };
+        let asker = Asker {
+            link: LinkId(1),
+            peer: id("peer"),
+            context,
+            received: Arc::default(),
+        };
+        let (control, told) = mpsc::channel(16);
+        (Intake::new(asker, CLASSIC_LANE, control), hears, told)
+    }
+
+    /// So many messages of the peer, each of so many bytes on the wire.
+    async fn take(intake: &mut Intake, count: u8, wire_len: usize) {
+        for number in 0..count {
+            let message = OutMessage {
+                payload: Bytes::from(vec![number]),
+                msg_type: 0x0100,
+                flags: 0,
+            };
+            intake.deliver_one_of_many(message, 0).await;
+            intake.take(wire_len).await;
+        }
+    }
+
+    fn acks(told: &mut mpsc::Receiver<Queued>) -> Vec<u64> {
+        let acks = std::iter::from_fn(|| told.try_recv().ok()).map(|queued| match queued.frame {
+            ControlFrame::Ack { next, .. } => next,
+            frame => panic!("{frame:?}"),
+        });
+        acks.collect()
+    }
+
+    #[tokio::test]
+    async fn messages_that_are_here_together_are_acknowledged_together() {
+        let (mut intake, _hears, mut told) = lane();
+        take(&mut intake, 40, 1).await;
+        assert_eq!(acks(&mut told), [0; 0]);
+        intake.pause().await;
+        assert_eq!(acks(&mut told), [40]);
+        // So few wait for more, or for the delay.
+        take(&mut intake, 15, 1).await;
+        intake.pause().await;
+        assert_eq!(acks(&mut told), [0; 0]);
+        assert!(!intake.is_acked());
+        // So many do not wait for the last.
+        take(&mut intake, 100, 1).await;
+        assert_eq!(acks(&mut told), [104]);
+        intake.pause().await;
+        assert_eq!(acks(&mut told), [155]);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_is_stopped_leaves_no_message_that_the_host_does_not_hear() {
+        let (mut intake, hears, _told) = lane();
+        take(&mut intake, 3, 1).await;
+        let _dispatch = Arc::clone(&intake.asker.context.dispatch);
+        drop(intake);
+        for number in 0..3 {
+            assert_eq!(hears.recv_timeout(TIMEOUT), Ok(number));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_waits_for_its_peer_leaves_none_either() {
+        let (mut intake, hears, told) = lane();
+        // The peer takes nothing, and what is queued for it fills the queue.
+        let mut waits = Box::pin(async {
+            for _ in 0..16 {
+                intake.say(ControlFrame::Ready).await;
+            }
+            take(&mut intake, 3, ACK_EVERY_BYTES / 2).await;
+        });
+        tokio::select! {
+            biased;
+            () = &mut waits => panic!("the peer took everything"),
+            () = std::future::ready(()) => {}
+        }
+        for number in 0..2 {
+            assert_eq!(hears.recv_timeout(TIMEOUT), Ok(number));
+        }
+        drop((waits, told));
     }
 }

@@ -526,12 +526,9 @@ impl Reader {
         }
     }
 
-    /// Reads what has arrived; meanwhile acks go to the sender for what was accepted so far.
+    /// Reads what has arrived, after the host and the sender were told what was taken.
     async fn read_more(&mut self, stream: &mut FrameStream) -> Result<bool, ReadError> {
-        if self.intake.owes_relayed() {
-            // At once: an origin that does not know may send it again when the leader changes.
-            self.intake.ack().await;
-        }
+        self.intake.pause().await;
         let read = stream.read_more();
         tokio::pin!(read);
         let more = if self.intake.is_acked() {
@@ -569,12 +566,11 @@ impl Reader {
         let wire_len = payload.len();
         let max = intake.asker.context.max_message_size;
         let (message, packed) = unpacked(payload, &header, max)?;
+        if header.role != MessageRole::Peer {
+            intake.wake(); // those ask the room, and wait
+        }
         match header.role {
-            MessageRole::Peer => {
-                intake
-                    .deliver(intake.asker.peer.clone(), message, channel)
-                    .await
-            }
+            MessageRole::Peer => intake.deliver_one_of_many(message, channel).await,
             MessageRole::Leader(token) => {
                 let event = |answer| LinkEvent::Stamped(token, answer);
                 if intake.asker.ask(event).await == Some(true) {

@@ -154,6 +154,42 @@ fn a_cancelled_push_was_not_queued_and_holds_nobody_up() {
 }
 
 #[test]
+fn one_of_many_wakes_no_dispatcher_that_sleeps_and_the_wake_is_owed_until_it_comes() {
+    let dispatch = started(wide());
+    let (handler, begins, go) = gated();
+    dispatch.register::<Receive>(Some(handler));
+    let push = |number| runtime().block_on(dispatch.push_one_of_many(message(number, 4)));
+    until(&dispatch, |queue| queue.consumer_waits);
+    assert_eq!(push(0), Wake::Owed);
+    assert_eq!(push(1), Wake::Owed);
+    dispatch.wake();
+    assert_eq!(next(&begins), 0);
+    // It is awake, and looks again before it sleeps.
+    assert_eq!(push(2), Wake::NotOwed);
+    drop(go);
+    assert_eq!(next(&begins), 1);
+    assert_eq!(next(&begins), 2);
+}
+
+#[test]
+fn whoever_waits_for_room_wakes_the_dispatcher_for_what_fills_the_queue() {
+    let dispatch = started(limits(2, 100, FOREVER));
+    let seen = log_all(&dispatch);
+    until(&dispatch, |queue| queue.consumer_waits);
+    runtime().block_on(async {
+        for number in 0..3 {
+            let push = dispatch.push_one_of_many(message(number, 4));
+            let pushed = tokio::time::timeout(TIMEOUT, push).await;
+            pushed.expect("the queue is emptied");
+        }
+    });
+    assert_eq!(next(&seen), "message 0");
+    assert_eq!(next(&seen), "message 1");
+    dispatch.wake();
+    assert_eq!(next(&seen), "message 2");
+}
+
+#[test]
 fn waiting_pushes_are_served_in_turn_and_none_is_lost() {
     const READERS: u32 = 20;
     const EACH: u32 = 200;
