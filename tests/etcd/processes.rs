@@ -50,7 +50,7 @@ impl Fleet {
         }
     }
 
-    /// Members of these names, in line in this order.
+    /// Members of these names, in line in this order. The first acts as leader.
     fn start(&self, cluster: &Cluster, ids: &[&str]) -> Vec<Member> {
         let first = ids[0];
         let start = |id: &&str| {
@@ -58,7 +58,9 @@ impl Fleet {
             member.shows(first, 0);
             member
         };
-        ids.iter().map(start).collect()
+        let members: Vec<_> = ids.iter().map(start).collect();
+        acts(&members[0], 0);
+        members
     }
 
     /// No two of these ever led at a time. They led for at least so many samples, which `acts` waits for.
@@ -76,7 +78,7 @@ impl Fleet {
 fn a_leader_that_is_killed_is_replaced_within_its_ttl() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b", "c"]);
-    let token = members[0].samples().last().expect("it leads").token;
+    let token = members[0].samples().last().expect("it acts").token;
     let killed = now();
     members.remove(0).kill();
     let next = members[0].shows("b", killed);
@@ -86,6 +88,7 @@ fn a_leader_that_is_killed_is_replaced_within_its_ttl() {
     members[1].shows("b", killed);
     let larger = move |sample: &Sample| sample.token > token;
     until("a larger token", || members[0].samples().iter().any(larger));
+    acts(&members[0], killed);
     fleet.check(&["a", "b", "c"]);
 }
 
@@ -93,7 +96,6 @@ fn a_leader_that_is_killed_is_replaced_within_its_ttl() {
 fn e2_a_leader_that_leaves_is_replaced_at_once() {
     let (cluster, fleet) = (Cluster::start(1), Fleet::new());
     let mut members = fleet.start(&cluster, &["a", "b", "c"]);
-    acts(&members[0], 0);
     let left = now();
     members.remove(0).leave();
     let next = members[0].shows("b", left);
