@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::election::seeded::MemberState;
 use super::election::{AssignOutcome, LeaderReason, LockOutcome};
 use super::id::PeerId;
+use super::time::Duration;
 
 /// Something that the host is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,6 +42,14 @@ pub enum Event {
         /// What its application says.
         payload: Vec<u8>,
     },
+    /// A [`Event::JoinRequest`] is over without an answer of this host: the newcomer is gone, the time is up, or another
+    /// decides.
+    JoinWithdrawn {
+        /// The question.
+        request: u64,
+        /// Who wanted to enter.
+        peer: PeerId,
+    },
     /// The room is over for this node: nobody is linked, and nobody will be.
     RoomEnded {
         /// Why.
@@ -50,6 +59,17 @@ pub enum Event {
         /// What came with a kick.
         bytes: Vec<u8>,
     },
+    /// The host of a peer has taken no events for so long.
+    HostSilent {
+        /// The peer.
+        peer: PeerId,
+        /// For how long, as the peer shows.
+        silent: Duration,
+    },
+    /// The host of a peer takes events again.
+    HostBack(PeerId),
+    /// This node joins a room, and has found none for so long. It goes on looking.
+    NoRoomFound(Duration),
     /// How a `SetLeader` of this host ended.
     SetLeaderResult {
         /// Who should have led.
@@ -82,6 +102,20 @@ pub enum Event {
         /// Its fencing token.
         token: u64,
     },
+    /// A ban of this node is void: the leader of the room to which it came does not know who decided it.
+    BanDropped {
+        /// The id that was banned.
+        peer: PeerId,
+        /// The leader.
+        leader: PeerId,
+    },
+    /// Two members have no link, since one of them has as many as it may. Either may be this node.
+    Unlinked {
+        /// The member that has no link with the other one.
+        peer: PeerId,
+        /// The one whose limit is reached.
+        other: PeerId,
+    },
     /// A message came.
     Message(Incoming),
     /// A broadcast that may leave members out has left this one out: its queue was full.
@@ -97,6 +131,8 @@ pub enum Event {
     },
     /// A connection that the host asked for has come about or failed.
     ConnectionResult(ConnectionResult),
+    /// A member that this node found and dialled by itself refused it, or this node refused that member.
+    DiscoveryRefused(DiscoveryRefused),
     /// A member of the room announces itself in the local network.
     Discovered {
         /// An address to dial.
@@ -124,17 +160,24 @@ impl Event {
             | Self::SlowPeer(peer)
             | Self::Left(Left { peer, .. })
             | Self::JoinRequest { peer, .. }
+            | Self::JoinWithdrawn { peer, .. }
             | Self::MemberState { peer, .. }
             | Self::DataDropped { peer, .. }
+            | Self::HostSilent { peer, .. }
+            | Self::HostBack(peer)
+            | Self::Unlinked { peer, .. }
+            | Self::BanDropped { peer, .. }
             | Self::SetLeaderResult { target: peer, .. } => Some(peer),
             Self::Message(message) => Some(&message.from),
             Self::ConnectionResult(result) => result.peer.as_ref(),
             Self::LeaderChanged(change)
             | Self::LeadershipGained(change)
             | Self::LeadershipLost(change) => change.new.as_ref(),
+            Self::DiscoveryRefused(refused) => refused.result.peer.as_ref(),
             Self::RoomEnded { .. }
             | Self::LockResult { .. }
             | Self::LockLost { .. }
+            | Self::NoRoomFound(_)
             | Self::Discovered { .. } => None,
         }
     }
@@ -233,6 +276,25 @@ pub struct ConnectionResult {
     pub bytes: Bytes,
 }
 
+/// How this node found a member that its host did not name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum FoundBy {
+    /// Discovery in the local network.
+    LocalNetwork = 1,
+    /// It is one of the options' seeds.
+    Seed = 2,
+}
+
+/// The refusal of a dial that this node made by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiscoveryRefused {
+    /// How the member was found.
+    pub found_by: FoundBy,
+    /// How the dial ended.
+    pub result: ConnectionResult,
+}
+
 /// A message for the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming {
@@ -285,6 +347,8 @@ pub enum EndReason {
     HostLost,
     /// The fixed host disconnected this node, or this node's application the host.
     Disconnected,
+    /// All others went on in another room, where another member has this node's id.
+    DuplicateId,
 }
 
 /// Why a session is over.
@@ -304,4 +368,6 @@ pub enum LeftReason {
     Violation,
     /// It was lost, and this node stopped dialling it.
     GaveUp,
+    /// The room is over: for this node, after [`Event::RoomEnded`], or for the peer.
+    RoomEnded,
 }

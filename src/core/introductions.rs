@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::bounded::BoundedMap;
 use super::id::{Fingerprint, PeerId};
 use super::time::{Duration, Time};
 use super::virtual_address::is_virtual;
@@ -97,7 +98,7 @@ struct Lost {
 /// See the module's text.
 #[derive(Debug, Clone)]
 pub struct Introductions {
-    candidates: BTreeMap<PeerId, Candidate>,
+    candidates: BoundedMap<PeerId, Candidate, MAX_CANDIDATES>,
     dialled: BTreeMap<SocketAddr, Time>,
     tokens: u32,
     refilled_at: Time,
@@ -111,7 +112,7 @@ impl Introductions {
     /// Nobody to dial yet. `seed` decides the random part of the waits.
     pub fn new(now: Time, reconnect: Reconnect, seed: u64) -> Self {
         Self {
-            candidates: BTreeMap::new(),
+            candidates: BoundedMap::default(),
             dialled: BTreeMap::new(),
             tokens: BURST,
             refilled_at: now,
@@ -198,36 +199,32 @@ impl Introductions {
         if addresses.is_empty() && !may_lack {
             return;
         }
-        if let Some(known) = self.candidates.get_mut(peer) {
-            if known.key == key {
-                for address in addresses {
-                    if !known.addresses.contains(&address)
-                        && known.addresses.len() < MAX_PEER_ADDRESSES
-                    {
-                        known.addresses.push(address);
-                    }
+        if let Some(known) = self.candidates.get_mut(peer)
+            && known.key == key
+        {
+            for address in addresses {
+                if !known.addresses.contains(&address) && known.addresses.len() < MAX_PEER_ADDRESSES
+                {
+                    known.addresses.push(address);
                 }
-                if known.lost.is_none() {
-                    known.give_up_at = now + GIVE_UP_AFTER;
-                }
-                known.dial_at = known.dial_at.min(dial_at);
-                return;
             }
-        } else if self.candidates.len() >= MAX_CANDIDATES {
+            if known.lost.is_none() {
+                known.give_up_at = now + GIVE_UP_AFTER;
+            }
+            known.dial_at = known.dial_at.min(dial_at);
             return;
         }
-        self.candidates.insert(
-            peer.clone(),
-            Candidate {
-                key,
-                addresses,
-                dial_at,
-                give_up_at: now + GIVE_UP_AFTER,
-                dialing: false,
-                lost: None,
-                direct_again: None,
-            },
-        );
+        let candidate = Candidate {
+            key,
+            addresses,
+            dial_at,
+            give_up_at: now + GIVE_UP_AFTER,
+            dialing: false,
+            lost: None,
+            direct_again: None,
+        };
+        // Without room for it, the peer is dialled when somebody introduces it again.
+        let _ = self.candidates.insert(peer.clone(), candidate);
     }
 
     /// The peer is linked through the leader: it is dialled for a link of its own, with waits that double, at the addresses
@@ -410,14 +407,17 @@ fn refill_interval() -> Duration {
     Duration::from_micros(1_000_000 / DIALS_PER_SECOND)
 }
 
-/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address.
+/// Whether `address` can name one peer: no port 0, no unspecified, multicast, broadcast or virtual address, and no
+/// link-local IPv6 address without its zone, as it arrives from others: zones are of one machine, and not sent.
 pub(crate) fn is_dialable(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
+    let lacks_zone = matches!(address, SocketAddr::V6(v6) if v6.ip().is_unicast_link_local() && v6.scope_id() == 0);
     let broadcast = matches!(ip, std::net::IpAddr::V4(v4) if v4.is_broadcast());
     address.port() != 0
         && !ip.is_unspecified()
         && !ip.is_multicast()
         && !broadcast
+        && !lacks_zone
         && !is_virtual(address)
 }
 
@@ -550,6 +550,7 @@ mod tests {
             "127.0.0.1:1",
             "[2001:db8::1]:65535",
             "[::1]:1",
+            "[fe80::1%3]:1",
         ] {
             assert!(is_dialable(address(good)), "{good}");
         }
@@ -564,6 +565,7 @@ mod tests {
             "[::ffff:224.0.0.251]:1",
             "[::ffff:0.0.0.0]:1",
             "[fd1e:4209:ecea:3eef::7]:1",
+            "[fe80::1]:1",
         ] {
             assert!(!is_dialable(address(bad)), "{bad}");
         }

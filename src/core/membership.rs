@@ -62,12 +62,19 @@ pub struct Member {
     pub is_host: bool,
     /// Whether it is linked through the leader: it has no part in elections here.
     pub through_leader: bool,
+    /// Whether somebody else wants its id, and it gave no sign of life when it was asked for one, nor since.
+    pub failed_probe: bool,
     /// Its round-trip time.
     pub rtt: RttEstimator,
+    /// How long its host had taken no events, as its newest heartbeat shows.
+    pub host_silent: Duration,
+    /// Whether this node's host has received that it is silent.
+    pub silence_reported: bool,
     last_heard: Time,
-    next_seq: u64,
     open: VecDeque<(u64, Time)>,
     newest: Option<(u64, Time)>,
+    /// The newest heartbeat that arrived over an earlier link of this session.
+    newest_before: Option<u64>,
     answered_first: bool,
     probes_sent: u32,
     probe_at: Time,
@@ -87,27 +94,61 @@ impl Member {
             addresses,
             is_host: false,
             through_leader: false,
+            failed_probe: false,
             rtt: RttEstimator::default(),
+            host_silent: Duration::ZERO,
+            silence_reported: false,
             last_heard: now,
-            next_seq: 0,
             open: VecDeque::new(),
             newest: None,
+            newest_before: None,
             answered_first: false,
             probes_sent: 0,
             probe_at: now,
         }
     }
 
+    /// Whether anything was heard after that time.
+    pub fn was_heard_after(&self, at: Time) -> bool {
+        self.last_heard > at
+    }
+
     /// Any authenticated sign of life.
     pub fn heard(&mut self, now: Time) {
         self.last_heard = self.last_heard.max(now);
         self.probes_sent = 0;
+        self.failed_probe = false;
     }
 
-    /// The next heartbeat to this peer.
-    pub fn next_heartbeat(&mut self, now: Time, pulse: Opaque) -> Heartbeat {
-        let seq = self.next_seq;
-        self.next_seq += 1;
+    /// Whether its id is not free for a process with that key and incarnation. An older incarnation with the same key may be
+    /// the newer one: its clock was set back.
+    pub fn keeps_id_from(&self, key: Fingerprint, incarnation: Incarnation) -> bool {
+        !self.failed_probe && (self.key != key || incarnation < self.incarnation)
+    }
+
+    /// The newest heartbeat of this session, over whichever link.
+    pub(super) fn newest_heartbeat(&self) -> Option<u64> {
+        self.newest.map(|(seq, _)| seq).or(self.newest_before)
+    }
+
+    /// The session goes on over a new link.
+    pub(super) fn returns_after(&mut self, newest: Option<u64>) {
+        self.newest_before = newest;
+    }
+
+    /// Whether a heartbeat of that number, or a later one, arrived in this session: this one is no sign of life.
+    pub(super) fn is_old_heartbeat(&self, seq: u64) -> bool {
+        self.newest_heartbeat().is_some_and(|newest| seq <= newest)
+    }
+
+    /// A heartbeat to this peer. Its number is above those of all earlier ones.
+    pub fn next_heartbeat(
+        &mut self,
+        now: Time,
+        seq: u64,
+        host_silent: Duration,
+        pulse: Opaque,
+    ) -> Heartbeat {
         if self.open.len() == MAX_OPEN_HEARTBEATS {
             self.open.pop_front();
         }
@@ -118,17 +159,17 @@ impl Member {
                 seq,
                 held_us: now.since(at).as_micros().try_into().unwrap_or(u64::MAX),
             }),
+            host_silent_ms: host_silent.as_millis().try_into().unwrap_or(u32::MAX),
             pulse,
         }
     }
 
-    /// Takes the sequence and echo of a heartbeat; tells whether it should be answered at once (the first
-    /// one is, so that both ends know the round trip without waiting for an interval).
-    pub fn heartbeat_received(&mut self, now: Time, seq: u64, echo: Option<Echo>) -> bool {
-        if self.newest.is_none_or(|(newest, _)| seq > newest) {
-            self.newest = Some((seq, now));
-        }
-        if let Some(echo) = echo {
+    /// Takes a heartbeat, which is no old one, but for its election part; returns whether it should be answered at once (the
+    /// first one is, so that both ends know the round trip without waiting for an interval).
+    pub fn heartbeat_received(&mut self, now: Time, heartbeat: &Heartbeat) -> bool {
+        self.newest = Some((heartbeat.seq, now));
+        self.host_silent = Duration::from_millis(heartbeat.host_silent_ms.into());
+        if let Some(echo) = heartbeat.echo {
             self.echo_received(now, echo);
         }
         !std::mem::replace(&mut self.answered_first, true)
@@ -292,18 +333,27 @@ mod tests {
         Member::new(incarnation, Fingerprint([0; 32]), Vec::new(), at(0))
     }
 
+    fn heartbeat_of(seq: u64, echo: Option<Echo>) -> Heartbeat {
+        Heartbeat {
+            seq,
+            echo,
+            host_silent_ms: 0,
+            pulse: Opaque::default(),
+        }
+    }
+
     #[test]
     fn s18_the_round_trip_leaves_out_the_time_that_the_peer_held_the_heartbeat() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(1000), Opaque::default());
+        let heartbeat = member.next_heartbeat(at(1000), 1, Duration::ZERO, Opaque::default());
         let echo = Echo {
             seq: heartbeat.seq,
             held_us: 400_000,
         };
-        member.heartbeat_received(at(1440), 7, Some(echo));
+        member.heartbeat_received(at(1440), &heartbeat_of(7, Some(echo)));
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(40)));
         assert_eq!(member.rtt.variation(), Some(Duration::from_millis(20)));
-        let heartbeat = member.next_heartbeat(at(2000), Opaque::default());
+        let heartbeat = member.next_heartbeat(at(2000), 2, Duration::ZERO, Opaque::default());
         assert_eq!(
             heartbeat.echo.map(|echo| (echo.seq, echo.held_us)),
             Some((7, 560_000))
@@ -312,7 +362,7 @@ mod tests {
             seq: heartbeat.seq,
             held_us: 0,
         };
-        member.heartbeat_received(at(2120), 8, Some(echo));
+        member.heartbeat_received(at(2120), &heartbeat_of(8, Some(echo)));
         // 7/8 of 40 ms and 1/8 of 120 ms
         assert_eq!(member.rtt.smoothed(), Some(Duration::from_millis(50)));
         // 3/4 of 20 ms and 1/4 of the 80 ms between the sample and the 40 ms before
@@ -320,19 +370,33 @@ mod tests {
     }
 
     #[test]
+    fn a_heartbeat_that_a_later_one_has_passed_is_old_on_the_next_link_too() {
+        let mut first = member();
+        assert!(!first.is_old_heartbeat(0));
+        first.heartbeat_received(at(0), &heartbeat_of(7, None));
+        let old = |member: &Member| [6, 7, 8].map(|seq| member.is_old_heartbeat(seq));
+        assert_eq!(old(&first), [true, true, false]);
+        let mut next = member();
+        next.returns_after(first.newest_heartbeat());
+        assert_eq!(old(&next), [true, true, false]);
+        next.heartbeat_received(at(0), &heartbeat_of(8, None));
+        assert_eq!(old(&next), [true, true, true]);
+    }
+
+    #[test]
     fn an_echo_that_lies_gives_no_sample() {
         let mut member = member();
-        let heartbeat = member.next_heartbeat(at(0), Opaque::default());
+        let heartbeat = member.next_heartbeat(at(0), 1, Duration::ZERO, Opaque::default());
         let held_longer_than_away = Echo {
             seq: heartbeat.seq,
             held_us: 11_000,
         };
-        member.heartbeat_received(at(10), 0, Some(held_longer_than_away));
+        member.heartbeat_received(at(10), &heartbeat_of(0, Some(held_longer_than_away)));
         let never_sent = Echo {
             seq: 99,
             held_us: 0,
         };
-        member.heartbeat_received(at(10), 1, Some(never_sent));
+        member.heartbeat_received(at(10), &heartbeat_of(1, Some(never_sent)));
         assert_eq!(member.rtt.smoothed(), None);
     }
 
@@ -373,7 +437,7 @@ mod tests {
     fn only_the_last_heartbeats_are_remembered() {
         let mut member = member();
         for ms in 0..1000 {
-            member.next_heartbeat(at(ms), Opaque::default());
+            member.next_heartbeat(at(ms), ms, Duration::ZERO, Opaque::default());
         }
         assert_eq!(member.open.len(), MAX_OPEN_HEARTBEATS);
     }

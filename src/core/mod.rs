@@ -3,6 +3,7 @@
 //! [`node::Node`] is fed with inputs and time and gives outputs; the network driver and the seeded simulator
 //! are two users of that one contract. Same inputs and same seed give the same outputs, byte for byte.
 
+pub mod bounded;
 pub mod election;
 pub mod event;
 pub mod id;

@@ -6,11 +6,16 @@
 
 mod bans;
 mod contract;
+mod ending;
+mod entry;
+mod host;
 mod joins;
 mod links;
+mod merging;
 mod relay;
 mod room_rules;
 mod timers;
+mod unlinked;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -18,8 +23,8 @@ use std::net::SocketAddr;
 use super::election::bound::WallClock;
 use super::election::record::{Record, Stamp};
 use super::election::{
-    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, Local, NotItsState,
-    OpaqueInput, Start, View, Voter,
+    self, AnyElection, ElectionError, ElectionInput, ElectionOutput, Gone, LeaderReason, Local,
+    NotItsState, OpaqueInput, Start, View, Voter,
 };
 use super::id::{Fingerprint, Incarnation, PeerId};
 use super::introductions::Introductions;
@@ -28,14 +33,16 @@ use super::pace::Pace;
 use super::time::{Duration, Time};
 use super::wire::{
     Envelope, Heartbeat, Hello, HostMode, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES, Message,
-    Opaque, PeerEntry, Probe, RoomPolicy, RoomRules, Topology,
+    NoPlace, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules, Topology,
 };
 use bans::Bans;
-use joins::Joins;
+use ending::SessionEnd;
+use joins::{Asker, Joins};
 use links::Absent;
 use timers::Timer;
 
-pub use relay::OriginIncarnation;
+pub use merging::Conflict;
+pub use relay::{OriginIncarnation, Speaker};
 
 pub use super::event::{EndReason, Event, LeaderChange, Left, LeftReason, Returned};
 pub use contract::{
@@ -63,6 +70,8 @@ pub struct Node {
     lagging: [View; 2],
     introductions: Introductions,
     joins: Joins,
+    merging: merging::Merging,
+    unlinked: unlinked::Unlinked,
     room_rules: RoomRules,
     kicks: room_rules::Kicks,
     /// The room rules that members reported; at most one for each.
@@ -76,6 +85,8 @@ pub struct Node {
     bans: Bans,
     host_dialing: bool,
     heartbeat_at: Time,
+    /// How many heartbeats were sent, to whichever peer.
+    heartbeats: u64,
     /// Members that the others are to be told of.
     news: BTreeSet<PeerId>,
     /// When they are, if there is one.
@@ -85,6 +96,9 @@ pub struct Node {
     unanswered_leaves: Option<BTreeSet<PeerId>>,
     /// Whether the room is over for this node.
     ended: bool,
+    host: host::Host,
+    /// Until this node has followed a leader, where it joins a room.
+    looking: Option<entry::Looking>,
     recent_leaders: relay::RecentLeaders,
     past_incarnations: relay::PastIncarnations,
     /// The leader's reason for removing this node, as another member passed it on.
@@ -109,9 +123,11 @@ impl Node {
         config.election = config.election.with_effective_timeouts();
         config.election.policy.quorum = config.election.quorum.policy();
         config.election.eligible &= config.election.policy.host_mode != HostMode::Guest;
+        let looking = entry::Looking::begin(now, &mut config.election);
         let clock = WallClock::new(now, config.wall_clock);
         let start = Start {
             me: me.clone(),
+            key: config.key,
             incarnation,
             config: config.election.clone(),
             saved: config.saved.take(),
@@ -140,6 +156,8 @@ impl Node {
             lagging: Default::default(),
             introductions,
             joins: Joins::default(),
+            merging: merging::Merging::default(),
+            unlinked: unlinked::Unlinked::default(),
             room_rules: RoomRules::default(),
             kicks: room_rules::Kicks::default(),
             rules_of: BTreeMap::new(),
@@ -149,12 +167,15 @@ impl Node {
             bans: Bans::default(),
             host_dialing: false,
             heartbeat_at: now + config.heartbeat_interval,
+            heartbeats: 0,
             news: BTreeSet::new(),
             news_at: None,
             told_leader: None,
             probes: 0,
             unanswered_leaves: None,
             ended: false,
+            host: host::Host::default(),
+            looking,
             recent_leaders: relay::RecentLeaders::default(),
             past_incarnations: relay::PastIncarnations::default(),
             reason_passed_on: None,
@@ -229,14 +250,35 @@ impl Node {
         self.introductions.dialing()
     }
 
-    /// Who leads, as the host is shown; `None` while nobody is known to.
+    /// The leader that the host is shown; `None` while none is known, or none to which there is a path. The election may
+    /// go by a leader that this node keeps out, or for which no linked member vouches any more: it does not campaign then,
+    /// but nothing could be sent to that leader.
     pub fn leader(&self) -> Option<&PeerId> {
-        self.election.leadership().leader
+        let leadership = self.election.leadership();
+        let leader = leadership.leader?;
+        let key = leadership.leader_key;
+        let has_path = match self.membership.get(leader) {
+            _ if *leader == self.me => true,
+            Some(member) => key.is_none_or(|key| key == member.key),
+            None => leadership.is_vouched_for && !self.keeps_out(leader, key),
+        };
+        has_path.then_some(leader)
+    }
+
+    /// Whether this node links with no peer of that name and key, whatever others say of it.
+    fn keeps_out(&self, peer: &PeerId, key: Option<Fingerprint>) -> bool {
+        let is_key_out = |key| {
+            let lost = self.absent.get(peer);
+            self.is_kicked(peer, key)
+                || self.bans.is_barred(key)
+                || lost.is_some_and(|lost| lost.key != key)
+        };
+        self.bans.is_disconnected(peer) || self.is_name_kicked(peer) || key.is_some_and(is_key_out)
     }
 
     /// Whether this node leads.
     pub fn is_leader(&self) -> bool {
-        self.leader() == Some(&self.me)
+        self.election.leadership().leader == Some(&self.me)
     }
 
     /// The rules that all members of the room share.
@@ -268,6 +310,13 @@ impl Node {
     /// The record that this node follows.
     pub fn record(&self) -> &Record {
         self.election.leadership().record
+    }
+
+    /// The number of the next heartbeat, taken for one that a laboratory makes up in this node's name.
+    #[cfg(any(test, feature = "laboratory"))]
+    pub fn take_heartbeat_number(&mut self) -> u64 {
+        self.heartbeats += 1;
+        self.heartbeats
     }
 
     /// The election, for traces and checks.
@@ -331,21 +380,22 @@ impl Node {
         if self.is_kicked(peer, key) {
             return Err(AdmissionRefusal::Kicked(peer.clone()));
         }
+        if self.has_ended(peer, key, hello.incarnation) {
+            return Err(AdmissionRefusal::Ended);
+        }
         if !self.election.admits(peer, key) {
             return Err(AdmissionRefusal::VoterKey(peer.clone()));
         }
+        if self.looks_for_room(hello, key) && !by_own_hand {
+            return Err(AdmissionRefusal::Looking);
+        }
         let linked = self.membership.get(peer).is_some();
-        match self.id_holder(peer) {
-            // An older start under the same key may be the newer one: its clock was set back.
-            Some((bound_to, incarnation))
-                if linked && (bound_to != key || hello.incarnation < incarnation) =>
-            {
-                return Err(AdmissionRefusal::Bound(peer.clone()));
-            }
-            _ => {}
+        if self.keeps_id(peer, key, hello.incarnation) {
+            return Err(AdmissionRefusal::Bound(peer.clone()));
         }
         if !linked && self.membership.len() >= self.config.max_connections {
-            return Err(AdmissionRefusal::Full(self.membership.len()));
+            let no_place = NoPlace::connections(self.config.max_connections);
+            return Err(AdmissionRefusal::Full(no_place));
         }
         // What the other end says of itself lifts what a host did, and not what it did itself.
         let banned =
@@ -402,6 +452,11 @@ impl Node {
             }
             _ if self.unanswered_leaves.is_some() => {}
             Input::Tick => self.tick(now),
+            Input::LinkReady {
+                peer,
+                key,
+                incarnation,
+            } => self.link_ready(now, &peer, key, incarnation),
             Input::LinkUp(link) => self.link_up(now, *link),
             Input::LinkDown { peer, why } => self.link_down(now, &peer, why),
             Input::SessionOver { peer, why } => self.session_over(now, &peer, why),
@@ -410,6 +465,7 @@ impl Node {
                 candidate,
                 invited,
             } => self.join(now, ticket, *candidate, invited),
+            Input::JoinWithdrawn { ticket } => self.join_withdrawn(ticket),
             Input::Message { from, envelope } => self.message(now, &from, envelope),
             Input::Datagram { from, probe } => self.datagram(now, &from, probe),
             Input::Heard { peer } => self.heard(now, &peer),
@@ -419,6 +475,7 @@ impl Node {
             Input::Persisted { number } => self.elect(now, Local::Persisted { number }),
             Input::Engine { call, answer } => self.elect(now, Local::Engine { call, answer }),
             Input::KickedOut => self.end_room(now, EndReason::Kicked, 0, Vec::new()),
+            Input::HostSilentSince(since) => self.host.silent_since = since,
             Input::HostDialing(dialing) => self.host_dialing = dialing,
             Input::WallClock(since_1970) => {
                 self.clock = WallClock::new(now, since_1970);
@@ -435,21 +492,30 @@ impl Node {
             let direct = members.filter(|(_, member)| !member.through_leader);
             self.view.voters.keys().eq(direct.map(|(id, _)| id))
         });
+        self.take_turns(now);
         self.view.dialing = self.host_dialing || self.introductions.dialing().next().is_some();
         self.take_election_outputs(now);
         // What the new leader said before it was known to lead can end this room, and its leadership here with it.
         while self.leader() != self.told_leader.as_ref() {
+            let new = self.leader().cloned();
             let leadership = self.election.leadership();
-            let new = leadership.leader.cloned();
             let stamp = &leadership.record.stamp;
+            let reason = match leadership.leader == new.as_ref() {
+                true => leadership.reason,
+                // The election goes by a leader to which there is no path any more.
+                false => LeaderReason::Lost,
+            };
             let change = LeaderChange {
                 old: std::mem::replace(&mut self.told_leader, new.clone()),
                 new,
                 term: stamp.term,
                 epoch: stamp.epoch.override_seq,
-                reason: leadership.reason,
+                reason,
             };
+            self.note_arrival(now, &change);
+            self.leader_learns_of_unlinked();
             self.event(Event::LeaderChanged(change));
+            self.room_found(now);
             self.decider_changed(now);
             self.share_room_rules(now);
             self.take_election_outputs(now);
@@ -506,11 +572,23 @@ impl Node {
                 }
             }
         }
-        let record = self.election.leadership().record;
-        if record.leader.is_some() && !self.recent_leaders.ends_with(record) {
-            let token = self.election.followed_token();
-            self.recent_leaders.note(record.clone(), token);
-        }
+        self.note_leadership(now);
+    }
+
+    fn note_leadership(&mut self, now: Time) {
+        let leadership = self.election.leadership();
+        let Some(leader) = &leadership.record.leader else {
+            return;
+        };
+        let incarnation = match *leader == self.me {
+            // A record of an earlier incarnation may name this node.
+            true => (leadership.leader == Some(&self.me)).then_some(self.incarnation),
+            false => self.membership.get(leader).map(|member| member.incarnation),
+        };
+        let token = || self.election.followed_token();
+        let is_linked = |peer: &PeerId| self.membership.get(peer).is_some();
+        self.recent_leaders
+            .note(now, leadership.record, incarnation, token, is_linked);
     }
 
     fn ping(&mut self, peer: &PeerId) {
@@ -528,12 +606,14 @@ impl Node {
     }
 
     fn heartbeat(&mut self, now: Time, peer: &PeerId, urgent: bool) {
+        let silent = self.host_silence(now);
         if let Some(member) = self.membership.get_mut(peer) {
             let pulse = match member.through_leader {
                 true => Opaque::default(),
                 false => self.election.pulse(now, &self.view, peer),
             };
-            let heartbeat = member.next_heartbeat(now, pulse);
+            self.heartbeats += 1;
+            let heartbeat = member.next_heartbeat(now, self.heartbeats, silent, pulse);
             self.transmit_with(peer, Message::Heartbeat(heartbeat), urgent);
         }
     }
@@ -546,6 +626,11 @@ impl Node {
         {
             return; // G9: of another incarnation
         }
+        if let Message::Heartbeat(heartbeat) = &envelope.message
+            && member.is_old_heartbeat(heartbeat.seq)
+        {
+            return;
+        }
         member.heard(now);
         let through_leader = member.through_leader;
         self.binding_lives(from);
@@ -557,7 +642,7 @@ impl Node {
             Message::Heartbeat(heartbeat) => self.heartbeat_received(now, from, heartbeat),
             Message::Leave { successor } => {
                 self.transmit(from, Message::LeaveAck);
-                self.remove(now, from, Gone::Left { successor }, LeftReason::Left);
+                self.end_session(now, from, SessionEnd::Left { successor });
             }
             Message::LeaveAck => {}
             Message::Election(message) => {
@@ -573,6 +658,10 @@ impl Node {
             Message::JoinAnswer { request, verdict } => {
                 self.join_answered(now, from, request, verdict);
             }
+            Message::JoinWithdrawn { request } => {
+                let peer = from.clone();
+                self.withdraw(&Asker::Member { peer, request });
+            }
             Message::Admitted { entry, .. } => self.admitted(now, from, &entry),
             Message::Kicked {
                 peer,
@@ -586,6 +675,7 @@ impl Node {
                 self.disconnected(now, from, code, bytes);
             }
             Message::RoomRules(rules) => self.room_rules_received(now, from, rules),
+            Message::Unlinked { peer, other } => self.unlinked_reported(from, peer, other),
             Message::Standing {
                 eligible,
                 priority,
@@ -598,7 +688,7 @@ impl Node {
         let Some(member) = self.membership.get_mut(from) else {
             return;
         };
-        let answer = member.heartbeat_received(now, heartbeat.seq, heartbeat.echo);
+        let answer = member.heartbeat_received(now, &heartbeat);
         if !member.through_leader {
             if let Some(voter) = self.view.voters.get_mut(from) {
                 voter.rtt = member.rtt.smoothed();
@@ -610,6 +700,7 @@ impl Node {
             self.elect_for(now, from, input);
             self.decider_heard(from);
         }
+        self.note_host(from);
         if answer {
             self.heartbeat(now, from, false);
         }
@@ -743,6 +834,7 @@ impl Node {
 
     fn try_elect(&mut self, now: Time, input: impl Into<OpaqueInput>) -> Result<(), ElectionError> {
         let input = input.into();
+        self.show_bans();
         #[cfg(feature = "laboratory")]
         if !self.config.election.guards.fresh_view() {
             let [last, before] = &mut self.lagging;

@@ -16,6 +16,10 @@ use super::id::{Incarnation, PeerId};
 const MAX_REMEMBERED: usize = 4096;
 /// Separate runs of numbers that are remembered of one origin, at most. A gap comes about when leaders change.
 const MAX_RUNS: usize = 64;
+/// Broadcasts of one origin whose digests are kept, at most: the newest.
+const MAX_DIGESTS: usize = 1024;
+/// Origins whose digests are kept, at most.
+const MAX_DIGESTED_ORIGINS: usize = 256;
 
 /// What an origin has broadcast and no leader has relayed yet, numbered.
 #[derive(Debug, Clone)]
@@ -214,40 +218,140 @@ impl<T: Default> PerIncarnation<T> {
     }
 }
 
+/// Names a broadcast.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BroadcastName {
+    /// Whose it is.
+    pub origin: PeerId,
+    /// Which incarnation of its origin numbered it.
+    pub incarnation: Incarnation,
+    /// The lane on which it is counted.
+    pub lane: u16,
+    /// Its number there.
+    pub number: u64,
+}
+
+/// A broadcast as a member relayed it.
+#[derive(Debug, Clone, Copy)]
+pub struct RelayedCopy<'a> {
+    /// Who relayed it.
+    pub relay: &'a PeerId,
+    /// Whether that is the present leader, and not a former one.
+    pub by_leader: bool,
+    /// Whether a link with the origin shows that this incarnation is its own.
+    pub is_bound: bool,
+    /// Of the message.
+    pub digest: u64,
+}
+
 /// The broadcasts that this host has been given, for those that come again.
+///
+/// A number that a former leader used up with a message of its own must not cost the origin its message. So only a leader's
+/// numbers count for good. Of the newest of all the digests are kept, too: where the present leader relays another message under
+/// the number, that is new.
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     runs: PerIncarnation<Runs>,
+    digests: BTreeMap<PeerId, Digests>,
+    uses: u64,
 }
 
 impl Heard {
     /// Whether the host has not been given this broadcast.
-    pub fn is_new(
-        &mut self,
-        origin: &PeerId,
-        incarnation: Incarnation,
-        is_bound: bool,
-        lane: u16,
-        number: u64,
-    ) -> bool {
-        !self
-            .runs
-            .entry(origin, incarnation, is_bound, lane)
-            .contains(number)
+    pub fn is_new(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) -> bool {
+        let digests = self.digests.get(&name.origin);
+        match digests.and_then(|digests| digests.compare(name, copy)) {
+            None => !self.runs_of(name, copy).contains(name.number),
+            Some(Compared::Same) => {
+                if copy.by_leader {
+                    self.runs_of(name, copy).insert(name.number);
+                }
+                false
+            }
+            Some(Compared::AnotherOfItsRelay) => false,
+            Some(Compared::Another) => copy.by_leader,
+        }
     }
 
     /// The host has been given this broadcast.
-    pub fn insert(
-        &mut self,
-        origin: &PeerId,
-        incarnation: Incarnation,
-        is_bound: bool,
-        lane: u16,
-        number: u64,
-    ) {
-        self.runs
-            .entry(origin, incarnation, is_bound, lane)
-            .insert(number);
+    pub fn insert(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) {
+        if copy.by_leader {
+            self.runs_of(name, copy).insert(name.number);
+        }
+        self.uses += 1;
+        if self.digests.len() >= MAX_DIGESTED_ORIGINS && !self.digests.contains_key(&name.origin) {
+            let oldest = self.digests.iter();
+            let oldest = oldest.min_by_key(|(_, digests)| (digests.is_bound, digests.used));
+            if let Some(oldest) = oldest.map(|(origin, _)| origin.clone()) {
+                self.digests.remove(&oldest);
+            }
+        }
+        let digests = self.digests.entry(name.origin.clone()).or_default();
+        digests.used = self.uses;
+        digests.is_bound = copy.is_bound;
+        digests.insert(name, copy);
+    }
+
+    fn runs_of(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) -> &mut Runs {
+        let BroadcastName {
+            origin,
+            incarnation,
+            lane,
+            ..
+        } = name;
+        self.runs.entry(origin, *incarnation, copy.is_bound, *lane)
+    }
+}
+
+/// The digests of the broadcasts of one origin that were heard last.
+#[derive(Debug, Clone, Default)]
+struct Digests {
+    /// By incarnation, lane, number and digest: who relayed it.
+    relays: BTreeMap<DigestKey, PeerId>,
+    /// Oldest first.
+    by_age: VecDeque<DigestKey>,
+    is_bound: bool,
+    used: u64,
+}
+
+type DigestKey = (Incarnation, u16, u64, u64);
+
+/// A copy beside those of the same number that the host was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// One has its digest.
+    Same,
+    /// All have other digests, and came through other relays.
+    Another,
+    /// All have other digests, and one came through the same relay.
+    AnotherOfItsRelay,
+}
+
+impl Digests {
+    fn compare(&self, name: &BroadcastName, copy: RelayedCopy<'_>) -> Option<Compared> {
+        let key = |digest| (name.incarnation, name.lane, name.number, digest);
+        let mut given = self.relays.range(key(0)..=key(u64::MAX)).peekable();
+        given.peek()?;
+        if self.relays.contains_key(&key(copy.digest)) {
+            return Some(Compared::Same);
+        }
+        Some(match given.any(|(_, relay)| relay == copy.relay) {
+            true => Compared::AnotherOfItsRelay,
+            false => Compared::Another,
+        })
+    }
+
+    fn insert(&mut self, name: &BroadcastName, copy: RelayedCopy<'_>) {
+        let key = (name.incarnation, name.lane, name.number, copy.digest);
+        if self.relays.insert(key, copy.relay.clone()).is_some() {
+            return;
+        }
+        self.by_age.push_back(key);
+        if self.by_age.len() > MAX_DIGESTS
+            && let Some(oldest) = self.by_age.pop_front()
+        {
+            self.relays.remove(&oldest);
+        }
     }
 }
 
@@ -440,41 +544,166 @@ mod tests {
         }
     }
 
+    fn name(origin: &str, started_us: u64, number: u64) -> BroadcastName {
+        BroadcastName {
+            origin: id(origin),
+            incarnation: incarnation(started_us),
+            lane: 0,
+            number,
+        }
+    }
+
+    /// A copy that the leader relayed.
+    fn by(relay: &PeerId, digest: u64) -> RelayedCopy<'_> {
+        RelayedCopy {
+            relay,
+            by_leader: true,
+            is_bound: true,
+            digest,
+        }
+    }
+
+    fn formerly_by(relay: &PeerId, digest: u64) -> RelayedCopy<'_> {
+        RelayedCopy {
+            by_leader: false,
+            ..by(relay, digest)
+        }
+    }
+
     #[test]
     fn a_host_is_given_a_broadcast_once_in_each_incarnation_of_its_origin() {
         let mut heard = Heard::default();
-        let (a, b) = (id("a"), id("b"));
-        assert!(heard.is_new(&a, incarnation(1), true, 0, 0));
+        let leader = id("leader");
+        let copy = by(&leader, 7);
+        for _ in 0..2 {
+            assert!(
+                heard.is_new(&name("a", 1, 0), copy),
+                "asking changes nothing"
+            );
+        }
+        heard.insert(&name("a", 1, 0), copy);
+        assert!(!heard.is_new(&name("a", 1, 0), copy));
+        assert!(heard.is_new(&name("b", 1, 0), copy));
+        assert!(heard.is_new(&name("a", 2, 0), copy), "it restarted");
+        let unbound = RelayedCopy {
+            is_bound: false,
+            ..copy
+        };
+        heard.insert(&name("a", u64::MAX, 0), unbound);
         assert!(
-            heard.is_new(&a, incarnation(1), true, 0, 0),
-            "asking changes nothing"
-        );
-        heard.insert(&a, incarnation(1), true, 0, 0);
-        assert!(!heard.is_new(&a, incarnation(1), true, 0, 0));
-        assert!(heard.is_new(&b, incarnation(1), true, 0, 0));
-        assert!(heard.is_new(&a, incarnation(2), true, 0, 0), "it restarted");
-        heard.insert(&a, incarnation(u64::MAX), false, 0, 0);
-        assert!(
-            !heard.is_new(&a, incarnation(1), true, 0, 0),
+            !heard.is_new(&name("a", 1, 0), copy),
             "whatever a relay says"
         );
     }
 
     #[test]
+    fn a_number_that_a_former_leader_used_up_costs_the_origin_nothing() {
+        for count in [10, 1024, 3000] {
+            used_up_by_a_former_leader(count);
+        }
+    }
+
+    fn used_up_by_a_former_leader(count: u64) {
+        let mut heard = Heard::default();
+        let [former, leader] = ["former", "leader"].map(id);
+        for number in 0..count {
+            let name = name("b", 1, number);
+            assert!(heard.is_new(&name, formerly_by(&former, u64::MAX)));
+            heard.insert(&name, formerly_by(&former, u64::MAX));
+        }
+        for number in 0..count {
+            let name = name("b", 1, number);
+            assert!(heard.is_new(&name, by(&leader, number)), "{number}");
+            heard.insert(&name, by(&leader, number));
+            for again in [
+                by(&leader, number),
+                by(&leader, u64::MAX),
+                formerly_by(&former, u64::MAX),
+            ] {
+                assert!(!heard.is_new(&name, again), "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn leaders_that_alternate_deliver_no_message_twice() {
+        let mut heard = Heard::default();
+        let [liar, leader] = ["liar", "leader"].map(id);
+        let name = name("b", 1, 5);
+        for (copy, is_new) in [
+            (by(&liar, 1), true),
+            (by(&leader, 2), true),
+            (by(&liar, 3), false),
+            (by(&leader, 2), false),
+            (by(&liar, 1), false),
+        ] {
+            assert_eq!(heard.is_new(&name, copy), is_new, "{copy:?}");
+            if is_new {
+                heard.insert(&name, copy);
+            }
+        }
+    }
+
+    #[test]
+    fn honest_relays_of_a_former_leader_are_delivered_once() {
+        let mut heard = Heard::default();
+        let [former, leader] = ["former", "leader"].map(id);
+        for number in 0..1024 {
+            heard.insert(&name("b", 1, number), formerly_by(&former, number));
+        }
+        for number in 0..1024 {
+            assert!(!heard.is_new(&name("b", 1, number), by(&leader, number)));
+        }
+        // Nor when its digest is forgotten.
+        for number in 5000..7000 {
+            heard.insert(&name("b", 1, number), formerly_by(&former, number));
+        }
+        for number in 0..1024 {
+            assert!(!heard.is_new(&name("b", 1, number), by(&leader, number)));
+        }
+    }
+
+    #[test]
+    fn digests_are_bounded_for_each_origin_and_in_all() {
+        let mut heard = Heard::default();
+        let leader = id("leader");
+        for number in 0..5000 {
+            heard.insert(&name("b", number % 3, number), by(&leader, number));
+        }
+        let digests = &heard.digests[&id("b")];
+        let counts = (digests.relays.len(), digests.by_age.len());
+        assert_eq!(counts, (MAX_DIGESTS, MAX_DIGESTS));
+        for n in 0..2000 {
+            let copy = RelayedCopy {
+                is_bound: false,
+                ..by(&leader, 1)
+            };
+            heard.insert(&name(&format!("p{n}"), 1, 1), copy);
+        }
+        assert_eq!(heard.digests.len(), MAX_DIGESTED_ORIGINS);
+        assert!(heard.digests.contains_key(&id("b")), "a member's stay");
+    }
+
+    #[test]
     fn the_incarnations_that_were_silent_longest_are_forgotten_and_those_of_members_last() {
         let mut heard = Heard::default();
-        let name = |n| id(&format!("p{n}"));
+        let leader = id("leader");
+        let copy = |is_bound| RelayedCopy {
+            is_bound,
+            ..by(&leader, 1)
+        };
+        let named = |n| name(&format!("p{n}"), 1, 0);
         for n in 0..MAX_REMEMBERED {
-            heard.insert(&name(n), incarnation(1), n < 2, 0, 0);
+            heard.insert(&named(n), copy(n < 2));
         }
         for n in 0..3000 {
-            heard.insert(&id("p0"), incarnation(10 + n), false, 0, 0);
+            heard.insert(&name("p0", 10 + n, 0), copy(false));
         }
         assert_eq!(heard.runs.incarnations.len(), MAX_REMEMBERED);
         for n in 0..2 {
-            assert!(!heard.is_new(&name(n), incarnation(1), true, 0, 0));
+            assert!(!heard.is_new(&named(n), copy(true)));
         }
-        assert!(heard.is_new(&name(2), incarnation(1), false, 0, 0));
+        assert!(heard.is_new(&named(2), copy(false)));
     }
 
     #[test]

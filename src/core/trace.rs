@@ -236,6 +236,11 @@ pub enum What {
         /// Who.
         peer: PeerId,
     },
+    /// The host need not answer that any more.
+    JoinWithdrawn {
+        /// Who.
+        peer: PeerId,
+    },
     /// The host asks for something.
     Command {
         /// For what.

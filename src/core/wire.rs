@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thiserror::Error;
 
 use super::election::etcd::EtcdRules;
 use super::election::record::Stamp;
@@ -234,6 +235,8 @@ pub struct Hello {
     pub eligible: bool,
     /// The sender's election priority; higher is preferred.
     pub priority: i32,
+    /// Whether the sender knows a leader, itself or another: then it is in a room.
+    pub has_leader: bool,
     /// What the sender's election strategy says.
     pub side: Opaque,
     /// Bytes of the sender's application, at most [`MAX_JOIN_PAYLOAD_BYTES`].
@@ -364,6 +367,18 @@ pub enum Message {
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
     },
+    /// The sender does not ask that any more, nor need the place that the answer kept: the stranger is gone.
+    JoinWithdrawn {
+        /// The question.
+        request: u64,
+    },
+    /// Two members have no link, since one has reached its limit. It reports that to the leader, and the leader to the other one.
+    Unlinked {
+        /// The member that has no link with the other one.
+        peer: PeerId,
+        /// The one whose limit is reached.
+        other: PeerId,
+    },
 }
 
 /// Somebody who wants to enter the room.
@@ -385,8 +400,8 @@ pub enum Verdict {
     Accepted,
     /// Its id is another's.
     DuplicatePeerId,
-    /// The room is full.
-    Full,
+    /// No place is free.
+    Full(NoPlace),
     /// The leader's host says no, or it was kicked.
     Rejected {
         /// The number that the host gave as the reason.
@@ -395,10 +410,63 @@ pub enum Verdict {
         #[serde(with = "bytes_field")]
         bytes: Vec<u8>,
     },
-    /// Nobody decided in time.
-    Timeout,
+    /// No decision within the handshake timeout.
+    Timeout(Undecided),
     /// The one that was asked does not lead; ask again.
     NotLeader,
+}
+
+/// Why no place is free. Its text is for the player that wanted to enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Error)]
+pub enum NoPlace {
+    /// The deciding member has as many links as its options allow.
+    #[error(
+        "a member of the room may have {limit} connections (its max_connections), and has them; try again when a player has left, or raise the option"
+    )]
+    Connections {
+        /// Its `max_connections`.
+        limit: u32,
+    },
+    /// The room has as many members as the leader allows.
+    #[error(
+        "the room is limited to {limit} players beside each (SetMaxPeers, or the option max_peers), lost players included; try again when one has left, or ask the leader's host to raise the limit"
+    )]
+    Members {
+        /// Most other members of any member.
+        limit: u32,
+    },
+    /// Too many others want to enter at the same time.
+    #[error("too many players want to enter at the same time; try again in a few seconds")]
+    Newcomers,
+}
+
+impl NoPlace {
+    /// A member has as many links as its `max_connections`.
+    pub fn connections(max_connections: usize) -> Self {
+        let limit = u32::try_from(max_connections).unwrap_or(u32::MAX);
+        Self::Connections { limit }
+    }
+}
+
+/// Why the room did not decide in time. Its text is for the player that wanted to enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Error)]
+pub enum Undecided {
+    /// The leader's host answers join requests, and did not.
+    #[error(
+        "the leader's host did not answer the join request in time (AcceptJoin, RejectJoin); ask its player, and try again"
+    )]
+    Host,
+    /// The leader's host answers join requests, and has taken no events since this one.
+    #[error(
+        "the host does not answer: the game of the room's leader has taken no events since the join request; wait until it goes on, or ask its player"
+    )]
+    HostSilent,
+    /// The member that was dialled had no answer of the leader.
+    #[error("the room's leader did not answer in time; try again in a few seconds")]
+    Leader,
+    /// The member that was dialled leaves the room.
+    #[error("the member at this address is leaving the room; dial another member")]
+    Leaving,
 }
 
 /// Rules that leaders set while the room lives, as the sender knows them. Those of the present leader hold; another
@@ -407,14 +475,25 @@ pub enum Verdict {
 pub struct RoomRules {
     /// Under which leadership the limit was set, and the how manieth it was: the largest holds.
     pub version: (Stamp, u64),
+    /// Who set the limit, which decides whether a report of it is believed.
+    pub set_by: Option<Decider>,
     /// Most other members of any member; 0 is no limit beside the members' own.
     pub max_peers: u32,
     /// Who is banned, and who was. At most [`MAX_KICKED`].
     pub bans: Vec<Ban>,
 }
 
-/// Under which leadership a ban was set or lifted, and a count of such changes of this ban: the largest holds.
+/// Under which leadership a ban was set or lifted, and a count of such changes: the largest holds.
 pub type BanVersion = (Stamp, u32);
+
+/// Who decided something as leader. A stamp alone does not name its leader where several may have led under it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decider {
+    /// Its name.
+    pub leader: PeerId,
+    /// Which incarnation of it.
+    pub incarnation: Incarnation,
+}
 
 /// Whether a peer is kept out of the room, under its name and with its key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -425,6 +504,8 @@ pub struct Ban {
     pub key: Fingerprint,
     /// Of two entries for one name and key, the newer holds.
     pub version: BanVersion,
+    /// Who decided that. It is no part of the order; it decides whether a report is believed.
+    pub by: Option<Decider>,
     /// It may enter again. The entry stays, so that a member that missed this does not bring the ban back.
     pub lifted: bool,
 }
@@ -436,6 +517,7 @@ impl Ban {
             peer,
             key,
             version: BanVersion::default(),
+            by: None,
             lifted: false,
         }
     }
@@ -454,10 +536,12 @@ impl Ban {
 /// The periodic sign of life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Counts the sender's heartbeats to this peer.
+    /// Counts the sender's heartbeats, to whichever peer and over whichever link: an older one than the newest is dropped.
     pub seq: u64,
     /// The newest heartbeat received from this peer, sent back to measure the round trip.
     pub echo: Option<Echo>,
+    /// How long the sender's host has taken no events, in milliseconds.
+    pub host_silent_ms: u32,
     /// What the election strategy adds.
     pub pulse: Opaque,
 }

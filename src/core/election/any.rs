@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::seeded::MemberState;
 use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, InputOf, Leadership,
-    OpaqueInput, OpaqueOutput, Role, View,
+    NamedLeader, OpaqueInput, OpaqueOutput, Role, View,
 };
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::time::Time;
@@ -49,6 +49,10 @@ pub trait AnyElection: Any + fmt::Debug + Send {
     fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque;
     /// As [`Election::has_left`].
     fn has_left(&self) -> bool;
+    /// As [`Election::names`].
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader>;
+    /// As [`Election::moves_to`].
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)>;
     /// As [`Election::successor`].
     fn successor(&self, view: &View) -> Option<PeerId>;
     /// As [`Election::hear_followed`].
@@ -186,6 +190,14 @@ impl<E: Election + Send + 'static> AnyElection for E {
 
     fn has_left(&self) -> bool {
         Election::has_left(self)
+    }
+
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
+        Election::names(self, peer)
+    }
+
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
+        Election::moves_to(self, view)
     }
 
     fn successor(&self, view: &View) -> Option<PeerId> {

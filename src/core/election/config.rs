@@ -6,7 +6,7 @@ use super::guards::Guards;
 use super::seeded::Seeding;
 use crate::core::quorum::Quorum;
 use crate::core::time::Duration;
-use crate::core::wire::RoomPolicy;
+use crate::core::wire::{HostMode, RoomPolicy};
 
 /// What happens when a leader that `SetLeader` named is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +15,18 @@ pub enum Recovery {
     Hold,
     /// The room elects.
     AutoElect,
+}
+
+/// How a node enters its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Entry {
+    /// It looks for members and leads when it finds none.
+    #[default]
+    Any,
+    /// It leads at once.
+    Create,
+    /// It looks for a room: it neither leads nor admits anybody before it has followed a leader.
+    Join,
 }
 
 /// Settings of elections; each strategy takes what it needs.
@@ -32,6 +44,8 @@ pub struct ElectionConfig {
     pub election_timeout_max: Duration,
     /// Whether this node campaigns by itself.
     pub auto_election: bool,
+    /// How this node enters; anything but [`Entry::Any`] only where every member may come to lead by itself.
+    pub entry: Entry,
     /// Whether this node may vote and lead.
     pub eligible: bool,
     /// Its election priority; higher is preferred.
@@ -61,6 +75,14 @@ impl ElectionConfig {
     }
 }
 
+impl ElectionConfig {
+    /// Whether a node leads as soon as it starts.
+    pub(in crate::core) fn leads_at_once(&self) -> bool {
+        let founds = self.policy.host_mode == HostMode::Host || self.entry == Entry::Create;
+        founds && self.eligible
+    }
+}
+
 #[cfg(test)]
 impl ElectionConfig {
     /// The default timers; the tests change what they are about.
@@ -73,6 +95,7 @@ impl ElectionConfig {
             election_timeout_min: ms(1500),
             election_timeout_max: ms(3000),
             auto_election: true,
+            entry: Entry::Any,
             eligible: true,
             priority: 0,
             recovery: Recovery::Hold,

@@ -6,7 +6,7 @@
 //! A strategy implements [`Election`] with message types of its own. A node runs it as [`AnyElection`], which encodes and
 //! decodes them: nobody but the strategy knows what its parts of messages say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,6 +32,7 @@ pub mod etcd;
 pub mod gossip;
 pub mod guards;
 mod known;
+mod namesakes;
 pub mod raft;
 pub mod record;
 pub mod rules;
@@ -39,7 +40,8 @@ pub mod seeded;
 mod start;
 
 pub use any::AnyElection;
-pub use config::{ElectionConfig, Recovery};
+pub use config::{ElectionConfig, Entry, Recovery};
+pub use namesakes::NamedLeader;
 pub use start::{Start, start};
 
 /// A linked peer, as elections see it.
@@ -47,6 +49,8 @@ pub use start::{Start, start};
 pub struct Voter {
     /// Which incarnation of it is linked.
     pub incarnation: Incarnation,
+    /// The key that its link showed.
+    pub key: Fingerprint,
     /// Whether it may vote and lead. Others count nowhere.
     pub eligible: bool,
     /// Its election priority; higher is preferred.
@@ -62,9 +66,35 @@ pub struct View {
     pub voters: BTreeMap<PeerId, Voter>,
     /// Whether a link that may bring a peer is being dialled.
     pub dialing: bool,
+    /// The ids and the keys that the room has banned.
+    pub banned: Banned,
+}
+
+/// Ids and keys that a room has banned: each alone keeps a peer out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Banned {
+    /// The ids.
+    pub ids: BTreeSet<PeerId>,
+    /// The keys.
+    pub keys: BTreeSet<Fingerprint>,
+}
+
+impl Banned {
+    /// Whether a peer of that id or that key is kept out.
+    pub fn keeps_out(&self, id: &PeerId, key: Fingerprint) -> bool {
+        self.ids.contains(id) || self.keys.contains(&key)
+    }
 }
 
 impl View {
+    /// The key to which that id is bound: the key of this node, `me`, or that of the linked peer.
+    pub fn bound_key(&self, me: (&PeerId, Fingerprint), id: &PeerId) -> Option<Fingerprint> {
+        match id == me.0 {
+            true => Some(me.1),
+            false => self.voters.get(id).map(|voter| voter.key),
+        }
+    }
+
     /// The connected peers that may vote, self excluded.
     pub fn eligible(&self) -> impl Iterator<Item = (&PeerId, &Voter)> {
         self.voters.iter().filter(|(_, voter)| voter.eligible)
@@ -425,8 +455,13 @@ pub struct NotItsState;
 /// Who leads, as a strategy sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leadership<'a> {
-    /// Whom the host is shown as leader.
+    /// The leader that the strategy goes by. A node shows it where there is a path to it.
     pub leader: Option<&'a PeerId>,
+    /// The key of a leader that is not linked, where the strategy knows it.
+    pub leader_key: Option<Fingerprint>,
+    /// Whether the leader is known without a link to it: a linked member vouches for it (it hears the leader, or named it
+    /// last), or the external store that elects does.
+    pub is_vouched_for: bool,
     /// Why that is another one than before.
     pub reason: LeaderReason,
     /// The record that this node follows: the largest seen, where the strategy orders them. Where it does not, it
@@ -549,6 +584,15 @@ pub trait Election: fmt::Debug {
     /// After [`Local::Leave`]: whether nothing is under way that leaving should wait for.
     fn has_left(&self) -> bool {
         true
+    }
+    /// The leader that a linked peer named last as one that lives; itself, if it leads.
+    fn names(&self, _peer: &PeerId) -> Option<&NamedLeader> {
+        None
+    }
+    /// The leader of another side of the room to which this node moves, although its id is bound to another key here: to
+    /// follow it, this node ends the session with its own member of that id.
+    fn moves_to(&self, _view: &View) -> Option<(&PeerId, Fingerprint)> {
+        None
     }
     /// Who should follow this node if it led and left now, where the strategy lets a leader say so.
     fn successor(&self, _view: &View) -> Option<PeerId> {

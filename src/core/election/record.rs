@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 
 /// The count of `SetLeader` calls that a claim builds on. Zero without an assigner when there was none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -13,6 +13,8 @@ pub struct Epoch {
     pub override_seq: u64,
     /// Who called `SetLeader`; decides between two calls of one number.
     pub assigner: Option<PeerId>,
+    /// The key of the assigner: rooms that have not met may use one id twice.
+    pub assigner_key: Option<Fingerprint>,
 }
 
 /// Epoch and term: what every control message carries.
@@ -26,15 +28,17 @@ pub struct Stamp {
 
 /// A claim to lead, or the bare start of a term without a leader yet.
 ///
-/// Ordered by (override_seq, assigner, term, leader); `assigned` is no part of the order. A node keeps the
-/// largest record that it has seen and never goes back, so that all nodes that hear of each other end at
-/// the same one, whatever the order of the messages.
+/// Ordered by (override_seq, assigner and its key, term, leader and its key); `assigned` is no part of the order. A node
+/// keeps the largest record that it has seen and never goes back, so that all nodes that hear of each other end at the same
+/// one, whatever the order of the messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Record {
     /// Epoch and term.
     pub stamp: Stamp,
     /// Who leads in this term; `None` while it is not decided.
     pub leader: Option<PeerId>,
+    /// The leader's key, where the strategy names leaders by that, too: rooms that have not met may use one id twice.
+    pub leader_key: Option<Fingerprint>,
     /// Whether the leader was set by `SetLeader` and not elected.
     pub assigned: bool,
 }
@@ -49,9 +53,10 @@ impl Ord for Record {
     /// `assigned` breaks the tie of two otherwise equal records only so that `Ord` agrees with `Eq`; the
     /// rules never produce such a pair.
     fn cmp(&self, other: &Self) -> Ordering {
-        (&self.stamp, &self.leader, self.assigned).cmp(&(
+        (&self.stamp, &self.leader, self.leader_key, self.assigned).cmp(&(
             &other.stamp,
             &other.leader,
+            other.leader_key,
             other.assigned,
         ))
     }
@@ -63,6 +68,7 @@ impl Record {
         Self {
             stamp,
             leader: None,
+            leader_key: None,
             assigned: false,
         }
     }

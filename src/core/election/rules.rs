@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use super::guards::Guards;
 use super::record::{Epoch, Record, Stamp};
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::quorum::Quorum;
 
 /// What a node does in its term.
@@ -79,6 +79,8 @@ impl Campaign {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     me: PeerId,
+    /// With which records name this node.
+    key: Option<Fingerprint>,
     quorum: Quorum,
     guards: Guards,
     role: RoleKind,
@@ -95,6 +97,7 @@ impl Rules {
     pub fn new(me: PeerId, quorum: Quorum, guards: Guards) -> Self {
         Self {
             me,
+            key: None,
             quorum,
             guards,
             role: RoleKind::Follower,
@@ -104,6 +107,13 @@ impl Rules {
             campaign: None,
             won: None,
         }
+    }
+
+    /// The same, with the key by which records name this node.
+    #[must_use]
+    pub fn with_key(self, key: Fingerprint) -> Self {
+        let key = Some(key);
+        Self { key, ..self }
     }
 
     /// Takes up what an earlier incarnation kept on disk. One that led then starts as a follower.
@@ -233,6 +243,7 @@ impl Rules {
         if tally == Tally::Won {
             self.role = RoleKind::Leader;
             self.record.leader = Some(self.me.clone());
+            self.record.leader_key = self.key;
             self.won = self.campaign.take();
         }
         tally
@@ -290,11 +301,17 @@ impl Rules {
                     self.voted_for = record.leader.clone();
                 }
             }
-            if record.assigned && may_lead && record.leader.as_ref() == Some(&self.me) {
+            if record.assigned && may_lead && self.names_me(record) {
                 self.role = RoleKind::Leader;
             }
         }
         *record == self.record
+    }
+
+    /// Whether the record names this node, and not another process of its id.
+    pub fn names_me(&self, record: &Record) -> bool {
+        let is_its_key = record.leader_key.is_none_or(|key| self.key == Some(key));
+        record.leader.as_ref() == Some(&self.me) && is_its_key
     }
 
     fn take(&mut self, record: Record) {
@@ -307,23 +324,35 @@ impl Rules {
         self.won = None;
     }
 
-    /// Assigns `leader` in a new epoch above `override_seq` and goes by it.
-    pub fn assign(&mut self, leader: &PeerId, override_seq: u64) -> Record {
-        self.issue(leader, override_seq, true)
+    /// Assigns `leader`, whose key is `key`, in a new epoch above `override_seq` and adopts that record.
+    pub fn assign(
+        &mut self,
+        leader: &PeerId,
+        key: Option<Fingerprint>,
+        override_seq: u64,
+    ) -> Record {
+        self.issue(leader, key, override_seq, true)
     }
 
     /// Carries the own leadership into a new epoch above `override_seq`: the way out of a merge in which a
     /// lone node of a larger epoch lost. Whether the leader was assigned is unchanged.
     pub fn issue_epoch(&mut self, override_seq: u64) -> Record {
         let me = self.me.clone();
-        self.issue(&me, override_seq, self.record.assigned)
+        self.issue(&me, self.key, override_seq, self.record.assigned)
     }
 
-    fn issue(&mut self, leader: &PeerId, override_seq: u64, assigned: bool) -> Record {
+    fn issue(
+        &mut self,
+        leader: &PeerId,
+        leader_key: Option<Fingerprint>,
+        override_seq: u64,
+        assigned: bool,
+    ) -> Record {
         let seen = self.record.stamp.epoch.override_seq.max(override_seq);
         let epoch = Epoch {
             override_seq: seen.saturating_add(1),
             assigner: Some(self.me.clone()),
+            assigner_key: self.key,
         };
         let within = self.record.stamp.epoch.clone();
         self.take(Record {
@@ -336,6 +365,7 @@ impl Rules {
                 term: self.record.stamp.term.saturating_add(1),
             },
             leader: Some(leader.clone()),
+            leader_key,
             assigned,
         });
         self.voted_for = (self.guards.assignment_takes_vote() || !assigned).then(|| leader.clone());

@@ -8,7 +8,7 @@ use super::gossip::Gossip;
 use super::raft::Raft;
 use super::seeded::Seeded;
 use super::{AnyElection, ElectionConfig, NotItsState};
-use crate::core::id::{Incarnation, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::Time;
 use crate::core::wire::{Opaque, Strategy};
 
@@ -17,6 +17,8 @@ use crate::core::wire::{Opaque, Strategy};
 pub struct Start<S = Opaque> {
     /// The name of this node.
     pub me: PeerId,
+    /// Its key.
+    pub key: Fingerprint,
     /// Its incarnation.
     pub incarnation: Incarnation,
     /// The settings.
@@ -38,6 +40,7 @@ impl Start {
         let saved = self.saved.map(|saved| saved.decode()).transpose();
         Ok(Start {
             me: self.me,
+            key: self.key,
             incarnation: self.incarnation,
             config: self.config,
             saved: saved.map_err(|_| NotItsState)?,

@@ -4,6 +4,7 @@
 //! name. And it bans for a while only, after which this node dials: somebody else may have made the peer do it.
 
 use super::*;
+use crate::core::bounded::BoundedMap;
 
 /// Peers that the host disconnected and that are remembered, at most.
 const MAX_DISCONNECTED: usize = 1024;
@@ -17,8 +18,8 @@ const LONGEST_BAN: Duration = Duration::from_secs(3600);
 /// See the module's text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bans {
-    disconnected: BTreeSet<PeerId>,
-    violators: BTreeMap<Fingerprint, Violator>,
+    disconnected: BoundedMap<PeerId, (), MAX_DISCONNECTED>,
+    violators: BoundedMap<Fingerprint, Violator, MAX_VIOLATORS>,
 }
 
 #[derive(Debug, Clone)]
@@ -37,10 +38,9 @@ impl Bans {
 
     /// Until one of both hosts asks for a link.
     pub(super) fn disconnect(&mut self, peer: &PeerId) {
-        if self.disconnected.len() >= MAX_DISCONNECTED && !self.disconnected.contains(peer) {
-            self.disconnected.pop_first();
-        }
-        self.disconnected.insert(peer.clone());
+        // The smallest id makes way.
+        let disconnected = &mut self.disconnected;
+        disconnected.insert_over(peer.clone(), (), |id, ()| id.clone());
     }
 
     pub(super) fn lift_disconnection(&mut self, peer: &PeerId) {
@@ -48,7 +48,7 @@ impl Bans {
     }
 
     pub(super) fn is_disconnected(&self, peer: &PeerId) -> bool {
-        self.disconnected.contains(peer)
+        self.disconnected.contains_key(peer)
     }
 
     fn violated(&mut self, now: Time, entry: PeerEntry) {
@@ -58,15 +58,10 @@ impl Bans {
             Some(before) => (before.ban * 2).min(LONGEST_BAN),
             None => FIRST_BAN,
         };
-        if violators.len() >= MAX_VIOLATORS && !violators.contains_key(&entry.key) {
-            let first_over = violators.iter().min_by_key(|(_, one)| one.until);
-            if let Some(first_over) = first_over.map(|(key, _)| *key) {
-                violators.remove(&first_over);
-            }
-        }
         let until = now + ban;
         let violator = |entry| Violator { entry, ban, until };
-        violators.insert(entry.key, violator(Some(entry)));
+        // The one whose ban is over first makes way.
+        violators.insert_over(entry.key, violator(Some(entry)), |_, one| one.until);
     }
 
     pub(super) fn pardon(&mut self, key: Fingerprint) {
@@ -77,10 +72,20 @@ impl Bans {
         self.violators.get(&key).is_some_and(|one| now < one.until)
     }
 
+    /// Whether the holder of `key` broke the rules, and was not dialled since.
+    pub(super) fn is_barred(&self, key: Fingerprint) -> bool {
+        self.violators
+            .get(&key)
+            .is_some_and(|one| one.entry.is_some())
+    }
+
     /// Whose bans are over.
     fn due(&mut self, now: Time) -> Vec<PeerEntry> {
-        let over = self.violators.values_mut().filter(|one| now >= one.until);
-        over.filter_map(|one| one.entry.take()).collect()
+        let over = self
+            .violators
+            .iter_mut()
+            .filter(|(_, one)| now >= one.until);
+        over.filter_map(|(_, one)| one.entry.take()).collect()
     }
 }
 

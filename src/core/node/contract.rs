@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use super::merging::Conflict;
 use crate::core::election::engine::{Answer, Call, Request};
 use crate::core::election::gossip::Windows;
 use crate::core::election::{ElectionConfig, ElectionError};
@@ -12,8 +13,8 @@ use crate::core::event::{Event, LeftReason};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Dial;
 use crate::core::introductions::Reconnect;
-use crate::core::time::Duration;
-use crate::core::wire::{Candidate, Envelope, Opaque, Probe, Verdict};
+use crate::core::time::{Duration, Time};
+use crate::core::wire::{Candidate, Envelope, NoPlace, Opaque, Probe, Verdict};
 
 /// Settings of a node.
 #[derive(Debug, Clone)]
@@ -34,6 +35,9 @@ pub struct NodeConfig {
     pub member_hold: Duration,
     /// How long somebody who wants to enter waits for the room's word.
     pub handshake_timeout: Duration,
+    /// How long this host may take no events while its node leads: then the node yields to a member whose host does.
+    /// `None` is for ever.
+    pub yield_after: Option<Duration>,
     /// Whether this host decides, when it leads, who may enter.
     pub ask_host: bool,
     /// What the wall clock shows when the node starts, as the time since 1970 (UTC).
@@ -86,8 +90,12 @@ pub enum LinkEnd {
     Silent,
     /// The peer sent what no member sends.
     Violation(&'static str),
-    /// The leader removed the peer from the room, or this node.
+    /// The leader removed the peer from the room.
     Kicked,
+    /// The room is over for the end that closes the link.
+    RoomEnded,
+    /// The end that closes the link goes on in a room that cannot keep the other one.
+    Moved(Conflict),
 }
 
 /// What a host asks for.
@@ -168,6 +176,16 @@ pub enum Command {
 pub enum Input {
     /// Time has passed.
     Tick,
+    /// A link that the room admitted is ready. Where its id belongs to another key or incarnation still, that session ends
+    /// now; [`Input::LinkUp`] follows as soon as the host has received that.
+    LinkReady {
+        /// The peer.
+        peer: PeerId,
+        /// The key that it showed.
+        key: Fingerprint,
+        /// Which incarnation of it.
+        incarnation: Incarnation,
+    },
     /// A peer is linked.
     LinkUp(Box<LinkUp>),
     /// A peer's link ended.
@@ -194,6 +212,11 @@ pub enum Input {
         /// Whether this node dialled it because its own host asked for that: then a node that decides has
         /// decided.
         invited: bool,
+    },
+    /// Whoever asked with that [`Input::Join`] is gone: the question is over, or the place that its answer kept is free.
+    JoinWithdrawn {
+        /// Which question.
+        ticket: u64,
     },
     /// A control message arrived on the link of an authenticated peer.
     Message {
@@ -235,6 +258,8 @@ pub enum Input {
         /// What it answers.
         answer: Answer,
     },
+    /// Since when this host has taken no events; `None` while it has nothing to take.
+    HostSilentSince(Option<Time>),
     /// Whether the host's own dials are running.
     HostDialing(bool),
     /// The wall clock was set: it shows this time since 1970 (UTC) now.
@@ -364,8 +389,8 @@ pub enum AdmissionRefusal {
     #[error("the id {0} is bound to another key")]
     Bound(PeerId),
     /// The room is full here.
-    #[error("there are {0} other members already, which is the limit here")]
-    Full(usize),
+    #[error(transparent)]
+    Full(NoPlace),
     /// The rules of the room differ.
     #[error(
         "{field} is {ours} in the room and {theirs} at the peer that wants to enter; all members of a room need the same"
@@ -379,16 +404,21 @@ pub enum AdmissionRefusal {
         theirs: String,
     },
     /// The host disconnected this peer, and neither end connected by hand since; or it broke the protocol lately.
-    #[error("{0} was disconnected by this host, or broke the protocol lately")]
+    #[error(
+        "the host of the member that answered has disconnected {0}, or {0} broke the protocol lately"
+    )]
     Banned(PeerId),
     /// The leader has kicked this peer.
-    #[error("{0} was kicked out of this room")]
+    #[error("the leader has banned {0} from this room")]
     Kicked(PeerId),
+    /// This node looks for a room, and so does the other end, as far as it shows.
+    #[error("this peer is also looking for a room")]
+    Looking,
     /// This node is leaving.
-    #[error("this peer is leaving the room")]
+    #[error("the member that answered is leaving the room")]
     Leaving,
     /// This node is out of the room.
-    #[error("the room is over for this peer")]
+    #[error("the room is over for the member that answered")]
     Ended,
 }
 
@@ -406,6 +436,7 @@ impl NodeConfig {
             reconnect: Reconnect::default(),
             member_hold: ms(60_000),
             handshake_timeout: ms(5000),
+            yield_after: None,
             ask_host: false,
             wall_clock: Duration::ZERO,
             saved: None,

@@ -4,15 +4,22 @@
 //! itself. A question outlives its leader: the next one is asked again.
 
 use super::*;
-use crate::core::wire::{Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, Verdict};
+use crate::core::bounded::BoundedMap;
+use crate::core::wire::{
+    Candidate, MAX_JOIN_PAYLOAD_BYTES, MAX_REASON_BYTES, NoPlace, Undecided, Verdict,
+};
 
 /// Questions that are open at a time, at most. Beyond these the room counts as full.
 const MAX_OPEN: usize = 64;
 /// The same for one member that asks: so many admissions are under way at a time at an honest one.
 const MAX_OPEN_PER_MEMBER: usize = 16;
+/// Questions of one member that are considered at a time; the others wait for their turn.
+const MAX_CONSIDERED_PER_MEMBER: usize = 4;
 /// Strangers that members vouched for and that are remembered, at most, and for how long.
 const MAX_VOUCHED: usize = 1024;
 const VOUCHED_FOR: Duration = Duration::from_secs(120);
+/// A host that has taken no events is given up so long before the end of the time for entering, as a part of that.
+const HOST_LOOK_PART: u32 = 4;
 /// The longest time for which an old link is asked for a sign of life before its id is another's.
 const MAX_BINDING_PROBE: Duration = Duration::from_millis(500);
 /// Time between two probes of it: one may be lost.
@@ -23,9 +30,28 @@ const BINDING_PING_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) struct Joins {
     open: BTreeMap<u64, Open>,
     asked: u64,
-    vouched: BTreeMap<PeerId, (Fingerprint, Time)>,
+    vouched: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
     /// Who was let in by this node and is not linked yet; it has a place until then.
-    granted: BTreeMap<PeerId, Time>,
+    granted: BoundedMap<PeerId, Grant, MAX_VOUCHED>,
+    /// Tickets that the leader has admitted and that are not linked yet: whom to notify where they never will be.
+    passed: BTreeMap<u64, Passed>,
+    /// Peers that this node's own host asked for, and since when they are admitted.
+    invited: BoundedMap<PeerId, (Fingerprint, Time), MAX_VOUCHED>,
+}
+
+/// A question that the leader has answered.
+#[derive(Debug)]
+struct Passed {
+    leader: PeerId,
+    number: u64,
+    until: Time,
+}
+
+/// A place that is kept for a newcomer.
+#[derive(Debug)]
+struct Grant {
+    asker: Asker,
+    until: Time,
 }
 
 #[derive(Debug)]
@@ -33,13 +59,15 @@ struct Open {
     candidate: Candidate,
     asker: Asker,
     invited: bool,
+    /// Whether this host was asked, and neither has answered nor learned that it need not.
+    is_put: bool,
     waits: Waits,
     until: Time,
 }
 
 /// Who wants to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Asker {
+pub(super) enum Asker {
     /// An admission of this node.
     Here { ticket: u64 },
     /// Another member.
@@ -62,17 +90,69 @@ enum Waits {
     Binding { until: Time, ping_at: Time },
     /// That leader's word.
     Leader { leader: PeerId, asked: bool },
-    /// This host's word.
-    Host,
+    /// This host's answer. A host that has taken no events between `asked` and `look_at` does not know of the question.
+    Host { asked: Time, look_at: Option<Time> },
+    /// Other questions of the same member, or the places that were granted to those.
+    Turn,
 }
 
 impl Joins {
+    /// Since when the holder of `key` is admitted, if this node's own host asked for the link with it.
+    pub(super) fn invited_at(&self, peer: &PeerId, key: Fingerprint) -> Option<Time> {
+        let invited = self
+            .invited
+            .get(peer)
+            .filter(|(invited, _)| *invited == key);
+        invited.map(|(_, at)| *at)
+    }
+
+    /// Forgets that this node's own host asked for links with these peers.
+    pub(super) fn forget_invitations(&mut self, of: impl Fn(&PeerId) -> bool) {
+        self.invited.retain(|peer, _| !of(peer));
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Time> {
         let until = |open: &Open| match open.waits {
             Waits::Binding { until, ping_at } => ping_at.min(until).min(open.until),
-            Waits::Leader { .. } | Waits::Host => open.until,
+            Waits::Host { look_at, .. } => look_at.map_or(open.until, |at| at.min(open.until)),
+            Waits::Leader { .. } | Waits::Turn => open.until,
         };
-        self.open.values().map(until).min()
+        let next = self.open.values().map(until).min();
+        let grants = self.granted.values().filter(|_| self.somebody_waits());
+        next.into_iter()
+            .chain(grants.map(|grant| grant.until))
+            .min()
+    }
+
+    /// Whether a question waits for its turn.
+    fn somebody_waits(&self) -> bool {
+        self.open.values().any(|open| open.waits == Waits::Turn)
+    }
+
+    /// Whether a member has as many questions here as are considered at a time, beside that one.
+    fn are_many_considered(&self, asker: &Asker, number: u64) -> bool {
+        let of_it = |other: &&Open| {
+            other.asker.member() == asker.member()
+                && matches!(other.waits, Waits::Host { .. } | Waits::Binding { .. })
+        };
+        let others = self.open.iter().filter(|(other, _)| **other != number);
+        others.map(|(_, open)| open).filter(of_it).count() >= MAX_CONSIDERED_PER_MEMBER
+    }
+}
+
+/// The places of a room with a limit, as far as they are taken.
+struct Places {
+    max: usize,
+    /// By members, linked or lost.
+    taken: usize,
+}
+
+impl Places {
+    /// How many places the grants to one asker may hold, when others hold `to_others`: half of those that are free, at least
+    /// one. So a member that asks for newcomers of its own making keeps nobody else out.
+    fn share(&self, to_others: usize) -> usize {
+        let free = self.max.saturating_sub(self.taken + to_others);
+        (free / 2).max(1)
     }
 }
 
@@ -109,7 +189,7 @@ impl Node {
         if self.joins.open.len() >= MAX_OPEN
             || (is_member && self.joins.open.values().filter(mine).count() >= MAX_OPEN_PER_MEMBER)
         {
-            self.answer_asker(&asker, Verdict::Full);
+            self.answer_asker(&asker, Verdict::Full(NoPlace::Newcomers));
             return;
         }
         self.joins.asked += 1;
@@ -120,6 +200,7 @@ impl Node {
                 candidate,
                 asker,
                 invited,
+                is_put: false,
                 waits: Waits::Leader {
                     leader: self.me.clone(),
                     asked: false,
@@ -138,26 +219,27 @@ impl Node {
         let entry = open.candidate.entry.clone();
         let incarnation = open.candidate.incarnation;
         let (asker, invited) = (open.asker.clone(), open.invited);
-        let host_is_asked = open.waits == Waits::Host;
+        let host_is_asked = matches!(open.waits, Waits::Host { .. });
+        let until = open.until;
         if self.unanswered_leaves.is_some() || self.ended {
-            return self.answer(number, Verdict::Timeout);
+            return self.answer(number, Verdict::Timeout(Undecided::Leaving));
         }
         if self.is_kicked(&entry.id, entry.key) {
             let verdict = Verdict::Rejected {
                 reason: 0,
-                bytes: Vec::new(),
+                bytes: AdmissionRefusal::Kicked(entry.id).to_string().into_bytes(),
             };
             return self.answer(number, verdict);
         }
         if entry.id == self.me || !self.election.admits(&entry.id, entry.key) {
             return self.answer(number, Verdict::DuplicatePeerId);
         }
-        let linked = self.membership.get(&entry.id).is_some();
+        if self.moves_to(&entry.id, entry.key) {
+            return self.accept(now, number, false);
+        }
+        let is_kept = self.keeps_id(&entry.id, entry.key, incarnation);
         match self.id_holder(&entry.id) {
-            Some((key, known)) if key == entry.key && (incarnation >= known || !linked) => {
-                return self.accept(now, number, false);
-            }
-            Some(_) if linked => {
+            Some(_) if is_kept => {
                 let wait = MAX_BINDING_PROBE.min(self.config.handshake_timeout / 2);
                 self.set_waits(
                     number,
@@ -168,17 +250,20 @@ impl Node {
                 );
                 return self.ping(&entry.id);
             }
-            None if self.is_vouched(&entry) => return self.accept(now, number, false),
-            Some(_) | None => {}
+            // The room let the holder of this key in before.
+            Some((key, _)) if key == entry.key => return self.accept(now, number, false),
+            _ if self.is_vouched(&entry.id, entry.key) => return self.accept(now, number, false),
+            _ => {}
         }
         let leader = self.leader().cloned();
+        let no_place = self.no_place_for(now, &entry.id);
         let linked = |id: &PeerId| self.membership.get(id).is_some();
-        match leader {
-            // It asks again whoever leads, or decides itself.
+        match (leader, no_place) {
+            // It asks the next leader, or decides itself.
             _ if asker.member().is_some() && !self.is_leader() => {
                 self.answer(number, Verdict::NotLeader);
             }
-            Some(leader) if leader != self.me && linked(&leader) && leader != entry.id => {
+            (Some(leader), _) if leader != self.me && linked(&leader) && leader != entry.id => {
                 self.set_waits(
                     number,
                     Waits::Leader {
@@ -189,11 +274,22 @@ impl Node {
                 self.ask_leader(number, &leader);
             }
             _ if host_is_asked => {}
-            _ if self.has_no_place_for(now, &entry.id) => self.answer(number, Verdict::Full),
-            _ if self.config.ask_host && !invited => {
-                self.set_waits(number, Waits::Host);
-                let candidate = self.joins.open.get(&number).map(|open| &open.candidate);
-                if let Some(Candidate { entry, payload, .. }) = candidate.cloned() {
+            _ if self.waits_for_its_turn(now, number, &asker, &entry.id) => {
+                self.set_waits(number, Waits::Turn);
+            }
+            (_, Some(no_place)) => self.answer(number, Verdict::Full(no_place)),
+            _ if self.config.ask_host && !invited && self.looking.is_none() => {
+                let waits = Waits::Host {
+                    asked: now,
+                    look_at: Some(until - self.config.handshake_timeout / HOST_LOOK_PART),
+                };
+                self.set_waits(number, waits);
+                let open = self.joins.open.get_mut(&number);
+                let candidate = open.map(|open| {
+                    open.is_put = true;
+                    open.candidate.clone()
+                });
+                if let Some(Candidate { entry, payload, .. }) = candidate {
                     self.event(Event::JoinRequest {
                         request: number,
                         peer: entry.id,
@@ -206,22 +302,70 @@ impl Node {
         }
     }
 
-    /// Whether the limits of the room leave no place for one more member. Within the leader's limit lost members
+    /// Why the limits of the room leave no place for one more member, if they do not. Within the leader's limit lost members
     /// keep their places, and those that were let in a moment ago have theirs; the own limit counts links, or
     /// members that come and go could keep everybody out. The leader's limit counts nobody out who leads: the one that is
     /// known here may be old, and the leader lifts it as soon as it is linked. Nor does it count a voter of a static quorum
     /// out where nobody leads: votes alone make a leader there, and only a leader can lift the limit.
-    fn has_no_place_for(&mut self, now: Time, peer: &PeerId) -> bool {
-        self.joins.granted.retain(|_, until| now < *until);
-        let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
-        let lost = self.absent.keys().filter(|id| *id != peer).count();
-        let linked = self.membership.len();
-        let max_peers = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
+    fn no_place_for(&mut self, now: Time, peer: &PeerId) -> Option<NoPlace> {
+        self.joins.granted.retain(|_, grant| now < grant.until);
+        // The place of its own member that it replaces is its own.
+        if self.linked_but(peer) >= self.config.max_connections {
+            return Some(NoPlace::connections(self.config.max_connections));
+        }
         let leads = self.leader() == Some(peer);
         let roster = self.config.election.quorum.roster();
         let elects = self.leader().is_none() && roster.is_some_and(|roster| roster.contains(peer));
-        linked >= self.config.max_connections
-            || (!leads && !elects && max_peers > 0 && linked + granted + lost >= max_peers)
+        let granted = self.joins.granted.keys().filter(|id| *id != peer).count();
+        let places = self.places_but_of(peer).filter(|_| !leads && !elects);
+        let is_full = places.is_some_and(|places| places.taken + granted >= places.max);
+        let limit = self.max_peers();
+        is_full.then_some(NoPlace::Members { limit })
+    }
+
+    /// The places of the room, where there is a limit, and who has them but `peer`.
+    fn places_but_of(&self, peer: &PeerId) -> Option<Places> {
+        let max = usize::try_from(self.max_peers()).unwrap_or(usize::MAX);
+        let lost = self.absent().filter(|id| *id != peer).count();
+        (max > 0).then_some(Places {
+            max,
+            taken: self.linked_but(peer) + lost,
+        })
+    }
+
+    /// How many members other than `peer` are linked.
+    fn linked_but(&self, peer: &PeerId) -> usize {
+        let linked = self.membership.iter();
+        linked.filter(|(id, _)| *id != peer).count()
+    }
+
+    /// Whether a question of a member waits: others of its questions are considered, or its newcomers hold its share of the
+    /// places.
+    fn waits_for_its_turn(&mut self, now: Time, number: u64, asker: &Asker, peer: &PeerId) -> bool {
+        let Some(member) = asker.member() else {
+            return false;
+        };
+        if self.joins.are_many_considered(asker, number) {
+            return true;
+        }
+        self.joins.granted.retain(|_, grant| now < grant.until);
+        let others = self.joins.granted.iter().filter(|(id, _)| *id != peer);
+        let is_its = |grant: &Grant| grant.asker.member() == Some(member);
+        let (its, to_others): (Vec<_>, Vec<_>) = others.partition(|(_, grant)| is_its(grant));
+        let places = self.places_but_of(peer);
+        places.is_some_and(|places| its.len() >= places.share(to_others.len()))
+    }
+
+    /// Questions that waited for others of the same member are considered, as far as their turn has come.
+    pub(super) fn take_turns(&mut self, now: Time) {
+        if !self.joins.somebody_waits() {
+            return;
+        }
+        let waiting = self.joins.open.iter();
+        let waiting = waiting.filter(|(_, open)| open.waits == Waits::Turn);
+        for number in waiting.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.decide(now, number);
+        }
     }
 
     /// It is linked: its place is no promise any more.
@@ -230,8 +374,61 @@ impl Node {
     }
 
     fn set_waits(&mut self, number: u64, waits: Waits) {
-        if let Some(open) = self.joins.open.get_mut(&number) {
-            open.waits = waits;
+        let Some(open) = self.joins.open.get_mut(&number) else {
+            return;
+        };
+        let is_over = !matches!(waits, Waits::Host { .. }) && std::mem::take(&mut open.is_put);
+        let peer = open.candidate.entry.id.clone();
+        open.waits = waits;
+        if is_over {
+            let request = number;
+            self.event(Event::JoinWithdrawn { request, peer });
+        }
+    }
+
+    /// A question is over; a host that was asked learns of it, unless it has answered.
+    fn close_question(&mut self, number: u64) -> Option<Open> {
+        let open = self.joins.open.remove(&number)?;
+        if open.is_put {
+            let (request, peer) = (number, open.candidate.entry.id.clone());
+            self.event(Event::JoinWithdrawn { request, peer });
+        }
+        Some(open)
+    }
+
+    /// Whoever asked here is gone.
+    pub(super) fn join_withdrawn(&mut self, ticket: u64) {
+        if let Some(Passed { leader, number, .. }) = self.joins.passed.remove(&ticket) {
+            self.take_back(&leader, number);
+        }
+        self.withdraw(&Asker::Here { ticket });
+    }
+
+    /// The asker takes its question back, and the place that the answer kept with it.
+    pub(super) fn withdraw(&mut self, asker: &Asker) {
+        self.joins.granted.retain(|_, grant| grant.asker != *asker);
+        let mut open = self.joins.open.iter();
+        let number = open.find(|(_, open)| open.asker == *asker);
+        let Some(number) = number.map(|(number, _)| *number) else {
+            return;
+        };
+        if let Some(Open {
+            waits:
+                Waits::Leader {
+                    leader,
+                    asked: true,
+                },
+            ..
+        }) = self.close_question(number)
+        {
+            self.take_back(&leader, number);
+        }
+    }
+
+    fn take_back(&mut self, leader: &PeerId, request: u64) {
+        // A leader that is lost keeps nothing for a newcomer of this node beyond its own time.
+        if self.membership.get(leader).is_some() {
+            self.transmit(leader, Message::JoinWithdrawn { request });
         }
     }
 
@@ -246,23 +443,30 @@ impl Node {
         }
     }
 
-    /// It may enter; when this node decided that, everybody is told.
+    /// It may enter; when this node decided that, everybody is told. That ends no session: the link does, when it is ready.
     fn accept(&mut self, now: Time, number: u64, decided: bool) {
         let Some(open) = self.joins.open.get(&number) else {
             return;
         };
         let entry = open.candidate.entry.clone();
         let incarnation = open.candidate.incarnation;
-        if let Some(absent) = self.absent.get(&entry.id)
-            && (absent.key, absent.incarnation) != (entry.key, incarnation)
-        {
-            self.remove(now, &entry.id, Gone::Closed, LeftReason::Replaced);
+        let asker = open.asker.clone();
+        if open.invited {
+            // Without room for it, no ban of that leader moves this node.
+            let invited = (entry.key, now);
+            let _ = self.joins.invited.insert(entry.id.clone(), invited);
+        }
+        let holder = self.id_holder(&entry.id);
+        let restarted = holder.is_some_and(|(key, known)| key == entry.key && known != incarnation);
+        if restarted && asker.member().is_none() {
+            // It asks on a link of its own, with its key.
+            self.replace(now, &entry.id, SessionEnd::Restarted);
         }
         if decided {
             let until = now + self.config.handshake_timeout;
-            if self.joins.granted.len() < MAX_VOUCHED {
-                self.joins.granted.insert(entry.id.clone(), until);
-            }
+            // Without room for it, no place is kept.
+            let grant = Grant { asker, until };
+            let _ = self.joins.granted.insert(entry.id.clone(), grant);
             self.vouch(now, &entry.id, entry.key);
             let mut entry = entry;
             if self.is_star() {
@@ -280,7 +484,7 @@ impl Node {
     }
 
     fn answer(&mut self, number: u64, verdict: Verdict) {
-        if let Some(open) = self.joins.open.remove(&number) {
+        if let Some(open) = self.close_question(number) {
             self.answer_asker(&open.asker, verdict);
         }
     }
@@ -320,11 +524,33 @@ impl Node {
         match verdict {
             // It will hear that it leads, or we that it does not: either way it is asked again.
             Verdict::NotLeader => *asked = false,
-            Verdict::Accepted => self.accept(now, request, false),
+            Verdict::Accepted => {
+                let until = now + self.config.handshake_timeout;
+                self.note_passed(now, request, from, until);
+                self.accept(now, request, false);
+            }
             Verdict::Rejected { ref bytes, .. } if bytes.len() > MAX_REASON_BYTES => {
                 self.violation(now, from, "a rejection is longer than allowed");
             }
             verdict => self.answer(request, verdict),
+        }
+    }
+
+    /// The leader has admitted whoever asked here, and keeps a place until then.
+    fn note_passed(&mut self, now: Time, number: u64, leader: &PeerId, until: Time) {
+        let passed = &mut self.joins.passed;
+        passed.retain(|_, one| now < one.until);
+        let asker = self.joins.open.get(&number).map(|open| &open.asker);
+        if let Some(Asker::Here { ticket }) = asker
+            && passed.len() < MAX_OPEN
+        {
+            let leader = leader.clone();
+            let one = Passed {
+                leader,
+                number,
+                until,
+            };
+            passed.insert(*ticket, one);
         }
     }
 
@@ -335,8 +561,10 @@ impl Node {
             self.violation(now, from, "an admission is longer than allowed");
             return;
         }
-        if self.introduces(from) {
-            self.told_of(now, entry);
+        let holder = self.id_holder(&entry.id).map(|(key, _)| key);
+        let is_bound = holder.is_some_and(|key| key != entry.key);
+        if self.introduces(from) && !is_bound {
+            self.told_of(now, from, entry);
         }
     }
 
@@ -347,15 +575,18 @@ impl Node {
         request: u64,
         verdict: Verdict,
     ) -> Result<(), CommandError> {
-        let newcomer = match self.joins.open.get(&request) {
-            Some(open) if open.waits == Waits::Host => open.candidate.entry.id.clone(),
+        let newcomer = match self.joins.open.get_mut(&request) {
+            Some(open) if matches!(open.waits, Waits::Host { .. }) => {
+                open.is_put = false;
+                open.candidate.entry.id.clone()
+            }
             _ => return Err(CommandError::UnknownRequest(request)),
         };
         if verdict != Verdict::Accepted {
             self.answer(request, verdict);
-        } else if self.has_no_place_for(now, &newcomer) {
+        } else if let Some(no_place) = self.no_place_for(now, &newcomer) {
             // Others took the last places while the host thought about it.
-            self.answer(request, Verdict::Full);
+            self.answer(request, Verdict::Full(no_place));
         } else {
             self.accept(now, request, true);
         }
@@ -386,7 +617,19 @@ impl Node {
                 continue;
             };
             match open.waits {
-                _ if now >= open.until => self.answer(number, Verdict::Timeout),
+                Waits::Host {
+                    asked,
+                    look_at: Some(at),
+                } if now >= at => self.look_at_host(number, asked),
+                _ if now >= open.until => {
+                    let undecided = match open.waits {
+                        Waits::Host { .. } => Undecided::Host,
+                        Waits::Leader { .. } | Waits::Binding { .. } | Waits::Turn => {
+                            Undecided::Leader
+                        }
+                    };
+                    self.answer(number, Verdict::Timeout(undecided));
+                }
                 Waits::Binding { ping_at, until } if now >= ping_at && now < until => {
                     let id_holder = open.candidate.entry.id.clone();
                     let ping_at = now + BINDING_PING_INTERVAL;
@@ -394,19 +637,30 @@ impl Node {
                     self.ping(&id_holder);
                 }
                 Waits::Binding { until, .. } if now >= until => {
-                    let newcomer = open.candidate.entry.clone();
-                    let id_holder = self.id_holder(&newcomer.id);
-                    self.close(&newcomer.id, LinkEnd::Replaced);
-                    self.remove(now, &newcomer.id, Gone::Closed, LeftReason::Replaced);
-                    if id_holder.is_some_and(|(key, _)| key == newcomer.key) {
-                        // The room let the holder of this key in before.
-                        self.accept(now, number, false);
-                    } else {
-                        self.decide(now, number);
+                    let holder = open.candidate.entry.id.clone();
+                    if let Some(member) = self.membership.get_mut(&holder) {
+                        member.failed_probe = true;
                     }
+                    self.decide(now, number);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// The newcomer learns why there is no answer before its own time is over.
+    fn look_at_host(&mut self, number: u64, asked: Time) {
+        match self.host.silent_since {
+            Some(since) if since <= asked => {
+                self.answer(number, Verdict::Timeout(Undecided::HostSilent))
+            }
+            _ => self.set_waits(
+                number,
+                Waits::Host {
+                    asked,
+                    look_at: None,
+                },
+            ),
         }
     }
 
@@ -415,7 +669,9 @@ impl Node {
         let numbers: Vec<_> = self.joins.open.keys().copied().collect();
         for number in numbers {
             match self.joins.open.get(&number).map(|open| &open.waits) {
-                Some(Waits::Leader { .. } | Waits::Host) => self.decide(now, number),
+                Some(Waits::Leader { .. } | Waits::Host { .. } | Waits::Turn) => {
+                    self.decide(now, number);
+                }
                 Some(Waits::Binding { .. }) | None => {}
             }
         }
@@ -454,19 +710,20 @@ impl Node {
 
     /// A member is gone, and with it its questions.
     pub(super) fn asker_gone(&mut self, peer: &PeerId) {
-        self.joins.open.retain(
-            |_, open| !matches!(&open.asker, Asker::Member { peer: asker, .. } if asker == peer),
-        );
+        self.joins.invited.remove(peer);
+        let open = self.joins.open.iter();
+        let its = open.filter(|(_, open)| open.asker.member() == Some(peer));
+        for number in its.map(|(number, _)| *number).collect::<Vec<_>>() {
+            self.close_question(number);
+        }
     }
 
     /// A member's word counts as admission: it does not link with whom the leader did not let in.
     pub(super) fn vouch(&mut self, now: Time, peer: &PeerId, key: Fingerprint) {
         let vouched = &mut self.joins.vouched;
         vouched.retain(|_, (_, until)| now < *until);
-        if vouched.len() >= MAX_VOUCHED && !vouched.contains_key(peer) {
-            return;
-        }
-        vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
+        // Without room for it, the leader decides about it as about any stranger.
+        let _ = vouched.insert(peer.clone(), (key, now + VOUCHED_FOR));
     }
 
     /// The word for somebody who was a member ends with its membership: the room decides again.
@@ -477,6 +734,14 @@ impl Node {
             .get(peer)
             .is_some_and(|(of, _)| *of == key)
         {
+            self.joins.vouched.remove(peer);
+        }
+    }
+
+    /// The id has a holder with that key now. Whatever was said of it with another key is over.
+    pub(super) fn forget_other_vouchers(&mut self, peer: &PeerId, key: Fingerprint) {
+        let vouched = self.joins.vouched.get(peer);
+        if vouched.is_some_and(|(of, _)| *of != key) {
             self.joins.vouched.remove(peer);
         }
     }
@@ -493,10 +758,8 @@ impl Node {
                 .any(|(of, until)| *of == key && now < *until)
     }
 
-    fn is_vouched(&self, entry: &PeerEntry) -> bool {
-        self.joins
-            .vouched
-            .get(&entry.id)
-            .is_some_and(|(key, _)| *key == entry.key)
+    pub(super) fn is_vouched(&self, peer: &PeerId, key: Fingerprint) -> bool {
+        let vouched = self.joins.vouched.get(peer);
+        vouched.is_some_and(|(of, _)| *of == key)
     }
 }

@@ -11,23 +11,55 @@ pub(super) struct Absent {
     pub(super) key: Fingerprint,
     /// Where it accepted links.
     address: Option<SocketAddr>,
-    is_host: bool,
+    pub(super) is_host: bool,
+    newest_heartbeat: Option<u64>,
     hold_until: Time,
+    /// Whether the room is over for it: it does not come back. Its host's event waits for the reason until `hold_until`.
+    pub(super) ended: bool,
 }
 
 /// How long a new member is news at most: those that enter meanwhile are on the same lists.
 const NEWS_DELAY: Duration = Duration::from_millis(50);
+/// How long the departure of a member whose room is over waits for the leader's reason, or for the end of this node's
+/// own room: both are under way when the member closes its links.
+const REASON_LIMIT: Duration = Duration::from_secs(1);
 
 impl Node {
     /// Lost members whose places are kept.
     pub fn absent(&self) -> impl Iterator<Item = &PeerId> {
-        self.absent.keys()
+        self.absent_peers().map(|(peer, ..)| peer)
     }
 
     /// The same, with their keys and where they accepted links.
     pub fn absent_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        self.unlinked(false)
+    }
+
+    /// Members whose room is over, and whose departure this host is about to receive. To the host they are still here.
+    pub fn ended_peers(&self) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
+        self.unlinked(true)
+    }
+
+    fn unlinked(
+        &self,
+        ended: bool,
+    ) -> impl Iterator<Item = (&PeerId, Fingerprint, Option<SocketAddr>)> {
         let absent = self.absent.iter();
-        absent.map(|(peer, absent)| (peer, absent.key, absent.address))
+        let those = absent.filter(move |(_, absent)| absent.ended == ended);
+        those.map(|(peer, absent)| (peer, absent.key, absent.address))
+    }
+
+    /// Whether the room is over for that incarnation, whose departure this host is about to receive.
+    pub(super) fn has_ended(
+        &self,
+        peer: &PeerId,
+        key: Fingerprint,
+        incarnation: Incarnation,
+    ) -> bool {
+        let absent = self.absent.get(peer);
+        absent.is_some_and(|absent| {
+            absent.ended && absent.key == key && incarnation <= absent.incarnation
+        })
     }
 
     /// The key and the incarnation to which an id is bound: those of a member, linked or lost.
@@ -50,35 +82,35 @@ impl Node {
         }
         let peer = link.peer.clone();
         if self.ended {
-            self.close(&peer, LinkEnd::Kicked);
+            self.close(&peer, LinkEnd::RoomEnded);
             return;
+        }
+        self.link_ready(now, &peer, link.key, link.incarnation);
+        if self.keeps_id(&peer, link.key, link.incarnation) {
+            return; // `check_hello` refuses such a link
         }
         if self.membership.get(&peer).is_some() {
             // The caller ends a session before it begins the next.
             self.link_down(now, &peer, LinkEnd::Replaced);
         }
-        let returns = match self.absent.remove(&peer) {
-            None => false,
-            Some(absent) if (absent.key, absent.incarnation) == (link.key, link.incarnation) => {
-                true
-            }
-            Some(absent) => {
-                self.absent.insert(peer.clone(), absent);
-                self.session_over(now, &peer, LeftReason::Replaced);
-                false
-            }
-        };
+        let returning = self.absent.remove(&peer);
+        self.forget_other_vouchers(&peer, link.key);
+        self.recent_leaders.link_changed(now, &peer, true);
         self.kicks.note_member(&peer, link.key);
+        self.forget_pairs_of(&peer);
         self.has_entered(&peer);
         let mut member = Member::new(link.incarnation, link.key, Vec::new(), now);
         member.is_host = link.is_host;
         member.through_leader = true;
+        let event = match returning {
+            Some(absent) => {
+                member.returns_after(absent.newest_heartbeat);
+                Event::Returned(Returned::new(peer.clone()))
+            }
+            None => Event::Joined(peer.clone()),
+        };
         self.membership.insert(peer.clone(), member);
-        self.event(if returns {
-            Event::Returned(Returned::new(peer.clone()))
-        } else {
-            Event::Joined(peer.clone())
-        });
+        self.event(event);
         if link.through_leader {
             if self.is_star() {
                 self.introductions.forget(&peer);
@@ -121,6 +153,7 @@ impl Node {
             peer.clone(),
             Voter {
                 incarnation: link.incarnation,
+                key: link.key,
                 eligible: link.eligible
                     && (link.is_host || !self.is_fixed())
                     && self.config.election.quorum.admits(&peer),
@@ -131,8 +164,7 @@ impl Node {
         // First: who is let in again is on the list that follows.
         self.tell_room_rules(now, &peer);
         self.introduce_to(&peer, known);
-        self.news.insert(peer.clone());
-        self.news_at.get_or_insert(now + NEWS_DELAY);
+        self.introduce_to_others(now, [peer.clone()]);
         // It may have changed since the Hello.
         self.tell_standing_to(&peer);
         let violation = self.try_elect(
@@ -145,6 +177,7 @@ impl Node {
             },
         );
         self.heartbeat(now, &peer, false);
+        self.weigh_reports();
         if let Err(error) = violation {
             self.punish(now, &peer, error);
         }
@@ -162,6 +195,16 @@ impl Node {
             list.insert(0, myself);
         }
         self.introduce(peer, list);
+    }
+
+    /// The other members learn of these, soon.
+    pub(super) fn introduce_to_others(
+        &mut self,
+        now: Time,
+        peers: impl IntoIterator<Item = PeerId>,
+    ) {
+        self.news.extend(peers);
+        self.news_at.get_or_insert(now + NEWS_DELAY);
     }
 
     /// The others learn of the members that are new. Several at a time: a room of n that forms would send n times as many
@@ -207,19 +250,23 @@ impl Node {
             LinkEnd::Violation(_) => self.bar_violator(now, peer),
             _ => {}
         }
-        match why {
-            LinkEnd::Closed => self.lose(now, peer, Gone::Closed),
-            LinkEnd::Silent => self.lose(now, peer, Gone::Silent),
-            // These end a link, not an incarnation: the others' word of it still counts (G3).
-            LinkEnd::Disconnected => {
-                self.remove(now, peer, Gone::Silent, LeftReason::Disconnected);
-            }
-            LinkEnd::Violation(_) => self.remove(now, peer, Gone::Silent, LeftReason::Violation),
-            LinkEnd::Replaced => self.remove(now, peer, Gone::Closed, LeftReason::Replaced),
-            LinkEnd::Kicked => {
-                self.remove(now, peer, Gone::Removed, LeftReason::Kicked);
-            }
-        }
+        let end = match why {
+            LinkEnd::Closed => return self.lose(now, peer, Gone::Closed),
+            LinkEnd::Silent => return self.lose(now, peer, Gone::Silent),
+            LinkEnd::RoomEnded => return self.await_reason(now, peer),
+            LinkEnd::Disconnected => SessionEnd::Disconnected {
+                code: 0,
+                bytes: Vec::new(),
+            },
+            LinkEnd::Violation(_) => SessionEnd::Violation,
+            LinkEnd::Replaced => SessionEnd::Superseded,
+            LinkEnd::Kicked => SessionEnd::Kicked {
+                code: 0,
+                bytes: Vec::new(),
+            },
+            LinkEnd::Moved(why) => return self.given_up(now, peer, why),
+        };
+        self.end_session(now, peer, end);
     }
 
     /// This host ends the link with a peer. A peer that is lost is not told why.
@@ -230,15 +277,30 @@ impl Node {
             let bytes = bytes.clone();
             self.transmit(peer, Message::Disconnected { code, bytes });
         }
+        if self.is_star() && self.is_host() {
+            self.report_thrown_out(peer, code, &bytes);
+        }
         self.close(peer, LinkEnd::Disconnected);
-        self.remove_with(
-            now,
-            peer,
-            Gone::Silent,
-            LeftReason::Disconnected,
-            code,
-            bytes,
-        );
+        self.end_session(now, peer, SessionEnd::Disconnected { code, bytes });
+    }
+
+    /// The host of a star disconnects a guest, and so throws it out of the room: the other guests do not wait for its return.
+    fn report_thrown_out(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
+        let Some((key, _)) = self.id_holder(peer) else {
+            return;
+        };
+        for guest in self.membership.ids() {
+            if guest != *peer {
+                let kicked = Message::Kicked {
+                    peer: peer.clone(),
+                    key,
+                    code,
+                    bytes: bytes.to_vec(),
+                    ban: None,
+                };
+                self.transmit(&guest, kicked);
+            }
+        }
     }
 
     /// The host of a peer ends the link, and says why.
@@ -250,44 +312,58 @@ impl Node {
         self.introductions.forget(from);
         self.bans.disconnect(from);
         self.close(from, LinkEnd::Closed);
-        self.remove_with(
-            now,
-            from,
-            Gone::Silent,
-            LeftReason::Disconnected,
-            code,
-            bytes,
-        );
+        self.end_session(now, from, SessionEnd::Disconnected { code, bytes });
     }
 
     /// The session with a peer is over, linked or not. `why` is Replaced where a later incarnation of the same key asks.
     pub(super) fn session_over(&mut self, now: Time, peer: &PeerId, why: LeftReason) {
-        let gone = match why {
-            LeftReason::Replaced => Gone::Closed,
-            _ => Gone::Silent,
+        let Some((key, _)) = self.id_holder(peer) else {
+            return;
         };
-        let key = self.id_holder(peer).map(|(key, _)| key);
-        self.remove(now, peer, gone, why);
-        if let Some(key) = key.filter(|_| why == LeftReason::Replaced) {
-            // The next incarnation of that key asks for a link. It has the place of this one.
-            self.vouch(now, peer, key);
+        if why != LeftReason::Replaced {
+            return self.end_session(now, peer, SessionEnd::EndedThere);
         }
+        self.end_session(now, peer, SessionEnd::Restarted);
+        // The next incarnation of that key asks for a link. It has the place of this one.
+        self.vouch(now, peer, key);
     }
 
     /// The link of a member is lost: its place is kept for a while, if that is wanted.
     fn lose(&mut self, now: Time, peer: &PeerId, gone: Gone) {
         if !self.config.auto_reconnect || self.ended {
-            self.remove(now, peer, gone, LeftReason::Lost);
+            self.end_session(now, peer, SessionEnd::NotKept(gone));
             return;
         }
+        let hold_until = now + self.config.member_hold;
+        if let Some(member) = self.membership.get(peer) {
+            self.introductions
+                .lost(now, peer, member.key, &member.addresses, hold_until);
+            self.event(Event::Reconnecting(peer.clone()));
+        }
+        self.keep_place(now, peer, gone, (hold_until, false));
+    }
+
+    /// The room is over for a member. The reason is the leader's to give, or it is the end of this node's room, too: the
+    /// host's event waits for that.
+    fn await_reason(&mut self, now: Time, peer: &PeerId) {
+        self.introductions.forget(peer);
+        self.keep_place(now, peer, Gone::Closed, (now + REASON_LIMIT, true));
+    }
+
+    /// A member without a link keeps its place for a while.
+    fn keep_place(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        gone: Gone,
+        (hold_until, ended): (Time, bool),
+    ) {
         let Some(member) = self.membership.remove(peer) else {
             return;
         };
+        self.recent_leaders.link_changed(now, peer, false);
         self.room_rules_unlinked(peer);
         self.view.voters.remove(peer);
-        let hold_until = now + self.config.member_hold;
-        self.introductions
-            .lost(now, peer, member.key, &member.addresses, hold_until);
         self.absent.insert(
             peer.clone(),
             Absent {
@@ -295,10 +371,11 @@ impl Node {
                 key: member.key,
                 address: member.addresses.first().copied(),
                 is_host: member.is_host,
+                newest_heartbeat: member.newest_heartbeat(),
                 hold_until,
+                ended,
             },
         );
-        self.event(Event::Reconnecting(peer.clone()));
         if !member.through_leader {
             self.elect_without(now, peer, member.incarnation, gone);
         }
@@ -309,71 +386,18 @@ impl Node {
                 .iter()
                 .min_by_key(|(_, absent)| (absent.is_host, absent.hold_until));
             if let Some(oldest) = oldest.map(|(oldest, _)| oldest.clone()) {
-                self.remove(now, &oldest, Gone::Silent, LeftReason::Lost);
+                self.end_session(now, &oldest, SessionEnd::HoldOver);
             }
         }
     }
 
-    /// Takes a peer out of the room, and tells the host.
-    pub(super) fn remove(&mut self, now: Time, peer: &PeerId, gone: Gone, why: LeftReason) {
-        self.remove_with(now, peer, gone, why, 0, Vec::new());
-    }
-
-    /// The same, with what came with a kick or a disconnection.
-    pub(super) fn remove_with(
+    pub(super) fn elect_without(
         &mut self,
         now: Time,
         peer: &PeerId,
-        gone: Gone,
-        why: LeftReason,
-        code: i32,
-        bytes: Vec<u8>,
+        incarnation: Incarnation,
+        why: Gone,
     ) {
-        self.introductions.forget(peer);
-        let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
-            Some(member) => (
-                !member.through_leader,
-                member.incarnation,
-                member.key,
-                member.is_host,
-            ),
-            None => match self.absent.remove(peer) {
-                Some(absent) => (false, absent.incarnation, absent.key, absent.is_host),
-                None => return,
-            },
-        };
-        self.past_incarnations.note(peer, incarnation);
-        self.view.voters.remove(peer);
-        self.asker_gone(peer);
-        self.unvouch(peer, key);
-        self.room_rules_unlinked(peer);
-        let said = match why {
-            LeftReason::Disconnected => (code, bytes.clone()),
-            _ => (0, Vec::new()),
-        };
-        self.event(Event::Left(Left {
-            code,
-            bytes,
-            ..Left::new(peer.clone(), why)
-        }));
-        if had_a_part {
-            self.elect_without(now, peer, incarnation, gone);
-        }
-        // Without its host the room is over. One that was started anew goes on with it.
-        let end = match why {
-            LeftReason::Replaced => None,
-            LeftReason::Left | LeftReason::Kicked => Some(EndReason::HostLeft),
-            LeftReason::Disconnected => Some(EndReason::Disconnected),
-            LeftReason::Lost | LeftReason::GaveUp | LeftReason::Violation => {
-                Some(EndReason::HostLost)
-            }
-        };
-        if let Some(end) = end.filter(|_| is_host) {
-            self.end_room(now, end, said.0, said.1);
-        }
-    }
-
-    fn elect_without(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: Gone) {
         self.elect(
             now,
             Local::PeerDown {
@@ -393,14 +417,14 @@ impl Node {
             .map(|(peer, _)| peer.clone())
             .collect();
         for peer in over {
-            self.remove(now, &peer, Gone::Silent, LeftReason::Lost);
+            self.end_session(now, &peer, SessionEnd::HoldOver);
         }
     }
 
     pub(super) fn dial_failed(&mut self, now: Time, peer: &PeerId, permanent: bool) {
         let given_up = self.introductions.dial_failed(now, peer, permanent);
         if given_up && self.absent.contains_key(peer) {
-            self.remove(now, peer, Gone::Silent, LeftReason::GaveUp);
+            self.end_session(now, peer, SessionEnd::GaveUp);
         }
     }
 
@@ -408,7 +432,7 @@ impl Node {
         self.config.auto_reconnect = enabled;
         if !enabled {
             for peer in self.absent.keys().cloned().collect::<Vec<_>>() {
-                self.remove(now, &peer, Gone::Silent, LeftReason::GaveUp);
+                self.end_session(now, &peer, SessionEnd::GaveUp);
             }
         }
     }
@@ -431,21 +455,27 @@ impl Node {
                     merge_addresses(&mut member.addresses, &entry.addresses);
                 }
             } else {
-                self.told_of(now, &entry);
+                self.told_of(now, from, &entry);
             }
         }
     }
 
     /// A member says that this peer belongs to the room.
-    pub(super) fn told_of(&mut self, now: Time, entry: &PeerEntry) {
-        if entry.id == self.me
-            || entry.key == self.config.key
-            || self.is_kicked(&entry.id, entry.key)
-        {
+    pub(super) fn told_of(&mut self, now: Time, from: &PeerId, entry: &PeerEntry) {
+        if entry.id == self.me || entry.key == self.config.key {
+            return;
+        }
+        if self.is_kicked(&entry.id, entry.key) {
+            self.note_kept_out(entry);
             return;
         }
         if let Some(member) = self.membership.get(&entry.id) {
-            if member.through_leader && member.key == entry.key && !self.is_star() {
+            if member.key != entry.key {
+                return self.namesake_introduced(now, from, entry);
+            }
+            let through_leader = member.through_leader;
+            self.holder_introduced(from, &entry.id);
+            if through_leader && !self.is_star() {
                 self.introductions.linked_through_leader(
                     now,
                     &entry.id,
@@ -456,14 +486,22 @@ impl Node {
             return;
         }
         if let Some(absent) = self.absent.get(&entry.id)
-            && absent.key != entry.key
+            && (absent.key != entry.key || absent.ended)
         {
-            return; // hearsay: whoever has the id now will ask for a link
+            // Hearsay: the process that has the id now will ask for a link. If the lost member returns, one of both makes way.
+            if absent.key != entry.key {
+                self.namesake_introduced(now, from, entry);
+            }
+            return;
         }
         self.vouch(now, &entry.id, entry.key);
-        let room = self.membership.len() < self.config.max_connections;
-        if room && !self.is_banned(now, &entry.id, entry.key) && !self.ended {
+        if self.is_banned(now, &entry.id, entry.key) || self.ended {
+            return;
+        }
+        if self.membership.len() < self.config.max_connections {
             self.introductions.introduce(now, &self.me, entry);
+        } else {
+            self.has_no_link_for(entry);
         }
     }
 

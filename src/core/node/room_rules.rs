@@ -1,15 +1,19 @@
 //! The rules that a leader sets for the room, and how a room ends for a node.
 //!
-//! What the present leader says counts. What another member reports is hearsay: kicks count for peers that
-//! were members here and a few of them for each source; a limit, where the leader that set it is gone and another has
-//! just begun to lead.
+//! What the present leader says counts. What another member reports is hearsay. It counts only where this node knows who
+//! led when that was decided, and that leader is gone or is the reporter: unknown is no permission. Then kicks count for
+//! peers that were members here, a few of them for each source, and exclude nobody before a leader takes them over; a
+//! limit counts where another has just begun to lead.
 //!
 //! Each ban has a version, and so has its end: the leadership under which the leader's host decided, and a count. The newer
 //! one holds at every member, whoever brings it. So neither a member that missed an UnbanPeer nor a leader that did brings a
 //! ban back, and what a deposed leader decides does not undo what its successor decided. A lifted ban stays on the list.
 
 use super::*;
-use crate::core::wire::{Authority, Ban, BanVersion, MAX_KICKED, MAX_REASON_BYTES, RoomRules};
+use crate::core::bounded::BoundedMap;
+use crate::core::wire::{
+    Authority, Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES, RoomRules,
+};
 
 /// Kicks that count on the word of one member that does not lead, at most.
 const MAX_HEARSAY: usize = 16;
@@ -32,9 +36,13 @@ type Kicked = (PeerId, Fingerprint);
 pub(super) struct Kicks {
     /// Who said so; an entry for each of the list.
     by: BTreeMap<Kicked, KickedBy>,
+    /// The newest version on the list so far.
+    newest: BanVersion,
     /// Who was a member here, and which of them last.
-    seen: BTreeMap<Kicked, u64>,
+    seen: BoundedMap<Kicked, u64, MAX_SEEN>,
     seen_count: u64,
+    /// Whether the election does not know the list as it is.
+    list_changed: bool,
 }
 
 /// Whose word a kick is, the weakest first: in this order entries make way for others.
@@ -46,6 +54,8 @@ enum KickedBy {
     LeaderUnseen,
     /// A leader, of somebody that was a member here. It makes way for what this node's host says.
     Leader,
+    /// A member reported it, and this node enforced it as leader. It stays in force when another leads.
+    Enforced(PeerId),
     /// This node, when it led.
     Myself,
 }
@@ -55,7 +65,7 @@ impl KickedBy {
         match self {
             Self::Member(_) => 1,
             Self::LeaderUnseen => 2,
-            Self::Leader => 3,
+            Self::Leader | Self::Enforced(_) => 3,
             Self::Myself => 4,
         }
     }
@@ -65,18 +75,22 @@ impl Kicks {
     pub(super) fn note_member(&mut self, peer: &PeerId, key: Fingerprint) {
         self.seen_count += 1;
         let count = self.seen_count;
-        self.seen.insert((peer.clone(), key), count);
-        if self.seen.len() > MAX_SEEN {
-            let oldest = self.seen.iter().min_by_key(|(_, count)| **count);
-            if let Some(oldest) = oldest.map(|(kicked, _)| kicked.clone()) {
-                self.seen.remove(&oldest);
-            }
-        }
+        let member = (peer.clone(), key);
+        self.seen.insert_over(member, count, |_, count| *count);
     }
 
     fn held_for(&self, source: &PeerId) -> usize {
-        let its = |by: &&KickedBy| matches!(by, KickedBy::Member(peer) if peer == source);
+        let its = |by: &&KickedBy| matches!(by, KickedBy::Member(peer) | KickedBy::Enforced(peer) if peer == source);
         self.by.values().filter(its).count()
+    }
+
+    /// This node leads and enforces every ban that members reported.
+    fn enforced(&mut self) {
+        for by in self.by.values_mut() {
+            if let KickedBy::Member(reporter) = by {
+                *by = KickedBy::Enforced(reporter.clone());
+            }
+        }
     }
 
     fn as_leader_says(&self, kicked: &Kicked) -> KickedBy {
@@ -132,6 +146,12 @@ pub(super) struct Delivery {
     is_due: bool,
 }
 
+impl Said {
+    pub(super) fn rules(&self) -> &RoomRules {
+        &self.rules
+    }
+}
+
 fn room_rules_pace(now: Time) -> Pace {
     Pace::new(now, ROOM_RULES_BURST, ROOM_RULES_INTERVAL)
 }
@@ -160,8 +180,57 @@ impl Node {
     }
 
     pub(super) fn is_kicked(&self, peer: &PeerId, key: Fingerprint) -> bool {
-        let names = |ban: &Ban| !ban.lifted && (ban.peer == *peer || ban.key == key);
+        let names = |ban: &Ban| ban.peer == *peer || ban.key == key;
+        let mut bans = self.room_rules.bans.iter();
+        bans.any(|ban| names(ban) && self.is_in_force(ban))
+    }
+
+    /// Whether a ban holds. One that a member reported waits for a leader.
+    fn is_in_force(&self, ban: &Ban) -> bool {
+        let by = self.kicks.by.get(&name_of(ban));
+        let is_hearsay = matches!(by, Some(KickedBy::Member(_)));
+        !ban.lifted && (self.is_leader() || !is_hearsay)
+    }
+
+    /// This node, in what it decides as leader.
+    fn decider(&self) -> Decider {
+        Decider {
+            leader: self.me.clone(),
+            incarnation: self.incarnation,
+        }
+    }
+
+    /// Whether a peer of that name is kicked, whatever its key.
+    pub(super) fn is_name_kicked(&self, peer: &PeerId) -> bool {
+        let names = |ban: &Ban| !ban.lifted && ban.peer == *peer;
         self.room_rules.bans.iter().any(names)
+    }
+
+    /// Removes the bans that are not on that leader's list. Returns the ids whose bans were in force.
+    pub(super) fn drop_bans_unknown_to(&mut self, leader: &PeerId) -> Vec<PeerId> {
+        let said = self.rules_of.get(leader);
+        let bans = said.map_or(&[][..], |said| &said.rules.bans);
+        let known: BTreeSet<_> = bans.iter().filter(|ban| !ban.lifted).map(name_of).collect();
+        let is_unknown = |ban: &Ban| !ban.lifted && !known.contains(&name_of(ban));
+        let bans = std::mem::take(&mut self.room_rules.bans);
+        let (dropped, kept): (Vec<_>, Vec<_>) = bans.into_iter().partition(is_unknown);
+        self.room_rules.bans = kept;
+        self.kicks.list_changed = true;
+        let in_force = dropped.iter().filter(|ban| self.is_in_force(ban));
+        let in_force = in_force.map(|ban| ban.peer.clone()).collect();
+        for ban in &dropped {
+            self.kicks.by.remove(&name_of(ban));
+        }
+        in_force
+    }
+
+    /// Shows the election the list as it is.
+    pub(super) fn show_bans(&mut self) {
+        if std::mem::take(&mut self.kicks.list_changed) {
+            let bans = self.room_rules.bans.iter().filter(|ban| !ban.lifted);
+            let (ids, keys) = bans.map(|ban| (ban.peer.clone(), ban.key)).unzip();
+            self.view.banned = election::Banned { ids, keys };
+        }
     }
 
     /// What is known of that name with that key.
@@ -181,7 +250,9 @@ impl Node {
 
     /// Puts an entry on the list, unless a newer one is there; `false` where the list is full of others that do not make way.
     fn put_on_list(&mut self, ban: Ban, by: KickedBy) -> bool {
+        self.kicks.list_changed = true;
         let name = name_of(&ban);
+        self.kicks.newest = self.kicks.newest.clone().max(ban.version.clone());
         if let Some(said_by) = self.kicks.by.get_mut(&name) {
             let mut bans = self.room_rules.bans.iter_mut();
             let known = bans.find(|known| known.is_about(&ban.peer, ban.key));
@@ -211,12 +282,14 @@ impl Node {
         true
     }
 
-    /// A version after `known`, for what this node decides as leader.
-    fn next_ban_version(&self, known: Option<&Ban>) -> BanVersion {
+    /// The next version of what this node decides as leader: after all that it knows. Where a stamp does not tell
+    /// leaderships apart, only the count does.
+    fn next_ban_version(&self) -> BanVersion {
         let stamp = &self.record().stamp;
-        match known.map(|ban| &ban.version) {
-            Some((known, count)) if known >= stamp => (known.clone(), count.saturating_add(1)),
-            _ => (stamp.clone(), 1),
+        let (newest, count) = &self.kicks.newest;
+        match newest >= stamp {
+            true => (newest.clone(), count.saturating_add(1)),
+            false => (stamp.clone(), 1),
         }
     }
 
@@ -246,7 +319,8 @@ impl Node {
         let mut version = None;
         if ban {
             let mut ban = Ban::new(peer.clone(), key);
-            ban.version = self.next_ban_version(self.known_ban(&ban));
+            ban.version = self.next_ban_version();
+            ban.by = Some(self.decider());
             version = Some(ban.version.clone());
             if !self.put_on_list(ban, KickedBy::Myself) {
                 return Err(CommandError::TooManyKicked(MAX_KICKED));
@@ -290,7 +364,8 @@ impl Node {
         let its = banned.into_iter().filter(|ban| its_keys.contains(&ban.key));
         let lifted: Vec<_> = its
             .map(|ban| Ban {
-                version: self.next_ban_version(Some(&ban)),
+                version: self.next_ban_version(),
+                by: Some(self.decider()),
                 lifted: true,
                 ..ban
             })
@@ -317,6 +392,15 @@ impl Node {
         if self.leader() == Some(from) {
             self.adopt_kicks_of_leader(now, from, bans);
         }
+    }
+
+    /// A linked member, in what it decides as leader.
+    fn decider_of(&self, leader: &PeerId) -> Option<Decider> {
+        let member = self.membership.get(leader)?;
+        Some(Decider {
+            leader: leader.clone(),
+            incarnation: member.incarnation,
+        })
     }
 
     /// The leader has kicked a member, or this node.
@@ -348,6 +432,7 @@ impl Node {
             let by = self.kicks.as_leader_says(&(peer.clone(), key));
             let ban = Ban {
                 version: self.heard_version(version.clone()),
+                by: self.decider_of(from),
                 ..Ban::new(peer.clone(), key)
             };
             // A list that is full of others is told with the leader's own.
@@ -373,8 +458,13 @@ impl Node {
         if self.membership.get(peer).is_some() {
             self.transmit(peer, Message::RoomRules(self.room_rules.clone()));
         }
-        self.close(peer, LinkEnd::Kicked);
-        self.remove_with(now, peer, Gone::Removed, LeftReason::Kicked, code, bytes);
+        // A member of the room that this node left does not follow this leader.
+        let why = match self.has_arrived_lately(now) {
+            true => LinkEnd::Moved(Conflict::Banned),
+            false => LinkEnd::Kicked,
+        };
+        self.close(peer, why);
+        self.end_session(now, peer, SessionEnd::Kicked { code, bytes });
     }
 
     pub(super) fn set_max_peers(&mut self, now: Time, max_peers: u32) -> Result<(), CommandError> {
@@ -388,12 +478,13 @@ impl Node {
         } else {
             (known.clone(), count.saturating_add(1))
         };
+        self.room_rules.set_by = Some(self.decider());
         self.room_rules.max_peers = max_peers;
         self.tell_all_room_rules(now);
         Ok(())
     }
 
-    fn tell_all_room_rules(&mut self, now: Time) {
+    pub(super) fn tell_all_room_rules(&mut self, now: Time) {
         for peer in self.membership.ids() {
             self.tell_room_rules(now, &peer);
         }
@@ -478,6 +569,7 @@ impl Node {
             self.set_limit(&rules);
             self.adopt_kicks_of_leader(now, from, rules.bans);
         } else {
+            self.weigh_bans(now);
             self.hear_room_rules(now, from, rules);
         }
     }
@@ -505,6 +597,7 @@ impl Node {
             self.leads_since = now;
             let stamp = self.record().stamp.clone();
             self.led_first.get_or_insert(stamp);
+            self.enforce_bans(now);
             self.tell_all_room_rules(now);
             self.hear_room_rules_again(now);
         } else if self.membership.get(&leader).is_some() {
@@ -518,6 +611,21 @@ impl Node {
                 self.set_limit(&rules);
             }
             self.adopt_kicks_of_leader(now, &leader, rules.bans);
+        }
+    }
+
+    /// This node leads now, and so takes over what members reported.
+    fn enforce_bans(&mut self, now: Time) {
+        self.kicks.enforced();
+        let linked = self.membership.iter();
+        let linked = linked.map(|(peer, member)| (peer.clone(), member.key));
+        let lost = self.absent.iter();
+        let lost = lost.map(|(peer, absent)| (peer.clone(), absent.key));
+        let banned = linked
+            .chain(lost)
+            .filter(|(peer, key)| self.is_kicked(peer, *key));
+        for (peer, _) in banned.collect::<Vec<_>>() {
+            self.out(now, &peer, 0, Vec::new());
         }
     }
 
@@ -538,21 +646,23 @@ impl Node {
         let (stamp, count) = rules.version.clone();
         let stamp = stamp.min(self.record().stamp.clone());
         self.room_rules.version = (stamp, count);
+        self.room_rules.set_by = rules.set_by.clone();
         self.room_rules.max_peers = rules.max_peers;
     }
 
     /// Whoever the leader has kicked is out, unless something newer is known than it knows.
-    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, bans: Vec<Ban>) {
+    fn adopt_kicks_of_leader(&mut self, now: Time, leader: &PeerId, mut bans: Vec<Ban>) {
+        for ban in &mut bans {
+            ban.version = self.heard_version(ban.version.clone());
+        }
+        bans.retain(|ban| !self.is_outdated(ban));
+        // Its own ban ends the room, before the departures that the others cause.
+        let is_mine = |ban: &Ban| ban.peer == self.me || ban.key == self.config.key;
+        if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
+            self.out_myself(now, leader);
+            return;
+        }
         for ban in bans {
-            let version = self.heard_version(ban.version.clone());
-            let ban = Ban { version, ..ban };
-            if self.is_outdated(&ban) {
-                continue;
-            }
-            if !ban.lifted && (ban.peer == self.me || ban.key == self.config.key) {
-                self.out_myself(now, leader);
-                return;
-            }
             let (peer, key, lifted) = (ban.peer.clone(), ban.key, ban.lifted);
             let is_new = !self.is_kicked(&peer, key);
             let by = self.kicks.as_leader_says(&name_of(&ban));
@@ -562,51 +672,23 @@ impl Node {
         }
     }
 
-    /// What a member says that does not lead counts for whom this node has known as a member, the newest first. Once
-    /// somebody leads that was not told of a limit by the last leader, it takes that over.
+    /// What a member reports that does not lead, the newest first.
     fn adopt_hearsay(&mut self, now: Time, from: &PeerId, rules: RoomRules) {
         let mut changed = false;
-        if self.is_leader() && self.is_credible(now, from, &rules.version) {
+        if self.is_leader() && self.is_credible(now, from, &rules) {
             self.set_limit(&rules);
             changed = true;
         }
-        let mut held = self.kicks.held_for(from);
-        for ban in rules.bans.into_iter().rev() {
-            let version = self.heard_version(ban.version.clone());
-            let may_be_said = self.may_say(from, &version.0);
-            // As what nobody decided a new ban may count, and every leader's word is newer.
-            let version = match may_be_said {
-                true => version,
-                false => BanVersion::default(),
-            };
-            let ban = Ban { version, ..ban };
-            let known = self.known_ban(&ban);
-            if known.is_some_and(|known| !ban.is_newer_than(known)) || ban.lifted && !may_be_said {
-                continue;
-            }
-            let was_banned = known.map(|known| !known.lifted);
-            let is_seen = self.kicks.seen.contains_key(&name_of(&ban));
-            let by = KickedBy::Member(from.clone());
-            if ban.lifted {
-                // That of an unknown ban is kept, against others who bring it.
-                let counts = was_banned.is_some() || held < MAX_HEARSAY;
-                if counts && self.put_on_list(ban, by) {
-                    held += usize::from(was_banned != Some(false));
-                    changed |= was_banned != Some(false);
-                }
-                continue;
-            }
-            if ban.is_about(&self.me, self.config.key) {
-                self.out_myself(now, from);
-                return;
-            }
-            let (peer, key) = name_of(&ban);
-            let counts = held < MAX_HEARSAY && is_seen && !self.is_kicked(&peer, key);
-            if counts && self.put_on_list(ban, by) {
-                held += 1;
-                changed = true;
-                self.out(now, &peer, 0, Vec::new());
-            }
+        let mut bans = rules.bans;
+        bans.retain(|ban| self.may_report(from, &ban.version.0, ban.by.as_ref()));
+        // Its own ban ends the room, before the departures that the others cause.
+        let is_mine = |ban: &Ban| ban.is_about(&self.me, self.config.key);
+        if bans.iter().any(|ban| !ban.lifted && is_mine(ban)) {
+            self.out_myself(now, from);
+            return;
+        }
+        for ban in bans.into_iter().rev() {
+            changed |= self.adopt_reported_ban(now, from, ban);
         }
         if !changed {
             return;
@@ -622,30 +704,74 @@ impl Node {
         }
     }
 
-    /// Whether a limit may be that of a leader before this one: this node went by that leader, which says it itself
-    /// or is gone.
-    fn is_credible(&self, now: Time, from: &PeerId, version: &(Stamp, u64)) -> bool {
-        now.since(self.leads_since) < TAKES_OVER_FOR
-            && *version > self.room_rules.version
-            && self.says_of_a_leader(from, &version.0) == Some(true)
-    }
-
-    /// Whether a member may say what was decided under that leadership. A leader that is here says it itself.
-    fn may_say(&self, from: &PeerId, stamp: &Stamp) -> bool {
-        self.says_of_a_leader(from, stamp) != Some(false)
-    }
-
-    /// The same, where this node went by a leader of that leadership. An earlier incarnation of this node is gone.
-    fn says_of_a_leader(&self, from: &PeerId, stamp: &Stamp) -> Option<bool> {
-        let was_restarted = self.led_first.as_ref() > Some(stamp);
-        let gone = |leader: &PeerId| self.membership.get(leader).is_none();
-        let may_say = |leader: &PeerId| match *leader == self.me {
-            true => was_restarted,
-            false => leader == from || gone(leader),
+    /// A ban, or its end, that a member may report. Tells whether that changed anything.
+    fn adopt_reported_ban(&mut self, now: Time, from: &PeerId, ban: Ban) -> bool {
+        let version = self.heard_version(ban.version.clone());
+        let ban = Ban { version, ..ban };
+        let known = self.known_ban(&ban);
+        if known.is_some_and(|known| !ban.is_newer_than(known) || self.stands(known, &ban)) {
+            return false;
+        }
+        let was_banned = known.map(|known| !known.lifted);
+        let has_room = self.kicks.held_for(from) < MAX_HEARSAY;
+        let by = match self.is_leader() {
+            true => KickedBy::Enforced(from.clone()),
+            false => KickedBy::Member(from.clone()),
         };
-        let mut leaders = self.recent_leaders.under(stamp).peekable();
-        leaders.peek()?;
-        Some(leaders.any(may_say))
+        if ban.lifted {
+            // That of an unknown ban is kept, against others who bring it.
+            let counts = was_banned.is_some() || has_room;
+            return counts && self.put_on_list(ban, by) && was_banned != Some(false);
+        }
+        let (peer, key) = name_of(&ban);
+        let is_seen = self.kicks.seen.contains_key(&(peer.clone(), key));
+        let counts = has_room && is_seen && !self.is_kicked(&peer, key);
+        if !counts || !self.put_on_list(ban, by) {
+            return false;
+        }
+        if self.is_leader() {
+            self.out(now, &peer, 0, Vec::new());
+        }
+        true
+    }
+
+    /// Whether an entry is that of a leader who is here and says itself what it changes, where the stamps of the entry and of
+    /// the report do not tell which leadership is the later.
+    fn stands(&self, known: &Ban, reported: &Ban) -> bool {
+        let is_here = |by: &Decider| {
+            *by == self.decider() || self.decider_of(&by.leader).as_ref() == Some(by)
+        };
+        known.version.0 == reported.version.0
+            && known.by.as_ref().is_some_and(is_here)
+            && known.by != reported.by
+    }
+
+    /// Whether a limit may be that of a leader before this one.
+    fn is_credible(&self, now: Time, from: &PeerId, rules: &RoomRules) -> bool {
+        now.since(self.leads_since) < TAKES_OVER_FOR
+            && rules.version > self.room_rules.version
+            && self.may_report(from, &rules.version.0, rules.set_by.as_ref())
+    }
+
+    /// Whether a member may report what was decided under a leadership: this node knows that `by` led then, and that one is
+    /// the member itself, or is gone. A leader that is here says it itself, and an earlier incarnation of this node is gone.
+    fn may_report(&self, from: &PeerId, stamp: &Stamp, by: Option<&Decider>) -> bool {
+        let Some(by) = by else {
+            return false;
+        };
+        if by.leader == self.me {
+            let was_restarted = self.led_first.as_ref() > Some(stamp);
+            return was_restarted
+                && by.incarnation != self.incarnation
+                && self.recent_leaders.has_led(stamp, &self.me);
+        }
+        match self.membership.get(&by.leader) {
+            None => self.recent_leaders.may_have_led_as(stamp, by),
+            Some(member) => {
+                let is_here = member.incarnation == by.incarnation;
+                (by.leader == *from || !is_here) && self.recent_leaders.has_led_as(stamp, by)
+            }
+        }
     }
 
     fn out_myself(&mut self, now: Time, from: &PeerId) {
@@ -657,34 +783,44 @@ impl Node {
 
     /// The room is over for this node: nobody is linked, and nobody will be.
     pub(super) fn end_room(&mut self, now: Time, why: EndReason, code: i32, bytes: Vec<u8>) {
-        if std::mem::replace(&mut self.ended, true) {
-            return;
+        if self.announce_end(why, code, bytes) {
+            self.empty_room(now);
         }
+    }
+
+    /// The host receives the end of its room before the departures that follow from it. Returns whether it had not yet.
+    pub(super) fn announce_end(&mut self, why: EndReason, code: i32, bytes: Vec<u8>) -> bool {
+        let is_news = !std::mem::replace(&mut self.ended, true);
+        if is_news {
+            self.event(Event::RoomEnded { why, code, bytes });
+        }
+        is_news
+    }
+
+    /// Stops the election and ends every session of a room that is over.
+    pub(super) fn empty_room(&mut self, now: Time) {
         // It stops leading before it stops altogether. Where a roster says who may lead, that is refused, and leaving does both.
         let refused = self.try_elect(now, Local::SetEligible(false)).err();
         debug_assert!(
             refused.is_none_or(|error| matches!(error, ElectionError::NotSupported { .. }))
         );
         self.elect(now, Local::Leave);
-        let (end, reason) = match why {
-            EndReason::Kicked => (LinkEnd::Kicked, LeftReason::Kicked),
-            EndReason::HostLeft => (LinkEnd::Closed, LeftReason::Left),
-            EndReason::HostLost => (LinkEnd::Closed, LeftReason::Lost),
-            EndReason::Disconnected => (LinkEnd::Closed, LeftReason::Disconnected),
-        };
         let mut peers = self.membership.ids();
         peers.extend(self.absent.keys().cloned());
         for peer in peers {
-            self.close(&peer, end);
-            self.remove(now, &peer, Gone::Silent, reason);
+            self.close(&peer, LinkEnd::RoomEnded);
+            self.end_session(now, &peer, SessionEnd::RoomOver);
         }
         self.introductions.forget_all();
-        self.event(Event::RoomEnded { why, code, bytes });
     }
 
     pub(super) fn set_eligible(&mut self, now: Time, eligible: bool) -> Result<(), CommandError> {
         if self.is_fixed() {
             return Err(CommandError::FixedHost);
+        }
+        if let Some(looking) = &mut self.looking {
+            looking.eligible = eligible;
+            return Ok(());
         }
         if self.config.election.eligible == eligible {
             return Ok(());

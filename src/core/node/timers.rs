@@ -28,6 +28,8 @@ pub(super) enum Timer {
     Ban,
     /// A room rule that changed is to be taken, or sent on.
     RoomRule,
+    /// No room was found for a while.
+    Entry,
     /// A question about somebody who wants to enter has waited for long enough.
     Join,
     /// The election's own.
@@ -35,7 +37,7 @@ pub(super) enum Timer {
 }
 
 impl Timer {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Silence,
         Self::Heartbeat,
         Self::News,
@@ -43,6 +45,7 @@ impl Timer {
         Self::Absence,
         Self::Ban,
         Self::RoomRule,
+        Self::Entry,
         Self::Join,
         Self::Election,
     ];
@@ -58,6 +61,7 @@ impl Node {
             Timer::Absence => self.absence_deadline(),
             Timer::Ban => self.bans.next_deadline(),
             Timer::RoomRule => self.room_rules_deadline(),
+            Timer::Entry => self.looking_deadline(),
             Timer::Join => self.joins.next_deadline(),
             Timer::Election => self.election.next_deadline(),
         }
@@ -88,6 +92,7 @@ impl Node {
             Timer::Absence => self.end_absences(now),
             Timer::Ban => self.bans_due(now),
             Timer::RoomRule => self.room_rules_due(now),
+            Timer::Entry => self.looking_due(now),
             Timer::Join => self.joins_due(now),
             Timer::Election => self.elect(now, Local::Tick),
         }
@@ -103,6 +108,11 @@ impl Node {
         self.heartbeat_at = now + interval + patience;
         self.heartbeat_all(now, false);
         self.elect(now, Local::HeartbeatSent);
+        self.yield_if_silent(now);
+        self.settle_namesakes(now);
+        self.weigh_bans(now);
+        self.give_up_bans(now);
+        self.part_from_other_room(now);
     }
 
     /// The peer that this node beats with: then the heartbeats of all arrive at about the same time, and wake a machine once,

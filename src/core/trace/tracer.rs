@@ -8,7 +8,7 @@ use crate::core::election::seeded::MemberState;
 use crate::core::election::{self, AssignOutcome, Description, LeaderReason};
 use crate::core::id::PeerId;
 use crate::core::node::{
-    Command, CommandError, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
+    Command, CommandError, Conflict, EndReason, Event, Input, LeftReason, LinkEnd, Node, Output,
 };
 use crate::core::time::Time;
 use crate::core::wire::{Message, Probe, Verdict};
@@ -85,10 +85,13 @@ impl Tracer {
             Input::Tick
             | Input::Heard { .. }
             | Input::HostDialing(_)
+            | Input::HostSilentSince(_)
             | Input::WallClock(_)
             | Input::Engine { .. } => {
                 return;
             }
+            // What it ends and what begins are in the trace themselves.
+            Input::LinkReady { .. } | Input::JoinWithdrawn { .. } => return,
             Input::LinkUp(link) => {
                 self.links.insert(link.peer.clone(), Counts::default());
                 What::LinkUp {
@@ -259,6 +262,7 @@ impl Tracer {
                 granted: Some(*verdict == Verdict::Accepted),
                 ..plain("join_answer")
             },
+            Message::JoinWithdrawn { .. } => plain("join_withdrawn"),
             Message::Admitted { entry, .. } => Description {
                 names: Some(entry.id.clone()),
                 ..plain("admitted")
@@ -269,6 +273,7 @@ impl Tracer {
             },
             Message::Unbanned(_) => plain("unbanned"),
             Message::Disconnected { .. } => plain("disconnected"),
+            Message::Unlinked { .. } => plain("unlinked"),
             Message::RoomRules(_) => plain("room_rules"),
             Message::Standing {
                 eligible,
@@ -330,12 +335,14 @@ fn told(event: &Event) -> Option<What> {
             reason: leader_reason(change.reason),
         },
         Event::JoinRequest { peer, .. } => What::JoinRequest { peer },
+        Event::JoinWithdrawn { peer, .. } => What::JoinWithdrawn { peer },
         Event::RoomEnded { why, .. } => What::RoomEnded {
             why: match why {
                 EndReason::Kicked => "kicked",
                 EndReason::HostLeft => "host_left",
                 EndReason::HostLost => "host_lost",
                 EndReason::Disconnected => "disconnected",
+                EndReason::DuplicateId => "duplicate_id",
             }
             .into(),
         },
@@ -372,8 +379,14 @@ fn told(event: &Event) -> Option<What> {
         | Event::LeadershipLost(_)
         | Event::Message(_)
         | Event::SlowPeer(_)
+        | Event::Unlinked { .. }
+        | Event::BanDropped { .. }
         | Event::DataDropped { .. }
         | Event::ConnectionResult(_)
+        | Event::DiscoveryRefused(_)
+        | Event::HostSilent { .. }
+        | Event::HostBack(_)
+        | Event::NoRoomFound(_)
         | Event::Discovered { .. } => return None,
     })
 }
@@ -426,6 +439,9 @@ fn link_end(why: LinkEnd) -> Word {
         LinkEnd::Silent => "silent".into(),
         LinkEnd::Violation(what) => format!("violation: {what}").into(),
         LinkEnd::Kicked => "kicked".into(),
+        LinkEnd::RoomEnded => "room_ended".into(),
+        LinkEnd::Moved(Conflict::DuplicateId) => "moved: duplicate id".into(),
+        LinkEnd::Moved(Conflict::Banned) => "moved: banned".into(),
     }
 }
 
@@ -438,6 +454,7 @@ fn left_reason(why: LeftReason) -> Word {
         LeftReason::Kicked => "kicked",
         LeftReason::Violation => "violation",
         LeftReason::GaveUp => "gave_up",
+        LeftReason::RoomEnded => "room_ended",
     }
     .into()
 }
@@ -460,9 +477,9 @@ fn verdict_word(verdict: &Verdict) -> Word {
     match verdict {
         Verdict::Accepted => "accepted",
         Verdict::DuplicatePeerId => "duplicate_peer_id",
-        Verdict::Full => "full",
+        Verdict::Full(_) => "full",
         Verdict::Rejected { .. } => "rejected",
-        Verdict::Timeout => "timeout",
+        Verdict::Timeout(_) => "timeout",
         Verdict::NotLeader => "not_leader",
     }
     .into()
@@ -511,6 +528,7 @@ pub(crate) mod tests {
         envelope(Message::Heartbeat(Heartbeat {
             seq: 77,
             echo: None,
+            host_silent_ms: 0,
             pulse: Opaque::default(),
         }))
     }

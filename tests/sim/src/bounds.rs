@@ -50,9 +50,24 @@ impl Run<'_> {
             Phase::TwoCalls if whole => self.two_calls(leader),
             Phase::DeafLeader if whole => self.goes_deaf(leader),
             Phase::CrashedLeader if whole => self.crashes(leader),
-            Phase::Join if whole => self.joins(leader),
-            Phase::Minority if whole => self.minority(leader),
+            Phase::Join if whole => self.without_transfers(leader, Self::joins),
+            Phase::Minority if whole => self.without_transfers(leader, Self::minority),
             _ => {}
+        }
+    }
+
+    /// A trial in which no leader changes unless a host asks for it: not while a host's request is pending.
+    fn without_transfers(&mut self, leader: usize, trial: impl FnOnce(&mut Self, usize)) {
+        let until = self.world.transfers_until;
+        if self.world.now >= until {
+            return trial(self, leader);
+        }
+        self.run_until(until);
+        self.settle();
+        if self.world.violation.is_none()
+            && let Some(leader) = self.world.agreed()
+        {
+            trial(self, leader);
         }
     }
 

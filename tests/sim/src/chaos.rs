@@ -258,7 +258,11 @@ impl<'a> Run<'a> {
             let complete = node.membership().len() + 1 == running.len();
             if alone {
                 let others: Vec<usize> = running.iter().copied().filter(|x| *x != slot).collect();
-                if let Some(other) = others.choose(&mut self.world.rng) {
+                let drawn = others.choose(&mut self.world.rng);
+                // A host that hears nothing from one player tries another.
+                let reached = |other: &&usize| !self.plan.is_apart(slot, **other);
+                let other = drawn.filter(reached).or(others.iter().find(reached));
+                if let Some(other) = other.or(drawn) {
                     self.world.connect(slot, *other);
                 }
             }
@@ -833,10 +837,6 @@ impl Run<'_> {
         let Some(roster) = self.world.voters() else {
             return true;
         };
-        let apart = |a: usize, b: usize| {
-            let pair = self.plan.apart;
-            pair == Some((a, b)) || pair == Some((b, a))
-        };
         let runs = |slot: usize| self.world.slots[slot].process.is_some();
         let all_hear_all = self
             .plan
@@ -851,7 +851,9 @@ impl Run<'_> {
         };
         let voters: Vec<usize> = roster.iter().copied().filter(votes).collect();
         voters.iter().any(|leader| {
-            let reached = voters.iter().filter(|voter| !apart(*leader, **voter));
+            let reached = voters
+                .iter()
+                .filter(|voter| !self.plan.is_apart(*leader, **voter));
             reached.count() > roster.len() / 2
         })
     }
@@ -863,14 +865,9 @@ impl Run<'_> {
             !places[*slot].kicked && !self.plan.absent.contains(slot) && !self.is_down(*slot)
         };
         let all: Vec<usize> = (0..places.len()).filter(is_in).collect();
-        let apart = |a, b| {
-            self.plan
-                .apart
-                .is_some_and(|pair| pair == (a, b) || pair == (b, a))
-        };
         all.iter().enumerate().all(|(index, a)| {
             let mut others = all[index + 1..].iter();
-            others.all(|b| apart(*a, *b) || self.world.is_linked(*a, *b))
+            others.all(|b| self.plan.is_apart(*a, *b) || self.world.is_linked(*a, *b))
         })
     }
 

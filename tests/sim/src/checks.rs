@@ -73,8 +73,8 @@ struct Life {
     /// Where it said that its state file is not the newest.
     noticed: Option<Noticed>,
     told: Option<PeerId>,
-    /// The last leader that it was told to be lost, if nobody can have heard that one for a while.
-    ended: Option<PeerId>,
+    /// The last leader that it was told to be lost, and in which of its lives, if nobody can have heard that one for a while.
+    ended: Option<(PeerId, u64)>,
     /// Whether it may vote and lead.
     may_lead: bool,
     /// Which life of each peer its last link is with.
@@ -302,11 +302,12 @@ impl Checker {
         self.state(slot, seen)
     }
 
-    /// Whom this node shows as leader, if that process ended so long ago that nobody else can know better.
-    fn ended_leader(&self, slot: usize) -> Option<PeerId> {
+    /// Whom this node shows as leader, and in which life, if that process ended so long ago that nobody else can know better.
+    fn ended_leader(&self, slot: usize) -> Option<(PeerId, u64)> {
         let leader = self.lives.get(&slot)?.told.as_ref()?;
         let ended = *self.ended.get(leader)?;
-        (self.now >= ended + self.settles).then(|| leader.clone())
+        let births = *self.births.get(leader)?;
+        (self.now >= ended + self.settles).then(|| (leader.clone(), births))
     }
 
     /// Notes second votes of a term that were given where nobody who knew of the first was there.
@@ -391,6 +392,9 @@ impl Checker {
                     life.said_farewell.insert(peer.clone(), births);
                 }
             }
+            Output::Event(Event::BanDropped { peer, .. }) => {
+                life.kicked.remove(peer);
+            }
             Output::Event(Event::LeaderChanged(LeaderChange { new: leader, .. })) => {
                 ensure(life.told != *leader, "P8", || {
                     format!("{} is told {leader:?} twice in a row", life.id)
@@ -404,8 +408,11 @@ impl Checker {
                     ensure(!gone, "P8", || {
                         format!("{} is told of leader {leader}, who left", life.id)
                     })?;
-                    let again =
-                        life.ended.as_ref() == Some(leader) && self.ended.contains_key(leader);
+                    let births = self.births.get(leader);
+                    let same_life =
+                        |(lost, life): &(PeerId, u64)| lost == leader && births == Some(life);
+                    let again = life.ended.as_ref().is_some_and(same_life)
+                        && self.ended.contains_key(leader);
                     ensure(self.disturbed || life.may_lead || !again, "P8", || {
                         format!(
                             "{} is told again of leader {leader}, whose process ended",

@@ -44,7 +44,11 @@ pub fn pulse(message: &Message) -> Option<Pulse> {
 /// What a heartbeat says where gossip elects.
 pub fn leads(message: &Message) -> Option<bool> {
     match message {
-        Message::Heartbeat(heartbeat) => heartbeat.pulse.decode().ok().map(|Leads { leads }| leads),
+        Message::Heartbeat(heartbeat) => heartbeat
+            .pulse
+            .decode()
+            .ok()
+            .map(|Leads { leads, .. }| leads),
         _ => None,
     }
 }
@@ -66,8 +70,9 @@ pub fn side(hello: &Opaque) -> Option<Side> {
 /// A heartbeat where votes elect, of a member that keeps nothing on disk.
 pub fn heartbeat(pulse: Pulse) -> Message {
     Message::Heartbeat(Heartbeat {
-        seq: 1 << 40,
+        seq: 0,
         echo: None,
+        host_silent_ms: 0,
         pulse: Opaque::of(&Beat::from(pulse)),
     })
 }

@@ -12,8 +12,8 @@ use room_core::election::raft::wire::{ElectionMessage, Stamped};
 use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::{
-    AdmissionRefusal, EndReason, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, Node,
-    Output,
+    AdmissionRefusal, Conflict, EndReason, Event, Input, LeaderChange, Left, LeftReason, LinkEnd,
+    Node, Output,
 };
 use room_core::time::{Duration, Time};
 use room_core::wire::{
@@ -25,6 +25,8 @@ use crate::world::World;
 
 /// A member that was heard within so long is not taken for dead when its id is in dispute.
 const HEARD_LATELY: Duration = Duration::from_millis(400);
+/// How long after its host asked for a link with a leader, that leader's bans can move a member.
+const INVITED_FOR: Duration = Duration::from_secs(10);
 
 /// What a liar says about a third member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +75,8 @@ pub struct Slandered {
     named: BTreeSet<usize>,
     /// Whose id a liar disputed.
     disputed: BTreeSet<usize>,
+    /// Whom a liar introduced with another key.
+    renamed: BTreeSet<usize>,
     /// Liars that an honest member took for the leader at some time.
     believed: BTreeSet<usize>,
     /// Who said farewell, in some life.
@@ -114,6 +118,9 @@ impl Run<'_> {
             Slander::RoomRules => {
                 let in_rules = &mut self.world.slandered.in_rules;
                 in_rules.entry(about).or_default().insert(liar);
+            }
+            Slander::Peers => {
+                self.world.slandered.renamed.insert(about);
             }
             Slander::Dispute => {
                 self.world.slandered.disputed.insert(about);
@@ -170,6 +177,7 @@ impl Lie {
             }],
             Slander::RoomRules => vec![Message::RoomRules(RoomRules {
                 version: (Stamp::default(), 0),
+                set_by: None,
                 max_peers: 0,
                 bans: vec![Ban::new(self.its.clone(), self.key)],
             })],
@@ -224,10 +232,12 @@ impl Lie {
             ],
             Slander::Assigns => {
                 let epoch = Epoch {
+                    assigner_key: None,
                     override_seq: self.stamp.epoch.override_seq.saturating_add(1),
                     assigner: Some(self.me.clone()),
                 };
                 let record = Record {
+                    leader_key: Some(self.key),
                     stamp: Stamp { epoch, term: 1 },
                     leader: Some(self.its.clone()),
                     assigned: true,
@@ -303,21 +313,39 @@ impl World {
                 let other = self.slot_of(peer)?;
                 let rightly = match why {
                     LinkEnd::Silent => true,
-                    LinkEnd::Kicked => self.may_be_out(other) || self.may_be_out(slot),
+                    LinkEnd::Kicked => self.may_be_out(other),
+                    LinkEnd::RoomEnded => self.may_be_out(slot),
                     LinkEnd::Replaced => !self.was_heard_lately(other, slot),
                     LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
+                    // A liar that leads binds ids and bans, and a host that dials a liar goes where it leads.
+                    LinkEnd::Moved(Conflict::DuplicateId) => {
+                        let slandered = &self.slandered;
+                        let is_led_to =
+                            slandered.renamed.contains(&other) && !slandered.believed.is_empty();
+                        is_led_to || self.is_session_with_earlier_life(other, slot)
+                    }
+                    LinkEnd::Moved(Conflict::Banned) => {
+                        let asked_for = |liar: &usize| {
+                            let invited_at = self.invited.get(&(slot, *liar));
+                            invited_at.is_some_and(|at| self.now.since(*at) < INVITED_FOR)
+                        };
+                        self.may_be_out(other) || self.liars.iter().any(asked_for)
+                    }
                 };
                 (!rightly).then(|| format!("{me} closes its link with {peer}: {why:?}"))
             }
             Output::Event(Event::Left(Left { peer, why, .. })) if self.is_honest(peer) => {
                 let other = self.slot_of(peer)?;
                 let rightly = match why {
-                    LeftReason::Left => self.slandered.left.contains(&other),
+                    LeftReason::Left => {
+                        self.slandered.left.contains(&other) || self.may_be_out(slot)
+                    }
                     LeftReason::Kicked => {
-                        let rightly = self.may_be_out(other) || self.may_be_out(slot);
+                        let rightly = self.may_be_out(other);
                         self.is_put_out(other);
                         rightly
                     }
+                    LeftReason::RoomEnded => self.may_be_out(other) || self.may_be_out(slot),
                     LeftReason::Lost => self.was_lost_for_long(slot, peer),
                     LeftReason::GaveUp => {
                         let restarted = self.slots[other].life > 1;
@@ -349,6 +377,7 @@ impl World {
 
     fn was_heard_lately(&self, from: usize, to: usize) -> bool {
         self.slandered.disputed.contains(&from)
+            && self.is_session_with_present_life(from, to)
             && self
                 .last_arrival(from, to)
                 .is_some_and(|at| self.now.since(at) < HEARD_LATELY)
@@ -432,6 +461,7 @@ mod tests {
             LeftReason::Left,
             LeftReason::Lost,
             LeftReason::Kicked,
+            LeftReason::RoomEnded,
             LeftReason::GaveUp,
             LeftReason::Violation,
             LeftReason::Disconnected,
@@ -441,9 +471,12 @@ mod tests {
         assert!(!harm(&left(LeftReason::Replaced)));
         for why in [
             LinkEnd::Kicked,
+            LinkEnd::RoomEnded,
             LinkEnd::Closed,
             LinkEnd::Disconnected,
             LinkEnd::Violation(""),
+            LinkEnd::Moved(Conflict::DuplicateId),
+            LinkEnd::Moved(Conflict::Banned),
         ] {
             assert!(harm(&closed(why)), "{why:?}");
         }

@@ -16,7 +16,7 @@ use room_core::election::record::{Epoch, Record, Stamp};
 use room_core::election::seeded::paxos::{Ballot, Stage, Vote};
 use room_core::election::seeded::wire::{Based, Beat, Claim, Memory, Observation, SeededMessage};
 use room_core::election::seeded::{MemberState, Seeded};
-use room_core::id::{Incarnation, PeerId};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::node::Output;
 use room_core::time::Duration;
 use room_core::wire::{Envelope, Heartbeat, Message, Opaque, RoomRules};
@@ -216,6 +216,7 @@ impl Run<'_> {
         let stamp = if epoch {
             Stamp {
                 epoch: Epoch {
+                    assigner_key: None,
                     override_seq: number,
                     assigner: Some(me.clone()),
                 },
@@ -231,6 +232,7 @@ impl Run<'_> {
             self.world.boasts.insert(
                 liar,
                 Record {
+                    leader_key: None,
                     stamp,
                     leader: Some(me),
                     assigned: epoch,
@@ -247,14 +249,16 @@ impl Run<'_> {
             .and_then(|node| node.election().of::<Raft>())
             .and_then(|raft| raft.rules().campaign())
             .map_or(1, |campaign| campaign.round);
-        let Some(incarnation) = self.world.node(liar).map(|node| node.incarnation()) else {
+        let Some(process) = self.world.slots[liar].process.as_ref() else {
             return;
         };
+        let (incarnation, key) = (process.node.incarnation(), process.key);
         let victims = self.world.node(victim);
         let seeded = victims.and_then(|node| node.election().of::<Seeded>());
         let observed = seeded.map(Seeded::observation).unwrap_or_default();
         let lie = Lie {
             me,
+            key,
             its,
             stamp,
             round,
@@ -274,6 +278,7 @@ impl Run<'_> {
 
 struct Lie {
     me: PeerId,
+    key: Fingerprint,
     its: PeerId,
     stamp: Stamp,
     round: u64,
@@ -288,6 +293,7 @@ impl Lie {
         Record {
             stamp: self.stamp.clone(),
             leader: Some(leader.clone()),
+            leader_key: (*leader == self.me).then_some(self.key),
             assigned,
         }
     }
@@ -299,6 +305,7 @@ impl Lie {
             record: self.record(&self.me, false),
             live: Some(LiveLeader {
                 id: self.me.clone(),
+                key: self.key,
                 incarnation: self.incarnation,
                 weight,
                 led_ms: u64::MAX,
@@ -386,6 +393,7 @@ impl Lie {
                     u64::MAX => (Stamp::default(), u64::MAX),
                     number => (Stamp::default(), number % (1 << 40)),
                 },
+                set_by: None,
                 max_peers: 77,
                 bans: Vec::new(),
             })],
@@ -507,8 +515,9 @@ impl Lie {
             .collect();
         if words == Words::Chosen {
             messages.push(Message::Heartbeat(Heartbeat {
-                seq: 1 << 40,
+                seq: 0,
                 echo: None,
+                host_silent_ms: 0,
                 pulse: Opaque::of(&Beat {
                     observed: lead_by_it,
                     claim: Some(claim),

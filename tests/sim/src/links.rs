@@ -19,7 +19,7 @@ use room_core::introductions::Dial;
 use room_core::node::{AdmissionRefusal, Input, LinkEnd, LinkUp};
 use room_core::time::{Duration, Time};
 use room_core::trace::What;
-use room_core::wire::{Candidate, Envelope, Hello, Opaque, PeerEntry, Probe};
+use room_core::wire::{Candidate, Envelope, Hello, Message, Opaque, PeerEntry, Probe};
 
 use crate::trace::Brief;
 use crate::world::{Happening, Process, World};
@@ -354,6 +354,22 @@ impl World {
             .is_some_and(|process| process.paused)
     }
 
+    /// Whether the session of `to` with `from` is with the incarnation of `from` that runs now.
+    pub fn is_session_with_present_life(&self, from: usize, to: usize) -> bool {
+        self.session_is_with_present_life(from, to) == Some(true)
+    }
+
+    /// Whether the session of `to` with `from` is with an earlier incarnation of `from` than runs now.
+    pub fn is_session_with_earlier_life(&self, from: usize, to: usize) -> bool {
+        self.session_is_with_present_life(from, to) == Some(false)
+    }
+
+    fn session_is_with_present_life(&self, from: usize, to: usize) -> Option<bool> {
+        let process = self.slots[to].process.as_ref()?;
+        let link = self.links.get(process.sessions.get(&from)?)?;
+        Some(self.is_life(from, link.lives[link.end_of(from)]))
+    }
+
     fn is_life(&self, slot: usize, life: u64) -> bool {
         self.slots[slot].life == life && self.slots[slot].process.is_some()
     }
@@ -525,8 +541,9 @@ impl World {
             policy: self.policy(slot),
             listen_port: place.address.port(),
             max_message_size: 262_144,
-            eligible: process.eligible,
+            eligible: process.eligible && !process.node.is_looking(),
             priority: process.node.standing_of_myself().1,
+            has_leader: process.node.leader().is_some(),
             side: self.side(slot, process, self.now),
             join_payload: Vec::new(),
         })
@@ -833,8 +850,13 @@ impl World {
 
     /// That end does not want the link any more.
     fn refuse_link(&mut self, id: u64, end: usize) {
+        let slot = self.links.get(&id).map(|link| link.slots[end]);
+        let process = slot.and_then(|slot| self.slots[slot].process.as_ref());
+        let is_over = process.is_some_and(|process| process.node.is_over());
         // What the library closes with then does not say that its process ends.
-        let why = if self.settings.hosts.asked {
+        let why = if is_over {
+            LinkEnd::RoomEnded
+        } else if self.settings.hosts.asked {
             LinkEnd::Silent
         } else {
             LinkEnd::Closed
@@ -905,9 +927,15 @@ impl World {
         }
     }
 
-    /// A control message that the node itself did not send, for tests of bad members.
-    pub fn forge(&mut self, slot: usize, to: usize, envelope: Envelope) {
+    /// A control message that the node itself did not send, for tests of bad members. A heartbeat gets the number that comes
+    /// next: an older one would be ignored, and a larger one would silence the sender.
+    pub fn forge(&mut self, slot: usize, to: usize, mut envelope: Envelope) {
         let to = self.slots[to].id.clone();
+        if let Message::Heartbeat(heartbeat) = &mut envelope.message
+            && let Some(process) = &mut self.slots[slot].process
+        {
+            heartbeat.seq = process.node.take_heartbeat_number();
+        }
         self.transmit(slot, &to, envelope, true);
     }
 

@@ -329,6 +329,12 @@ const PHASES: [Phase; 10] = [
 pub(crate) const LARGE: usize = 100;
 
 impl Plan {
+    /// Whether these two places never reach each other.
+    pub fn is_apart(&self, one: usize, other: usize) -> bool {
+        self.apart
+            .is_some_and(|pair| pair == (one, other) || pair == (other, one))
+    }
+
     /// The plan of a seed.
     pub fn draw(seed: u64) -> Self {
         Self::draw_for(seed, None)

@@ -100,6 +100,9 @@ pub(crate) trait Profile: Debug {
     /// Nobody runs in a place, and its state file becomes another one.
     fn disk_replaced(&self, _world: &mut World, _slot: usize, _copy: Option<&File>) {}
 
+    /// A process that was stopped goes on, and has taken no input yet.
+    fn resumes(&self, _world: &mut World, _slot: usize) {}
+
     /// P2: two leaders that are linked both ways are one within this time.
     fn one_of_two_within(&self, world: &World) -> Duration;
 

@@ -62,6 +62,26 @@ pub const PLANS: &[(&str, &str)] = &[
         "a link came about through a cut, and its ends compared what they had said before it (P14)",
         r#"{"seed":9700193357,"size":4,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":2095,"delay_ms":[128,150],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[279,{"Start":{"slot":3,"contact":1}}],[398,{"Start":{"slot":1,"contact":0}}],[2993,{"Start":{"slot":2,"contact":0}}],[8140,{"Flap":{"slot":3,"other":null,"period_ms":4000,"times":4}}]],"heal_at_ms":20550,"phase":"Quiet","hosts":{"asked":true,"decide":true,"talk":true}}"#,
     ),
+    (
+        "a member that may not lead was shown a leader again that was dead, by a heartbeat from before (P8)",
+        r#"{"seed":383426762475,"size":1,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":false,"member_hold_ms":60000,"lateness_us":429,"delay_ms":[29,150],"silence_is_told":true,"keeps_keys":false},"observers":[],"clocks":[1038480],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[975,{"Start":{"slot":1,"contact":0}}],[3146,{"Crash":{"who":{"Slot":0},"back_ms":836}}],[5798,{"Lie":{"liar":1,"victim":{"Slot":0},"words":"Limit","far":"Leap","epoch":false}}],[6467,{"Lie":{"liar":1,"victim":{"Slot":0},"words":"Assigned","far":{"Above":18446744073709551615},"epoch":false}}],[8964,{"Start":{"slot":2,"contact":0}}],[10951,{"Slander":{"liar":1,"victim":{"Slot":0},"about":0,"words":"Peers"}}],[11765,{"Slander":{"liar":2,"victim":"Leader","about":0,"words":"Assigns"}}],[12964,{"Lie":{"liar":2,"victim":"Leader","words":"Hello","far":{"Above":1024},"epoch":false}}],[13118,{"Lie":{"liar":2,"victim":"Leader","words":"Hello","far":"Leap","epoch":true}}],[13861,{"Limit":{"max_peers":96}}],[15860,{"Slander":{"liar":1,"victim":"Leader","about":0,"words":"Answers"}}],[15970,{"Lie":{"liar":2,"victim":"Leader","words":"Hello","far":{"Above":1024},"epoch":false}}],[17420,{"Slander":{"liar":1,"victim":{"Slot":0},"about":0,"words":"Data"}}],[17425,{"Crash":{"who":{"Slot":0},"back_ms":3397}}]],"heal_at_ms":20312,"phase":"Quiet","liars":[true,false],"hosts":{"asked":false,"decide":false,"talk":true}}"#,
+    ),
+    (
+        "a copy of a dead leader's heartbeat was taken for a sign of life (P8)",
+        r#"{"seed":457685181432,"size":7,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[5,10],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0,1,2,3],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[2868,{"Start":{"slot":1,"contact":1}}],[3164,{"Start":{"slot":3,"contact":3}}],[4132,{"Start":{"slot":5,"contact":1}}],[5617,{"Start":{"slot":4,"contact":3}}],[6033,{"Strays":{"copies":10,"leftovers":0,"passed":0,"most_ms":3000}}],[7236,{"OldDisk":{"who":{"Slot":3},"writes_ago":6,"back_ms":2357}}]],"heal_at_ms":23837,"phase":"Quiet","hosts":{"asked":false,"decide":false,"talk":true}}"#,
+    ),
+    (
+        "the second incarnation of a leader was taken for the first, which had crashed (P8, a fault of the check)",
+        r#"{"seed":753290914292,"size":4,"rules":{"fast":true,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[9,40],"silence_is_told":false,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[15920,{"Start":{"slot":2,"contact":1}}],[16289,{"Crash":{"who":"Leader","back_ms":1462}}],[18367,{"Crash":{"who":"Leader","back_ms":3735}}]],"heal_at_ms":23258,"phase":"Quiet"}"#,
+    ),
+    (
+        "a transfer that a host had asked for was under way when a newcomer joined (P16, a fault of the check)",
+        r#"{"seed":610786897491,"size":3,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":false,"fixed_voters":true,"member_hold_ms":60000,"lateness_us":0,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[965833],"priorities":[],"apart":null,"absent":[],"steps":[[0,{"Start":{"slot":0,"contact":0}}],[0,{"Start":{"slot":1,"contact":0}}],[0,{"Start":{"slot":2,"contact":0}}],[0,{"SlowDisk":{"most_ms":600}}],[0,{"Strikes":{"percent":11}}],[2000,{"Crash":{"who":"Leader","back_ms":949}}],[5059,{"Crash":{"who":{"Slot":1},"back_ms":66}}],[11190,{"SetLeader":{"calls":[[0,0]]}}],[11962,{"Transfer":{"target":0}}]],"heal_at_ms":12000,"phase":"Join"}"#,
+    ),
+    (
+        "eighty lost members lost their places in one tick (contract, a fault of the check)",
+        r#"{"seed":414754298133,"size":100,"rules":{"fast":false,"highest_term":false,"leader_only":false,"auto_elect":true,"fixed_voters":true,"member_hold_ms":3170,"lateness_us":1295,"delay_ms":[1,2],"silence_is_told":true,"keeps_keys":true},"observers":[],"clocks":[],"priorities":[],"apart":null,"absent":[],"roster":[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,63],"steps":[],"heal_at_ms":8467,"phase":"Minority"}"#,
+    ),
 ];
 
 /// Seeds.
@@ -161,4 +181,11 @@ pub const SEEDS: &[u64] = &[
     9_300_059_032, 9_400_024_899,
     // A leader asked a target that could not win again and again, as its host wanted, while the room counted as quiet.
     9_800_020_827,
+    // A leader that others had named was shown again after its end, by a heartbeat from before (P8).
+    383_426_762_474,
+    // A copy of a dead leader's heartbeat was taken for a sign of life (P8).
+    457_685_181_430,
+    // Faults of the checks: the second incarnation of a leader was taken for the first (P8), a transfer was under way when a
+    // newcomer joined (P16), and eighty members lost their places in one tick (contract).
+    753_290_914_288, 610_786_897_491, 414_754_298_133,
 ];

@@ -4,8 +4,10 @@
 
 mod disk;
 mod first;
+mod flood;
 mod gossip;
 mod raft;
+mod room_end;
 mod roster;
 mod seeded;
 mod shown;
@@ -23,7 +25,7 @@ use room_core::election::etcd::EtcdConfig;
 use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
 use room_core::election::record::Record;
-use room_core::election::{ElectionConfig, Recovery};
+use room_core::election::{ElectionConfig, Entry, Recovery};
 use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::introductions::Reconnect;
 use room_core::node::{
@@ -46,13 +48,12 @@ use crate::record::{CLOCK_US, Recorder};
 use crate::sometimes::Sometimes;
 use crate::trace::{Brief, Trace};
 pub use disk::File;
+use flood::{flood, places};
 use roster::{Tenure, Told};
 
 pub use roster::Strike;
 pub use seeded::SeededPlaces;
 
-/// Outputs of one input, per member; more is a flood.
-const MAX_OUTPUTS_PER_MEMBER: usize = 24;
 /// Ticks of one node at one instant; more is a livelock.
 const MAX_TICKS_AT_ONCE: u32 = 8;
 /// A leaving process ends at the latest after this.
@@ -74,6 +75,8 @@ pub struct Process {
     pub sessions: BTreeMap<usize, u64>,
     /// Which peers it was told may lead.
     may_lead: BTreeMap<PeerId, bool>,
+    /// Peers that its host disconnected, or that were kicked.
+    pub(crate) keeps_out: BTreeSet<PeerId>,
     wake_at: Option<Time>,
     ticks: (Time, u32),
     /// When the last write to its disk is done.
@@ -110,6 +113,10 @@ pub struct Slot {
     pub life: u64,
     pub process: Option<Process>,
     pub eligible: bool,
+    /// Since when its host has taken no events.
+    pub host_silent_since: Option<Time>,
+    /// How its processes enter.
+    pub entry: Entry,
     /// Every `LeaderChanged` that the host was told, with the time.
     pub told: Vec<(Time, Option<PeerId>)>,
     /// Whether its peer was kicked: nobody starts there again.
@@ -222,6 +229,8 @@ pub struct Settings {
     pub host: Option<usize>,
     /// What the hosts do beside elections.
     pub hosts: Hosts,
+    /// For how long a leader's host may take no events before it yields.
+    pub yield_after: Option<Duration>,
 }
 
 impl Default for Settings {
@@ -245,6 +254,7 @@ impl Default for Settings {
             windows: Windows::default(),
             host: None,
             hosts: Hosts::default(),
+            yield_after: None,
         }
     }
 }
@@ -306,6 +316,8 @@ pub struct World {
     pub liars: BTreeSet<usize>,
     /// What their next lives' Hellos say, instead of what their nodes go by.
     pub boasts: BTreeMap<usize, Record>,
+    /// When the host of one place asked last for a link with another one.
+    pub invited: BTreeMap<(usize, usize), Time>,
     /// What they said against others.
     pub slandered: Slandered,
     /// What the first process to start goes by, if that is no beginning.
@@ -362,6 +374,7 @@ impl World {
             checker: Checker::default(),
             liars: BTreeSet::new(),
             boasts: BTreeMap::new(),
+            invited: BTreeMap::new(),
             slandered: Slandered::default(),
             first_term: 0,
             refusals: 0,
@@ -509,6 +522,7 @@ impl World {
             host_dials: 0,
             sessions: BTreeMap::new(),
             may_lead: BTreeMap::new(),
+            keeps_out: BTreeSet::new(),
             wake_at: None,
             ticks: (Time::ZERO, 0),
             disk_done_at: self.now,
@@ -582,6 +596,7 @@ impl World {
                 election_timeout_min: self.settings.election_timeout_min,
                 election_timeout_max: self.settings.election_timeout_max,
                 auto_election: self.settings.host.is_none(),
+                entry: self.slots[slot].entry,
                 eligible: self.slots[slot].eligible,
                 priority: self.slots[slot].priority,
                 recovery: self.wanted_recovery(slot),
@@ -596,6 +611,7 @@ impl World {
             reconnect: Reconnect::default(),
             member_hold: self.settings.member_hold,
             handshake_timeout: Duration::from_secs(5),
+            yield_after: self.settings.yield_after,
             ask_host: self.settings.hosts.decide,
             wall_clock: self.wall_clock(slot),
             saved: self.slots[slot]
@@ -730,7 +746,8 @@ impl World {
         self.trace
             .add(self.now, format_args!("{} resumes", self.slots[slot].id));
         self.note(slot, What::Resumed);
-        self.forget_tenure(slot);
+        let profile = Rc::clone(&self.profile);
+        profile.resumes(self, slot);
         if timers_first {
             let _ = self.feed(slot, Input::Tick);
         }
@@ -753,6 +770,7 @@ impl World {
         }
         if let Command::Unban(peer) = &command {
             self.checker.unbanned(peer);
+            self.lets_in(peer);
         }
         self.feed(slot, Input::Command(command))
     }
@@ -772,6 +790,9 @@ impl World {
     /// One input of a node, with everything that follows from it.
     pub fn feed(&mut self, slot: usize, input: Input) -> Result<(), CommandError> {
         let now = self.now;
+        if matches!(input, Input::Message { .. }) {
+            self.look_at_host(slot);
+        }
         if !self.liars.is_empty() {
             self.note_slander(slot, &input);
         }
@@ -822,7 +843,8 @@ impl World {
         self.checker.takes(slot, &input);
         let before = Before {
             of_strategy: self.profile.before(&process.node, Some(&input)),
-            members: process.node.membership().len(),
+            members: places(&process.node),
+            over: process.node.is_over(),
             told,
         };
         if let Input::Command(Command::EnableAutoElection(enabled)) = &input {
@@ -849,7 +871,8 @@ impl World {
         process.inputs += 1;
         let before = Before {
             of_strategy: self.profile.before(&process.node, None),
-            members: process.node.membership().len(),
+            members: places(&process.node),
+            over: process.node.is_over(),
             told: None,
         };
         let answer = question(&mut process.node, process.clock.local(now));
@@ -873,8 +896,7 @@ impl World {
         if let Some(recorder) = &mut self.recorder {
             recorder.outcome(slot, now, &process.node, &result, &outputs);
         }
-        let members = process.node.membership().len().max(before.members);
-        let limit = MAX_OUTPUTS_PER_MEMBER * (members + 2);
+        let members = places(&process.node).max(before.members);
         self.hash.after(&process.node, &outputs);
         if process.node.is_leader() {
             self.leading.insert(slot);
@@ -882,17 +904,15 @@ impl World {
         } else {
             self.leading.remove(&slot);
         }
-        // A table that a leader sends has as many members as the room, linked here or not.
-        let is_table =
-            |output: &&Output| matches!(output, Output::Event(Event::MemberState { .. }));
-        let count = outputs.iter().filter(|output| !is_table(output)).count();
-        if count > limit {
+        if let Some(count) = flood(&outputs, members) {
             self.violate("contract", format!("{count} outputs of one input"));
         }
         self.note_belief(slot, &outputs);
         self.note_tenure(slot);
+        self.check_path(slot, &outputs);
         self.check_memory(slot, before.told.as_ref(), &outputs);
         self.check_lied_to(slot, &outputs);
+        self.check_room_end(slot, before.over, &outputs);
         let profile = Rc::clone(&self.profile);
         profile.check(self, slot, &*before.of_strategy, &outputs, &result);
         let mut answers = Vec::new();
@@ -1017,9 +1037,22 @@ impl World {
             if self.settings.hosts.talk {
                 self.hear_transports(slot);
             }
+            self.look_at_host(slot);
             let _ = self.feed(slot, Input::Tick);
         } else {
             self.schedule_wake(slot);
+        }
+    }
+
+    /// A process shows its host's silence before it sends heartbeats.
+    fn look_at_host(&mut self, slot: usize) {
+        let Some(process) = &self.slots[slot].process else {
+            return;
+        };
+        let since = self.slots[slot].host_silent_since;
+        let since = since.map(|since| process.clock.local(since));
+        if since != process.node.host_silent_since() {
+            let _ = self.feed(slot, Input::HostSilentSince(since));
         }
     }
 
@@ -1073,8 +1106,20 @@ struct Before {
     /// For the checks of its strategy.
     of_strategy: Box<dyn Any>,
     members: usize,
+    /// Whether its room was over.
+    over: bool,
     /// What a voter's heartbeat says of state files.
     told: Option<Told>,
+}
+
+/// The members that are here as far as the host knows, in order.
+fn members_shown(node: &Node) -> Vec<&PeerId> {
+    let linked = node.membership().iter().map(|(id, _)| id);
+    let mut members: Vec<_> = linked
+        .chain(node.ended_peers().map(|(id, ..)| id))
+        .collect();
+    members.sort();
+    members
 }
 
 fn tells_of_members(output: &Output) -> bool {
@@ -1095,6 +1140,8 @@ impl Slot {
             life: 0,
             process: None,
             eligible: true,
+            host_silent_since: None,
+            entry: Entry::Any,
             kicked: false,
             told: Vec::new(),
             events: Vec::new(),

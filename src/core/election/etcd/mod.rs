@@ -325,6 +325,7 @@ impl Etcd {
     fn follow(&mut self, created: Revision, leader: PeerId, reason: LeaderReason) {
         debug_assert!(term(created) >= self.record.term(), "fencing tokens grow");
         self.record = Record {
+            leader_key: None,
             stamp: Stamp {
                 term: term(created),
                 ..Stamp::default()
@@ -412,6 +413,9 @@ impl Election for Etcd {
     fn leadership(&self) -> Leadership<'_> {
         Leadership {
             leader: self.record.leader.as_ref().filter(|_| self.is_shown),
+            leader_key: None,
+            // The store does: its candidates may be in rooms of their own.
+            is_vouched_for: true,
             reason: self.reason,
             record: &self.record,
             valid_until: self.claim.valid_until(),

@@ -1,8 +1,7 @@
 //! Which messages are new.
 
-use std::collections::BTreeMap;
-
 use super::Order;
+use crate::core::bounded::BoundedMap;
 use crate::core::time::{Duration, Time};
 
 /// Senders whose newest message is remembered, at most. Far more than a room has members; the limit is for
@@ -12,13 +11,13 @@ pub const MAX_CREATORS: usize = 1024;
 /// The newest message of every sender, for as long as it may matter.
 #[derive(Debug, Clone)]
 pub struct Store<Id> {
-    newest: BTreeMap<Id, (Order, Time)>,
+    newest: BoundedMap<Id, (Order, Time), MAX_CREATORS>,
 }
 
 impl<Id> Default for Store<Id> {
     fn default() -> Self {
         Self {
-            newest: BTreeMap::new(),
+            newest: BoundedMap::default(),
         }
     }
 }
@@ -30,22 +29,13 @@ impl<Id: Ord + Clone> Store<Id> {
             .retain(|_, (_, came_at)| now.since(*came_at) < lifetime);
         match self.newest.get(from) {
             Some((newest, _)) if order <= *newest => return false,
-            Some(_) => {}
-            None => self.make_room(),
+            _ => {}
         }
-        self.newest.insert(from.clone(), (order, now));
+        // The sender that was silent for longest makes way.
+        let news = (order, now);
+        self.newest
+            .insert_over(from.clone(), news, |_, (_, came_at)| *came_at);
         true
-    }
-
-    /// Forgets the sender that was silent for longest, if another one more would be too many.
-    fn make_room(&mut self) {
-        if self.newest.len() < MAX_CREATORS {
-            return;
-        }
-        let silent = self.newest.iter().min_by_key(|(_, (_, came_at))| *came_at);
-        if let Some(id) = silent.map(|(id, _)| id.clone()) {
-            self.newest.remove(&id);
-        }
     }
 
     /// Forgets a sender.

@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::{Act, Claim, Members, Message, Order, Peer, Settings};
+use crate::core::election::namesakes::{NamedLeader, Namesakes};
 use crate::core::election::record::Record;
 use crate::core::election::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
     LeaderReason, Leadership, Local, OutputOf, Role, Start, View,
 };
-use crate::core::id::{Incarnation, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::Time;
-use crate::core::wire::HostMode;
 
 /// The linked peers: those that may not lead are counted, but not heard.
 impl Members<PeerId> for View {
@@ -28,14 +28,16 @@ impl Members<PeerId> for View {
 /// How a node plays.
 #[derive(Debug, Clone)]
 pub struct GossipConfig {
+    /// The key of this node.
+    pub key: Fingerprint,
     /// Windows, checked already, and whether the lowest id always wins.
     pub settings: Settings,
     /// Whether this node proposes itself.
     pub auto_election: bool,
     /// Whether this node may lead.
     pub eligible: bool,
-    /// Whether it is the room's fixed host, which leads from its start on.
-    pub is_host: bool,
+    /// Whether this node leads from its start on, as a fixed host does.
+    pub leads_at_once: bool,
 }
 
 /// What members say to each other.
@@ -48,10 +50,12 @@ pub struct Claimed {
 }
 
 /// What a heartbeat adds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leads {
     /// Whether the sender leads. One that stopped is shown no longer.
     pub leads: bool,
+    /// The leader that the sender follows, with the key that their link shows.
+    pub follows: Option<NamedLeader>,
 }
 
 /// See the text of [`gossip`](super).
@@ -62,12 +66,14 @@ pub struct Leads {
 #[derive(Debug)]
 pub struct Gossip {
     me: PeerId,
+    key: Fingerprint,
     peer: Peer<PeerId>,
     /// Names the leader that is shown. There are no terms.
     record: Record,
     reason: LeaderReason,
     /// Linked peers that proposed themselves: one that leads later was elected meanwhile.
     proposed: BTreeSet<PeerId>,
+    namesakes: Namesakes,
     outputs: VecDeque<OutputOf<Self>>,
 }
 
@@ -80,13 +86,15 @@ impl Gossip {
         peer.set_eligible(config.eligible);
         let mut gossip = Self {
             me,
+            key: config.key,
             peer,
             record: Record::default(),
             reason: LeaderReason::None,
             proposed: BTreeSet::new(),
+            namesakes: Namesakes::default(),
             outputs: VecDeque::new(),
         };
-        if config.is_host && config.eligible {
+        if config.leads_at_once {
             gossip.peer.lead(now);
             gossip.settle(&nobody, LeaderReason::Elected);
         }
@@ -96,13 +104,14 @@ impl Gossip {
     /// A node that starts now, by the options of its room.
     pub(in crate::core::election) fn start(now: Time, start: Start, strict_lowest: bool) -> Self {
         let config = GossipConfig {
+            key: start.key,
             settings: Settings {
                 windows: start.config.windows,
                 strict_lowest,
             },
             auto_election: start.config.auto_election,
             eligible: start.config.eligible,
-            is_host: start.config.policy.host_mode == HostMode::Host,
+            leads_at_once: start.config.leads_at_once(),
         };
         Self::new(start.me, start.incarnation, &config, now)
     }
@@ -137,6 +146,13 @@ impl Gossip {
                 if !pulse.leads {
                     self.peer.leads_no_longer(&from);
                 }
+                let leads = view.voters.get(&from).filter(|_| pulse.leads);
+                let leads = leads.map(|voter| (from.clone(), voter.key));
+                self.namesakes
+                    .note(now, &from, leads.or_else(|| pulse.follows.clone()));
+                if let Some(leader) = pulse.follows {
+                    self.meet_namesake(view, leader);
+                }
             }
             ElectionInput::Local(input) => return self.apply_local(now, view, input),
         }
@@ -155,6 +171,7 @@ impl Gossip {
             Local::PeerDown { peer, why, .. } => {
                 self.peer.forget(&peer);
                 self.proposed.remove(&peer);
+                self.namesakes.note(now, &peer, None);
                 reason = match why {
                     Gone::Left { .. } | Gone::Removed => LeaderReason::Left,
                     Gone::Closed | Gone::Silent => LeaderReason::Lost,
@@ -191,6 +208,23 @@ impl Gossip {
             | Local::Engine { .. } => {}
         }
         Ok(reason)
+    }
+
+    /// A peer follows `leader`. If that has the id of another member here, both sides cannot stay: that of the lower leader
+    /// does, and of one id the lower key decides.
+    fn meet_namesake(&mut self, view: &View, leader: NamedLeader) {
+        let bound_to = view.bound_key((&self.me, self.key), &leader.0);
+        let is_namesake = bound_to.is_some_and(|key| key != leader.1);
+        if is_namesake && self.named_leader(view).is_none_or(|own| leader < own) {
+            self.namesakes.meet(leader);
+        }
+    }
+
+    /// The leader that this node follows, or is, with its key.
+    fn named_leader(&self, view: &View) -> Option<NamedLeader> {
+        let leader = self.record.leader.clone()?;
+        let key = view.bound_key((&self.me, self.key), &leader)?;
+        Some((leader, key))
     }
 
     /// A peer proposes or declares itself.
@@ -246,6 +280,9 @@ impl Gossip {
             self.record.leader = leader.cloned();
             self.reason = reason;
         }
+        if let Some((leader, key)) = self.named_leader(view) {
+            self.namesakes.follow(&leader, Some(key));
+        }
     }
 
     fn send(&mut self, to: &PeerId, message: &Message<PeerId>) {
@@ -291,6 +328,8 @@ impl Election for Gossip {
     fn leadership(&self) -> Leadership<'_> {
         Leadership {
             leader: self.record.leader.as_ref(),
+            leader_key: None,
+            is_vouched_for: false,
             reason: self.reason,
             record: &self.record,
             valid_until: None,
@@ -315,10 +354,21 @@ impl Election for Gossip {
         self.record.leader.clone()
     }
 
-    fn pulse(&self, _now: Time, _view: &View, _to: &PeerId) -> Leads {
+    fn pulse(&self, _now: Time, view: &View, _to: &PeerId) -> Leads {
         Leads {
             leads: self.leads(),
+            follows: self.named_leader(view).filter(|_| !self.leads()),
         }
+    }
+
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
+        self.namesakes.names(peer)
+    }
+
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
+        let own = self.named_leader(view);
+        let to = self.namesakes.moves_to(own.as_ref(), self.leads());
+        to.filter(|(id, _)| **id != self.me)
     }
 
     fn hello(&self, _now: Time, _view: &View, _asked: Time) {}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::following::{Following, Named};
+use super::following::Following;
 use super::{AssignOutcome, ElectionError, ElectionOutput, LeaderReason, Raft, View};
 use crate::core::election::raft::wire::ElectionMessage;
 use crate::core::election::record::Record;
@@ -119,7 +119,9 @@ impl Raft {
 
     pub(super) fn assign(&mut self, now: Time, view: &View, target: &PeerId, retries: u32) {
         let heard = self.following().is_direct(target);
-        let record = self.rules.assign(target, self.assigning.max_override_seq);
+        let key = view.bound_key((&self.me, self.key), target);
+        let seen = self.assigning.max_override_seq;
+        let record = self.rules.assign(target, key, seen);
         self.assigning.max_override_seq = record.stamp.epoch.override_seq;
         if *target == self.me {
             self.become_leader(now);
@@ -154,10 +156,9 @@ impl Raft {
             self.arm_election(now, view);
             return;
         }
-        self.become_follower(Following::Awaited(Named {
-            leader: leader.clone(),
-            until: now + self.election_timeout_max(),
-        }));
+        let key = self.rules.record().leader_key;
+        let named = self.named(leader, key, now, now + self.election_timeout_max());
+        self.become_follower(Following::Awaited(named));
     }
 
     /// Sends the assignment to all who have not answered it; repeated with every heartbeat.

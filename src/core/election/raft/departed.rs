@@ -1,8 +1,7 @@
 //! Incarnations of peers that are linked no more: nobody is to believe in a leader that is gone.
 
-use std::collections::BTreeMap;
-
 use super::Gone;
+use crate::core::bounded::BoundedMap;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 
@@ -12,7 +11,7 @@ const GONE_IS_REMEMBERED: Duration = Duration::from_secs(10);
 
 /// See the module's text.
 #[derive(Debug, Default)]
-pub(super) struct Departures(BTreeMap<(PeerId, Incarnation), Departed>);
+pub(super) struct Departures(BoundedMap<(PeerId, Incarnation), Departed, MAX_GONE>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Departed {
@@ -36,28 +35,30 @@ impl Departures {
     pub(super) fn note(&mut self, now: Time, peer: &PeerId, incarnation: Incarnation, why: &Gone) {
         self.0
             .retain(|_, departed| departed.ended_at.is_none() || departed.is_gone(now));
-        self.make_room();
         let departed = Departed {
             ended_at: (*why != Gone::Silent).then_some(now),
             succeeded: false,
         };
-        self.0.insert((peer.clone(), incarnation), departed);
+        self.insert(peer, incarnation, departed);
     }
 
     /// Others named `incarnation` of `peer`, which is linked now: in another one, this one has ended.
     pub(super) fn hear_of(&mut self, peer: &PeerId, incarnation: Incarnation) {
-        self.make_room();
+        if self.0.contains_key(&(peer.clone(), incarnation)) {
+            return;
+        }
         let unknown = Departed {
             ended_at: None,
             succeeded: false,
         };
-        self.0.entry((peer.clone(), incarnation)).or_insert(unknown);
+        self.insert(peer, incarnation, unknown);
     }
 
-    fn make_room(&mut self) {
-        if self.0.len() >= MAX_GONE {
-            self.0.pop_first();
-        }
+    /// Those that did not end make way first, and then those that ended first: what others name is no proof that it lived.
+    fn insert(&mut self, peer: &PeerId, incarnation: Incarnation, departed: Departed) {
+        let key = (peer.clone(), incarnation);
+        self.0
+            .insert_over(key, departed, |_, departed| departed.ended_at);
     }
 
     /// The incarnation of `peer` that is linked has not ended, whatever its end looked like; others of it have.

@@ -1,11 +1,13 @@
 //! Whom this node goes by while it does not lead.
 
+use std::collections::BTreeSet;
+
 use super::round_trips::slowest_rtt;
 use super::{AssignOutcome, Electors, Raft, Role, View};
 use crate::core::election::raft::wire::LiveLeader;
 use crate::core::election::record::Record;
 use crate::core::election::rules::RoleKind;
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::time::{Duration, Time};
 
 /// Whom a follower shows as leader.
@@ -37,7 +39,12 @@ pub(super) struct Heard {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) leader: PeerId,
+    /// When the member that vouched for it last loses it, unless that one hears it again.
+    pub(super) heard_until: Time,
+    pub(super) key: Option<Fingerprint>,
     pub(super) until: Time,
+    /// The linked peers that named it. Without any there is no path to it: it is not shown, but believed in.
+    pub(super) vouchers: BTreeSet<PeerId>,
 }
 
 impl Following {
@@ -116,6 +123,8 @@ impl Raft {
         led_ms: u64,
     ) {
         self.saw_leader(now, from, led_ms);
+        let key = view.voters.get(from).map(|voter| voter.key);
+        self.namesakes.follow(from, key);
         self.become_follower(Following::Direct(Heard {
             leader: from.clone(),
             record: record.clone(),
@@ -144,7 +153,7 @@ impl Raft {
     /// Takes over a larger record, with what follows from it for role and timers. Whom this node shows as
     /// leader is left to the caller, unless the record assigns this node itself.
     pub(super) fn take_over(&mut self, now: Time, view: &View, record: &Record) {
-        if !self.rules.is_newer(record) {
+        if !self.rules.is_newer(record) || self.is_bare_term_beside_roster(record) {
             return;
         }
         self.rules.adopt(record, self.config.eligible);
@@ -154,6 +163,12 @@ impl Raft {
         } else {
             self.yield_to_record(now, view);
         }
+    }
+
+    /// Voters ignore the answers of a member beside the roster. If it took over the term of a candidate, it could not inform
+    /// the leader of that term, whose own record it would refuse for good.
+    fn is_bare_term_beside_roster(&self, record: &Record) -> bool {
+        record.leader.is_none() && !self.config.quorum.admits(&self.me)
     }
 
     /// Shows a leader that only others hear, for as long as they vouch for it.
@@ -175,10 +190,7 @@ impl Raft {
         self.believed = Some((live.id.clone(), live.incarnation));
         // A node that may campaign does not ask for votes before then, and shows for whom it waits.
         let shown = self.may_campaign() || self.is_news(now, &live.id, rest);
-        let named = shown.then(|| Named {
-            leader: live.id.clone(),
-            until,
-        });
+        let named = shown.then(|| self.named(&live.id, Some(live.key), now + rest, until));
         self.become_follower(named.into());
         let of = |leader: &PeerId| matches!(&self.electors, Electors::Of { leader: last, .. } if last == leader);
         if !of(&live.id) {
@@ -191,8 +203,31 @@ impl Raft {
         }
     }
 
-    /// Whether a peer's word for `leader`, which that peer loses after `rest`, outweighs the silence in which this node lost
-    /// it. It does if the peer heard the leader well after this node did: peers notice a crash at slightly different times.
+    /// `leader` as the peer names it that speaks now. Peers that named it before still do.
+    pub(super) fn named(
+        &self,
+        leader: &PeerId,
+        key: Option<Fingerprint>,
+        heard_until: Time,
+        until: Time,
+    ) -> Named {
+        let before = self.role.vouchers();
+        let is_same = |named: &Named| (&named.leader, named.key) == (leader, key);
+        let same = before.filter(|_| self.role.named_or_awaited().is_some_and(is_same));
+        let mut vouchers = same.cloned().unwrap_or_default();
+        vouchers.extend(self.speaker.clone().filter(|speaker| speaker != leader));
+        Named {
+            leader: leader.clone(),
+            heard_until,
+            key,
+            until,
+            vouchers,
+        }
+    }
+
+    /// Whether the report of a peer, which loses `leader` after `rest`, outweighs the silence in which this node lost that
+    /// leader. It does if the peer heard the leader well after this node, or the member that vouched for the leader here:
+    /// peers notice a crash at slightly different times.
     pub(super) fn is_news(&self, now: Time, leader: &PeerId, rest: Duration) -> bool {
         let margin = self.config.heartbeat_timeout / 2;
         !self
@@ -202,13 +237,19 @@ impl Raft {
     }
 
     /// What a report of a live leader is worth to this node.
-    pub(super) fn weigh_live(&self, now: Time, live: Option<LiveLeader>) -> Report {
+    pub(super) fn weigh_live(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         match live {
             None => Report::None,
             Some(live) if live.id == self.me && live.incarnation == self.incarnation => {
                 Report::None
             }
             Some(live) if live.id == self.me => Report::Dead,
+            Some(live)
+                if self.is_namesake(view, &live.id, live.key)
+                    || view.banned.keeps_out(&live.id, live.key) =>
+            {
+                Report::Dead
+            }
             Some(live) if self.departures.is_gone_in(now, &live.id, live.incarnation) => {
                 Report::Dead
             }

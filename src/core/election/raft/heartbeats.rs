@@ -1,6 +1,6 @@
 //! What heartbeats say of who leads, and what a leader is told that goes by an older record.
 
-use super::following::{Following, Named, Report};
+use super::following::{Following, Report};
 use super::standing::millis;
 use super::{
     ElectionError, Electors, LeaderReason, MAX_CONTESTS, Raft, Role, SUCCESSION_GRACE, View,
@@ -30,6 +30,9 @@ impl Raft {
                 election_timeout_min_ms,
             } => {
                 let record = self.heed(now, &record)?;
+                if self.names_another_key(view, from, &record) {
+                    return Ok(()); // an earlier process of its id led under that record
+                }
                 let from = match &record.leader {
                     Some(leader) => self.sender(from, leader)?,
                     None => from,
@@ -113,7 +116,7 @@ impl Raft {
             // Until a campaign in place is won its followers go by the record before it.
             if live && (*record == *self.rules.record() || *record == leader.record) {
                 leader.acks.insert(from.clone(), now);
-                leader.window.answered(from);
+                leader.window.answered(now, from);
             } else if record
                 .leader
                 .as_ref()
@@ -124,6 +127,8 @@ impl Raft {
         }
         if live {
             self.vouched(now, view, record);
+        } else {
+            self.role.unvouch(from);
         }
         let resigned = self.following().is_direct(from);
         if !resigned {
@@ -139,7 +144,8 @@ impl Raft {
                 let until = now + self.draw_timeout(view);
                 let leader = leader.clone();
                 self.take_over(now, view, record);
-                self.become_follower(Following::Indirect(Named { leader, until }));
+                let named = self.named(&leader, record.leader_key, now, until);
+                self.become_follower(Following::Indirect(named));
                 self.electors = Electors::Unknown;
             }
             _ => {
@@ -186,10 +192,14 @@ impl Raft {
         // How long it has led is not said: under the record of the leader before, it led beside it.
         let beside = *record == *self.rules.record() && self.is_free();
         self.saw_leader(now, &leader, if beside { u64::MAX } else { 0 });
-        let shown_until = self.role.named().map_or(now, |named| named.until);
+        let shown = self.role.named();
+        // How long the peer goes on hearing it is not said.
+        let heard_until = shown.map_or(now, |named| named.heard_until.max(now));
+        let shown_until = shown.map_or(now, |named| named.until);
         let until = shown_until.max(now + self.draw_timeout(view));
         self.take_over(now, view, record);
-        self.show(Named { leader, until });
+        let named = self.named(&leader, record.leader_key, heard_until, until);
+        self.show(named);
         self.election_at = until;
     }
 
@@ -218,7 +228,19 @@ impl Raft {
             self.show_leader_of(now, view, record, live);
             return;
         }
-        let report = self.weigh_live(now, live);
+        let is_namesake = |live: &&LiveLeader| self.is_namesake(view, &live.id, live.key);
+        if let (Some(leader), Some(live)) = (self.leading(), live.as_ref().filter(is_namesake)) {
+            // Both cannot stay. The members of the side that yields move each by itself, and its leader does nothing.
+            let own = (
+                self.weight(now, view, leader),
+                millis(now.since(leader.since)),
+            );
+            if own > (live.weight, live.led_ms) {
+                self.campaign_in_place(now, view, &record.stamp.clone());
+            }
+            return;
+        }
+        let report = self.weigh_live(now, view, live);
         let Some(leader) = self.leading() else {
             // A candidate goes by what it is told.
             match report {
@@ -236,8 +258,7 @@ impl Raft {
             return;
         }
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
-        let assigned_to_me =
-            record.assigned && record.leader.as_ref() == Some(&self.me) && foreign_epoch;
+        let assigned_to_me = record.assigned && self.names_me(record) && foreign_epoch;
         let stays = match (&report, self.config.policy.merge) {
             // It has what this leader wants it to have.
             (Report::Alive(live), _) if leader.hands_over_to(&live.id) => false,

@@ -6,7 +6,7 @@
 //! a living leader for it, and never heard the named leader campaigns instead: else one call that named a dead member
 //! would silence a healthy room. So does the named member itself.
 
-use super::{ElectionInput, InputOf, Raft, Recovery};
+use super::{ElectionInput, InputOf, Raft, Recovery, View};
 use crate::core::election::raft::wire::{ElectionMessage, LiveLeader, Pulse};
 use crate::core::election::record::Record;
 use crate::core::id::PeerId;
@@ -51,7 +51,7 @@ impl Raft {
     }
 
     /// What `input` shows of an assigned leader, before this node takes it.
-    pub(super) fn sighting(&self, input: &InputOf<Self>) -> Option<Sighting> {
+    pub(super) fn sighting(&self, view: &View, input: &InputOf<Self>) -> Option<Sighting> {
         if let Some(record) = living(input) {
             let is_news = record.assigned && self.held.under.as_ref() != Some(record);
             return is_news.then(|| Sighting::Lives(record.clone()));
@@ -63,7 +63,7 @@ impl Raft {
         let names_this_incarnation = theirs.record.leader.as_ref() == Some(&self.me) && !ours.lone;
         let record = &theirs.record;
         let takes = self.rules.is_newer(record) || self.held.taken.as_ref() == Some(record);
-        let may_bind = record.assigned && takes && self.leader().is_none();
+        let may_bind = record.assigned && takes && self.shows_no_leader(view);
         let binds_it = theirs.hold_binds;
         (may_bind && !names_this_incarnation).then(|| Sighting::Hello(record.clone(), binds_it))
     }
@@ -74,14 +74,14 @@ impl Raft {
     }
 
     /// Keeps the record, if the input made this node follow its leader, or wait for that without one.
-    pub(super) fn note_sighting(&mut self, sighting: Sighting) {
+    pub(super) fn note_sighting(&mut self, view: &View, sighting: Sighting) {
         let (record, binds) = match sighting {
             Sighting::Lives(record) => {
                 let binds = self.followed().is_some() && self.followed() == record.leader.as_ref();
                 (record, binds)
             }
             Sighting::Hello(record, binds_it) => {
-                let waits = self.leader().is_none() && record == *self.rules.record();
+                let waits = self.shows_no_leader(view) && record == *self.rules.record();
                 if waits {
                     self.held.taken = Some(record.clone());
                 }
@@ -90,7 +90,7 @@ impl Raft {
         };
         if record.assigned && binds && record == *self.rules.record() {
             self.held.under = Some(record);
-            if self.leader().is_none() && self.is_held() {
+            if self.shows_no_leader(view) && self.is_held() {
                 self.abandon_round(); // it had not heard that anybody waits
             }
         }

@@ -27,14 +27,15 @@ impl Raft {
         let leads = self.leads();
         if leads && self.is_host() {
             // The first that this incarnation meets cannot have the record from it.
-            let of_an_earlier_life = ours.lone && theirs.record == *self.rules.record();
+            let own = &self.rules.record().stamp;
+            let of_an_earlier_life = ours.lone && theirs.record.stamp == *own;
             if of_an_earlier_life {
                 self.campaign_in_place(now, view, &theirs.record.stamp.clone());
             }
             self.stay_above(now, view, &theirs.record);
             return;
         }
-        let their_live = match self.weigh_live(now, theirs.live.clone()) {
+        let their_live = match self.weigh_live(now, view, theirs.live.clone()) {
             Report::Alive(live) => Some(live),
             Report::Dead | Report::None => None,
         };
@@ -130,7 +131,7 @@ impl Raft {
     ) {
         if self.is_free()
             && *record == *self.rules.record()
-            && let Report::Alive(live) = self.weigh_live(now, live)
+            && let Report::Alive(live) = self.weigh_live(now, view, live)
         {
             self.follow_indirectly(now, view, record, &live);
         }
@@ -154,7 +155,7 @@ impl Raft {
             return;
         }
         let foreign_epoch = record.stamp.epoch != self.rules.record().stamp.epoch;
-        if foreign_epoch && record.assigned && record.leader.as_ref() == Some(&self.me) {
+        if foreign_epoch && record.assigned && self.names_me(record) {
             self.take_over(now, view, record);
         } else if foreign_epoch && live {
             // A lone node's epoch does not count, but records never decrease: go above it.
@@ -175,7 +176,7 @@ impl Raft {
         record: &Record,
         may_lead: bool,
     ) {
-        if may_lead || record.leader.as_ref() != Some(&self.me) {
+        if may_lead || !self.names_me(record) {
             self.take_over(now, view, record);
         } else {
             // An older incarnation of this process led. This one starts as a follower.
@@ -213,6 +214,10 @@ impl Raft {
         self.end_handover(|handover| handover.target == *peer);
         self.forget_held(peer);
         self.forgetful.remove(peer);
+        if !view.voters.contains_key(peer) {
+            self.role.unvouch(peer);
+            self.namesakes.note(now, peer, None);
+        }
         self.departures.note(now, peer, incarnation, &why);
         if self.role.shown() != Some(peer) {
             return;
@@ -286,5 +291,6 @@ fn side_rank(side: &Side) -> impl Ord + '_ {
         led_ms,
         side.record.stamp.term,
         &side.record.leader,
+        side.record.leader_key,
     )
 }

@@ -4,7 +4,7 @@ use super::votes::Answer;
 use super::{ElectionError, Raft, View};
 use crate::core::election::raft::wire::{ElectionMessage, Side};
 use crate::core::election::record::{Epoch, Record, Stamp};
-use crate::core::id::PeerId;
+use crate::core::id::{Fingerprint, PeerId};
 use crate::core::time::Time;
 
 /// What others say.
@@ -44,6 +44,24 @@ impl Raft {
             record.disbelieve_assignment_by_nobody();
         }
         Ok(record)
+    }
+
+    /// Whether the id is that of this node, or of a linked peer, which has another key.
+    pub(super) fn is_namesake(&self, view: &View, id: &PeerId, key: Fingerprint) -> bool {
+        let bound_to = view.bound_key((&self.me, self.key), id);
+        bound_to.is_some_and(|bound_to| bound_to != key)
+    }
+
+    /// Whether the record names this node, and not another process of its id.
+    pub(super) fn names_me(&self, record: &Record) -> bool {
+        self.rules.names_me(record)
+    }
+
+    /// Whether the record names a leader of that peer's id with another key than its link shows.
+    pub(super) fn names_another_key(&self, view: &View, from: &PeerId, record: &Record) -> bool {
+        let key = record.leader_key;
+        record.leader.as_ref() == Some(from)
+            && key.is_some_and(|key| self.is_namesake(view, from, key))
     }
 
     pub(super) fn heed_side(&self, now: Time, side: &mut Side) -> Result<(), ElectionError> {
@@ -143,6 +161,8 @@ impl Raft {
                 mut ours,
                 mut theirs,
             } => {
+                // A follower reports no side whose leader is a namesake to it. Where it is one to this node, this node compares.
+                let is_namesake = self.namesake(view, &theirs).is_some();
                 self.heed_side(now, &mut ours)?;
                 self.heed_side(now, &mut theirs)?;
                 // Leaders that are linked have compared their own Hellos. What a follower reports of them is older.
@@ -150,7 +170,7 @@ impl Raft {
                     let linked = view.voters.get(&live.id);
                     linked.is_some_and(|voter| voter.incarnation == live.incarnation)
                 });
-                if self.leads() && !compared && !self.config.quorum.is_static() {
+                if self.leads() && !compared && !is_namesake && !self.config.quorum.is_static() {
                     let ours = self.own_side_since(now, view, ours);
                     self.meet(now, view, &peer, &ours, &theirs);
                     self.leader_was_found();

@@ -9,6 +9,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::bound::WallClock;
+use super::namesakes::{NamedLeader, Namesakes};
 use super::record::Record;
 use super::rules::Rules;
 use super::{
@@ -26,6 +27,7 @@ mod hold;
 mod memory;
 mod merge;
 mod messages;
+mod namesakes;
 mod quorum;
 mod reason;
 mod role;
@@ -80,6 +82,7 @@ enum Electors {
 #[derive(Debug)]
 pub struct Raft {
     me: PeerId,
+    key: Fingerprint,
     incarnation: Incarnation,
     config: ElectionConfig,
     /// What time it is, which bounds the counters of others.
@@ -100,6 +103,8 @@ pub struct Raft {
     /// When the last input came.
     at: Time,
     hints: Hints,
+    /// The peer whose message or link is being handled.
+    speaker: Option<PeerId>,
     /// By how much round trips lengthen the election timeouts (G15).
     stretch: Duration,
     /// From then on a node that never followed a leader votes (G9).
@@ -115,9 +120,10 @@ pub struct Raft {
     leaving: bool,
     assigning: Assigning,
     departures: Departures,
+    namesakes: Namesakes,
     /// The last leader that was believed in on others' reports, and in which incarnation.
     believed: Option<(PeerId, Incarnation)>,
-    /// The last leader that was lost because it fell silent, and when.
+    /// The last leader that was lost because it fell silent, and when: here, or at the member that vouched for it last.
     fell_silent: Option<(PeerId, Time)>,
     outputs: VecDeque<OutputOf<Self>>,
     /// Only where term and vote survive the process.
@@ -145,6 +151,7 @@ impl Raft {
     fn new(now: Time, start: Start<Saved>) -> Self {
         let Start {
             me,
+            key,
             incarnation,
             mut config,
             saved,
@@ -156,7 +163,7 @@ impl Raft {
             // C4.5: nobody could call SetLeader then, which alone ends a Hold.
             config.recovery = Recovery::AutoElect;
         }
-        let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards);
+        let mut rules = Rules::new(me.clone(), config.quorum.clone(), config.guards).with_key(key);
         let keeps_votes = config.quorum.is_static() && config.guards.persistence();
         let saved = saved.filter(|_| keeps_votes);
         if let Some(saved) = &saved {
@@ -176,6 +183,7 @@ impl Raft {
         let mut raft = Self {
             rules,
             me,
+            key,
             incarnation,
             rng: ChaCha8Rng::seed_from_u64(seed),
             role: Role::default(),
@@ -187,6 +195,7 @@ impl Raft {
             led_until: now,
             at: now,
             hints: Hints::default(),
+            speaker: None,
             stretch: Duration::ZERO,
             grace_until: now + grace,
             has_followed: false,
@@ -198,6 +207,7 @@ impl Raft {
             leaving: false,
             assigning: Assigning::default(),
             departures: Departures::default(),
+            namesakes: Namesakes::default(),
             believed: None,
             fell_silent: None,
             outputs: VecDeque::new(),
@@ -209,8 +219,8 @@ impl Raft {
             config,
         };
         raft.arm_election(now, &View::default());
-        if raft.is_host() {
-            // The only voter there will ever be.
+        if raft.config.leads_at_once() {
+            // Alone, and of a fixed host's room the only voter there will ever be.
             raft.begin_input(now);
             raft.campaign(now, &View::default(), None);
             raft.note_leader(now);
@@ -253,10 +263,12 @@ impl Election for Raft {
         input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
         self.begin_input(now);
-        let sighting = self.sighting(&input);
+        self.speaker = speaker_of(&input).cloned();
+        self.end_lapsed_leadership(now, view);
+        let sighting = self.sighting(view, &input);
         let result = self.apply(now, view, input);
         if let Some(sighting) = sighting {
-            self.note_sighting(sighting);
+            self.note_sighting(view, sighting);
         }
         if let Some(leader) = self.leading_mut().filter(|leader| leader.window.is_new()) {
             leader.window.see(view);
@@ -281,6 +293,7 @@ impl Election for Raft {
             self.role.deadline(),
             self.assigning.deadline(),
             self.transfers.deadline(),
+            self.leads_until(),
             election_at,
         ]
         .into_iter()
@@ -295,9 +308,11 @@ impl Election for Raft {
     fn leadership(&self) -> Leadership<'_> {
         Leadership {
             leader: self.leader(),
+            leader_key: self.role.named_or_awaited().and_then(|named| named.key),
+            is_vouched_for: self.role.vouchers().is_some_and(|of| !of.is_empty()),
             reason: self.reason,
             record: self.rules.record(),
-            valid_until: None,
+            valid_until: self.leads_until(),
         }
     }
 
@@ -343,6 +358,14 @@ impl Election for Raft {
         side
     }
 
+    fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
+        self.namesakes.names(peer)
+    }
+
+    fn moves_to(&self, view: &View) -> Option<(&PeerId, Fingerprint)> {
+        self.mover_to(view)
+    }
+
     fn successor(&self, view: &View) -> Option<PeerId> {
         if let Some(handover) = &self.leading()?.handover {
             return Some(handover.target.clone());
@@ -360,7 +383,7 @@ impl Election for Raft {
         record: Record,
     ) -> Result<(), ElectionError> {
         let record = &self.heed(now, &record)?;
-        let names_me = record.assigned && record.leader.as_ref() == Some(&self.me);
+        let names_me = record.assigned && self.names_me(record);
         if names_me && self.config.policy.authority == Authority::Anyone && !self.is_fixed() {
             self.begin_input(now);
             self.adopt_assignment(now, view, record);
@@ -385,15 +408,19 @@ impl Election for Raft {
                 "a leader's message is stamped with another's record",
             ));
         }
+        if self.names_another_key(view, from, record) {
+            return Ok(false); // an earlier process of its id led under that record
+        }
         let record = &self.heed(now, record)?;
         if self.rules.is_newer(record) && self.counts(view, from) {
             self.begin_input(now);
             self.hear_leader(now, view, from, record, 1, 0);
-            self.note_sighting(Sighting::Lives(record.clone()));
+            self.note_sighting(view, Sighting::Lives(record.clone()));
             self.note_leader(now);
         }
-        let named = self.rules.record().leader.as_ref();
-        Ok(named.is_none_or(|leader| leader == from))
+        let known = self.rules.record();
+        let is_it = known.leader.as_ref().is_none_or(|leader| leader == from);
+        Ok(is_it && !self.names_another_key(view, from, known))
     }
 
     fn describe(message: &Stamped) -> Description {
@@ -402,6 +429,15 @@ impl Election for Raft {
 
     fn describe_pulse(beat: &Beat) -> Description {
         beat.describe()
+    }
+}
+
+/// Whose message or new link an input is.
+fn speaker_of(input: &InputOf<Raft>) -> Option<&PeerId> {
+    match input {
+        ElectionInput::PeerUp { peer, .. } => Some(peer),
+        ElectionInput::Message { from, .. } | ElectionInput::Pulse { from, .. } => Some(from),
+        ElectionInput::Local(_) => None,
     }
 }
 
@@ -414,6 +450,15 @@ impl Raft {
         } else {
             self.role.shown()
         }
+    }
+
+    /// Whether the host sees no leader: there is none, or no path to it.
+    fn shows_no_leader(&self, view: &View) -> bool {
+        let is_vouched_for = self.role.vouchers().is_some_and(|of| !of.is_empty());
+        let has_path = |leader: &PeerId| {
+            *leader == self.me || is_vouched_for || view.voters.contains_key(leader)
+        };
+        !self.leader().is_some_and(has_path)
     }
 
     /// The write counter that this node shows with its votes and heartbeats.
@@ -473,6 +518,9 @@ impl Raft {
                 ours,
                 mut theirs,
             } => {
+                let named = theirs.live.as_ref().map(|live| (live.id.clone(), live.key));
+                self.namesakes.note(now, &peer, named);
+                let namesake = self.namesake(view, &theirs);
                 let heeded = self
                     .heed_side(now, &mut theirs)
                     .and_then(|()| self.voter_met(now, view, &peer, key, theirs.since));
@@ -485,9 +533,12 @@ impl Raft {
                 self.note_believed(&peer);
                 self.is_back(now, view, &peer);
                 let ours = self.own_side_since(now, view, ours);
-                self.meet(now, view, &peer, &ours, &theirs);
+                match namesake {
+                    Some(live) if heeded.is_ok() => self.meet_namesake(&ours, &theirs, live),
+                    _ => self.meet(now, view, &peer, &ours, &theirs),
+                }
                 self.leader_was_found();
-                self.voter_linked(view, &peer);
+                self.voter_linked(now, view, &peer);
                 self.assigning.is_due_to(&peer);
                 heeded?;
             }
@@ -508,6 +559,7 @@ impl Raft {
                     memory,
                 } = pulse;
                 self.writes_shown(now, view, &from, writes)?;
+                self.note_named(now, view, &from, &pulse);
                 let heeded = self.pulse_received(now, view, &from, pulse);
                 if let Some(memory) = memory {
                     self.memory_told(now, view, &from, memory)?;
@@ -548,7 +600,7 @@ impl Raft {
             Local::SetClock(clock) => self.clock = clock,
             Local::PeerEligible { peer } => {
                 self.is_back(now, view, &peer);
-                self.voter_linked(view, &peer);
+                self.voter_linked(now, view, &peer);
             }
             Local::PeerIneligible {
                 peer,

@@ -1,6 +1,6 @@
 //! Whether a leader still has a majority (G6), and how long its room's round trips make the timeouts (G15).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::following::Following;
 use super::{ElectionOutput, Gone, Raft, View};
@@ -25,6 +25,8 @@ pub(super) struct Window {
     lost: BTreeSet<PeerId>,
     /// Those of them that answered.
     answered: BTreeSet<PeerId>,
+    /// When each voter answered last, in this window or before.
+    answered_at: BTreeMap<PeerId, Time>,
     /// Whether the voters that were linked when it began are among them.
     seen: bool,
     /// Whether this window was given because the check of the one before came late.
@@ -39,6 +41,7 @@ impl Window {
             voters: BTreeSet::new(),
             lost: BTreeSet::new(),
             answered: BTreeSet::new(),
+            answered_at: BTreeMap::new(),
             seen: false,
             is_second: false,
         }
@@ -61,17 +64,17 @@ impl Window {
     }
 
     /// The votes of a campaign are answers.
-    pub(super) fn won(&mut self, me: &PeerId, won: &Campaign) {
-        let others = |voters: &BTreeSet<PeerId>| {
-            let others = voters.iter().filter(|voter| *voter != me);
-            others.cloned().collect::<Vec<_>>()
-        };
-        self.voters.extend(others(&won.electorate));
-        self.answered.extend(others(&won.granted));
+    pub(super) fn won(&mut self, now: Time, me: &PeerId, won: &Campaign) {
+        let electorate = won.electorate.iter().filter(|voter| *voter != me);
+        self.voters.extend(electorate.cloned());
+        for voter in won.granted.iter().filter(|voter| *voter != me) {
+            self.answered(now, voter);
+        }
     }
 
-    pub(super) fn answered(&mut self, voter: &PeerId) {
+    pub(super) fn answered(&mut self, now: Time, voter: &PeerId) {
         self.answered.insert(voter.clone());
+        self.answered_at.insert(voter.clone(), now);
     }
 
     /// Whoever left politely counts no more. Whoever is lost still counts as one that does not answer, for one more
@@ -89,6 +92,7 @@ impl Window {
     fn next(&mut self, now: Time, length: Duration, view: &View) -> Self {
         let mut next = Self::new(now, length);
         next.voters = std::mem::take(&mut self.lost);
+        next.answered_at = std::mem::take(&mut self.answered_at);
         next.see(view);
         next
     }
@@ -97,10 +101,37 @@ impl Window {
 /// CheckQuorum.
 impl Raft {
     /// A link is made by both ends, so that whoever is linked anew has answered.
-    pub(super) fn voter_linked(&mut self, view: &View, voter: &PeerId) {
+    pub(super) fn voter_linked(&mut self, now: Time, view: &View, voter: &PeerId) {
         if let Some(leader) = self.leading_mut().filter(|_| view.is_eligible(voter)) {
             leader.window.voters.insert(voter.clone());
-            leader.window.answered(voter);
+            leader.window.answered(now, voter);
+        }
+    }
+
+    /// When this leader of a static quorum leads no more, whatever arrives then: the last answer of one voter of each
+    /// majority is two shortest election timeouts old. Checks of windows come sooner, but may be late with the whole process.
+    pub(super) fn leads_until(&self) -> Option<Time> {
+        let roster = self.config.quorum.roster()?;
+        let leader = self.leading()?;
+        let last_needed = (roster.majority() - 1).checked_sub(1)?;
+        if !self.config.guards.check_quorum() {
+            return None;
+        }
+        let answers = leader.window.answered_at.iter();
+        let of_roster = answers.filter(|(voter, _)| roster.contains(voter));
+        let mut answers: Vec<_> = of_roster.map(|(_, at)| *at).collect();
+        answers.sort_unstable_by(|one, other| other.cmp(one));
+        let answered = answers.get(last_needed).copied();
+        Some(answered.unwrap_or(leader.since) + self.election_timeout_min() * 2)
+    }
+
+    pub(super) fn has_lapsed(&self, now: Time) -> bool {
+        self.leads_until().is_some_and(|until| now >= until)
+    }
+
+    pub(super) fn end_lapsed_leadership(&mut self, now: Time, view: &View) {
+        if self.has_lapsed(now) {
+            self.resign_unanswered(now, view);
         }
     }
 
@@ -129,7 +160,11 @@ impl Raft {
         if answered >= needed || !self.config.guards.check_quorum() {
             return;
         }
-        // It waits for its own timeout before it campaigns again, so that those who lack a leader go first.
+        self.resign_unanswered(now, view);
+    }
+
+    /// It waits for its own timeout before it campaigns again, so that those who lack a leader go first.
+    fn resign_unanswered(&mut self, now: Time, view: &View) {
         self.become_follower(Following::None);
         self.arm_election(now, view);
         self.outputs.push_back(ElectionOutput::HeartbeatNow);

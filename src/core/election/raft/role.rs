@@ -105,6 +105,32 @@ impl Role {
         }
     }
 
+    /// The linked peers that named the leader that is shown; `None` where it is heard, or there is none.
+    pub(super) fn vouchers(&self) -> Option<&BTreeSet<PeerId>> {
+        self.named_or_awaited().map(|named| &named.vouchers)
+    }
+
+    /// The leader that is shown and not heard here.
+    pub(super) fn named_or_awaited(&self) -> Option<&Named> {
+        match self {
+            Self::Follower(Following::Awaited(named)) => Some(named),
+            _ => self.named(),
+        }
+    }
+
+    /// `peer` vouches no longer for the leader that is shown, or is linked no longer.
+    pub(super) fn unvouch(&mut self, peer: &PeerId) {
+        let named = match self {
+            Self::Follower(Following::Indirect(named) | Following::Awaited(named)) => Some(named),
+            Self::PreCandidate(PreCandidate { shown, .. })
+            | Self::Candidate(Candidate { shown, .. }) => shown.as_mut(),
+            Self::Follower(_) | Self::Leader(_) => None,
+        };
+        if let Some(named) = named {
+            named.vouchers.remove(peer);
+        }
+    }
+
     /// The open round's end.
     pub(super) fn round_at(&self) -> Option<Time> {
         match self {
@@ -327,7 +353,7 @@ impl Raft {
         if let Some(won) = self.rules.won() {
             let granted = won.granted.iter().map(|voter| (voter.clone(), now));
             leader.acks.extend(granted);
-            leader.window.won(&self.me, won);
+            leader.window.won(now, &self.me, won);
         }
         leader.record = self.rules.record().clone();
         leader.in_place = None;

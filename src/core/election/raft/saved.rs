@@ -14,7 +14,8 @@ pub struct Saved {
     /// Counts the states that were written: one for each incarnation, and one for each change of record or vote. A
     /// voter that shows a smaller one than another voter remembers lost its file, or has an older copy of it.
     pub writes: u64,
-    /// The largest record seen.
+    /// The largest record seen. Its file names voters by their ids: the roster has the keys.
+    #[serde(with = "by_ids")]
     pub record: Record,
     /// Who got the vote of the record's (epoch, term).
     pub voted_for: Option<PeerId>,
@@ -41,5 +42,37 @@ impl Saved {
                 ..previous
             },
         }
+    }
+}
+
+/// A record as files have it: without the keys.
+mod by_ids {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::core::election::record::{Epoch, Record, Stamp};
+    use crate::core::id::PeerId;
+
+    type Kept<'a> = (u64, Option<&'a PeerId>, u64, Option<&'a PeerId>, bool);
+
+    pub(super) fn serialize<S: Serializer>(record: &Record, to: S) -> Result<S::Ok, S::Error> {
+        let Stamp { epoch, term } = &record.stamp;
+        let (assigner, leader) = (epoch.assigner.as_ref(), record.leader.as_ref());
+        let kept: Kept<'_> = (epoch.override_seq, assigner, *term, leader, record.assigned);
+        kept.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Record, D::Error> {
+        let (override_seq, assigner, term, leader, assigned) = Deserialize::deserialize(from)?;
+        let epoch = Epoch {
+            override_seq,
+            assigner,
+            assigner_key: None,
+        };
+        Ok(Record {
+            stamp: Stamp { epoch, term },
+            leader,
+            leader_key: None,
+            assigned,
+        })
     }
 }

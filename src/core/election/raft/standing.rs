@@ -11,9 +11,10 @@ use crate::core::time::{Duration, Time};
 impl Raft {
     /// The leader that this node is, or hears directly.
     pub(super) fn live(&self, now: Time, view: &View) -> Option<LiveLeader> {
-        if let Some(leader) = self.leading() {
+        if let Some(leader) = self.leading().filter(|_| !self.has_lapsed(now)) {
             return Some(LiveLeader {
                 id: self.me.clone(),
+                key: self.key,
                 incarnation: self.incarnation,
                 weight: self.weight(now, view, leader),
                 led_ms: millis(now.since(leader.since)),
@@ -30,6 +31,7 @@ impl Raft {
         };
         (!rest.is_zero()).then(|| LiveLeader {
             id: heard.leader.clone(),
+            key: voter.key,
             incarnation: voter.incarnation,
             weight,
             led_ms: heard.led_ms.saturating_add(millis(now.since(heard.at))),

@@ -11,7 +11,8 @@ use crate::core::time::{Duration, Time};
 
 impl Raft {
     pub(super) fn tick(&mut self, now: Time, view: &View) {
-        if self.role.named().is_some_and(|named| now >= named.until) {
+        if let Some(named) = self.role.named().filter(|named| now >= named.until) {
+            self.fell_silent = Some((named.leader.clone(), named.heard_until));
             self.lose_leader();
         }
         if let Following::Awaited(named) = self.following()

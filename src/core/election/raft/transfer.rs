@@ -1,6 +1,6 @@
 //! A leader hands over: `TransferLeadership`, `YieldLeadership`, and who it names when it leaves.
 
-use super::following::{Following, Named};
+use super::following::Following;
 use super::round_trips::slowest_rtt;
 use super::{AssignOutcome, ElectionError, ElectionOutput, Raft, Role, SUCCESSION_GRACE, View};
 use crate::core::election::raft::wire::ElectionMessage;
@@ -309,10 +309,10 @@ impl Raft {
             self.campaign(now, view, Some(from));
             if matches!(self.role, Role::Candidate(_)) {
                 // It leads until this campaign is won.
-                self.show(Named {
-                    leader: from.clone(),
-                    until: now + self.election_timeout_max(),
-                });
+                let heard_until = now + self.config.heartbeat_timeout;
+                let until = now + self.election_timeout_max();
+                let named = self.named(from, None, heard_until, until);
+                self.show(named);
             }
         }
     }

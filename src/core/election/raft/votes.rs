@@ -97,7 +97,7 @@ impl Raft {
         #[cfg(feature = "laboratory")]
         self.rules.refresh_electorate(&self.electorate(view));
         let (is_voter, alone) = (view.is_eligible(from), view.is_alone());
-        match self.veto(now, live) {
+        match self.veto(now, view, live) {
             Report::Dead => {}
             Report::Alive(live) => self.follow_indirectly(now, view, &record, &live),
             // An observer can object, but not consent for a voter that is linked.
@@ -197,7 +197,7 @@ impl Raft {
         let asked = |live: &LiveLeader| self.asked_by() == Some(&live.id);
         if !granted
             && matches!(self.role, Role::Candidate(_))
-            && let Report::Alive(live) = self.veto(now, live)
+            && let Report::Alive(live) = self.veto(now, view, live)
             && !asked(&live)
         {
             self.follow_indirectly(now, view, &record, &live);
@@ -212,8 +212,8 @@ impl Raft {
     }
 
     /// G3: what the report of a live leader in the answer to a request is worth.
-    fn veto(&self, now: Time, live: Option<LiveLeader>) -> Report {
+    fn veto(&self, now: Time, view: &View, live: Option<LiveLeader>) -> Report {
         let live = live.filter(|_| self.config.guards.veto());
-        self.weigh_live(now, live)
+        self.weigh_live(now, view, live)
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::election::Description;
 use crate::core::election::record::{Record, Stamp};
-use crate::core::id::{Incarnation, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::wire::{Message, Opaque};
 
 /// A message with what every message carries.
@@ -173,6 +173,8 @@ pub struct Side {
 pub struct LiveLeader {
     /// Who leads.
     pub id: PeerId,
+    /// The leader's key: another room may have another member of that id.
+    pub key: Fingerprint,
     /// Which incarnation of it leads.
     pub incarnation: Incarnation,
     /// Voters, the leader included, that answered the leader within the last heartbeat timeout; 0 where the sender

@@ -24,6 +24,7 @@ fn term(term: u64) -> Stamp {
 
 fn elected(at: u64, leader: &str) -> Record {
     Record {
+        leader_key: None,
         stamp: term(at),
         leader: Some(id(leader)),
         assigned: false,
@@ -32,8 +33,10 @@ fn elected(at: u64, leader: &str) -> Record {
 
 fn assigned(override_seq: u64, assigner: &str, term: u64, leader: &str) -> Record {
     Record {
+        leader_key: None,
         stamp: Stamp {
             epoch: Epoch {
+                assigner_key: None,
                 override_seq,
                 assigner: Some(id(assigner)),
             },
@@ -189,15 +192,15 @@ fn r23_a_candidate_steps_down_for_the_leader_of_its_own_term() {
 fn s7_an_assignment_opens_an_epoch_and_takes_the_vote() {
     for (target, role) in [("a", RoleKind::Follower), ("m", RoleKind::Leader)] {
         let mut rules = rules_of("m");
-        let record = rules.assign(&id(target), 0);
+        let record = rules.assign(&id(target), None, 0);
         assert_eq!(record, assigned(1, "m", 1, target));
         assert_eq!((rules.record(), rules.role()), (&record, role));
         assert_eq!(rules.voted_for(), Some(&id(target)));
     }
     // Above every number that was ever seen.
     let mut rules = rules_of("m");
-    assert_eq!(rules.assign(&id("a"), 7), assigned(8, "m", 1, "a"));
-    assert_eq!(rules.assign(&id("b"), 3), assigned(9, "m", 2, "b"));
+    assert_eq!(rules.assign(&id("a"), None, 7), assigned(8, "m", 1, "a"));
+    assert_eq!(rules.assign(&id("b"), None, 3), assigned(9, "m", 2, "b"));
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn s11_votes_are_given_once_in_a_term_and_never_for_an_older_one() {
 #[test]
 fn s12_an_elected_record_of_an_older_epoch_never_replaces_an_assigned_one() {
     let mut rules = rules_of("m");
-    rules.assign(&id("a"), 0);
+    rules.assign(&id("a"), None, 0);
     assert!(!rules.adopt(&elected(1_000, "z"), true));
     assert!(!rules.vote(&id("z"), &term(1_000)));
     // The election that ends the override happens inside its epoch.
@@ -348,13 +351,14 @@ fn an_issued_epoch_keeps_leader_and_kind() {
     assert_eq!(
         record,
         Record {
+            leader_key: None,
             assigned: false,
             ..assigned(5, "m", 2, "m")
         }
     );
     assert_eq!((rules.role(), rules.won()), (RoleKind::Leader, None));
     let mut rules = rules_of("m");
-    rules.assign(&id("m"), 0);
+    rules.assign(&id("m"), None, 0);
     assert_eq!(rules.issue_epoch(1), assigned(2, "m", 2, "m"));
 }
 
@@ -450,7 +454,7 @@ mod guards {
             assert_eq!(rules.is_newer(&assigned(1, "a", 9, "b")), !ordered);
             assert!(!rules.is_newer(&own), "its own");
             assert!(!rules.is_newer(&elected(9, "b")), "an elected one");
-            let epoch = rules.assign(&id("b"), 2).stamp.epoch;
+            let epoch = rules.assign(&id("b"), None, 2).stamp.epoch;
             assert_eq!(epoch == own.stamp.epoch, !ordered);
         }
     }
@@ -465,7 +469,7 @@ mod guards {
             assert_eq!(follower.voted_for().is_some(), takes);
             assert_eq!(follower.vote(&id("c"), &record.stamp), !takes);
             let mut assigner = rules();
-            assigner.assign(&id("a"), 0);
+            assigner.assign(&id("a"), None, 0);
             assert_eq!(assigner.voted_for().is_some(), takes);
             // An elected leader has the vote of its term, whatever becomes of assignments.
             let mut follower = rules();

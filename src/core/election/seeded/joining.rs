@@ -277,9 +277,15 @@ impl Seeded {
             at: now,
             acknowledged: before.and_then(|heard| heard.acknowledged),
         };
-        leader.heard.insert(peer.clone(), heard);
         let claim = leader.claim.clone();
         self.set_state(view, peer, incarnation, MemberState::Joining);
+        if !self.members.lists(peer, incarnation) {
+            return; // the table is full, and the asker asks again
+        }
+        if let Some(leader) = self.leading_mut() {
+            // Only members are heard, so that none is without room.
+            let _ = leader.heard.insert(peer.clone(), heard);
+        }
         if let Some(request) = request {
             let message = SeededMessage::JoinClusterResponse {
                 request,

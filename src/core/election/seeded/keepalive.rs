@@ -172,18 +172,9 @@ impl Seeded {
 impl Seeded {
     pub(super) fn probe_leader(&mut self, now: Time, view: &View) {
         let intervals = self.intervals();
-        let majority = self.config.roster.majority();
         let Some(leader) = self.leading() else {
             return;
         };
-        let enough = self.acknowledging(now, leader) >= majority;
-        let needs_them = leader.claim.elected || leader.had_majority;
-        if !enough && needs_them && now.since(leader.since) >= intervals.heartbeat_timeout() {
-            self.led_at = now;
-            self.become_follower(None, LeaderReason::Resigned);
-            self.campaign_at = now;
-            return;
-        }
         let seeds_due = now >= leader.seeds_at;
         let silent: Vec<_> = leader
             .heard
@@ -217,23 +208,63 @@ impl Seeded {
         }
     }
 
-    /// Voters that acknowledge this leader: a keep-alive of theirs came within the heartbeat timeout, and the answer that it
-    /// showed was not older than that then. None of them can have lost its leader before the TTL of that answer, whatever
-    /// was delayed since.
+    /// Voters that acknowledge this leader.
     pub(super) fn acknowledging(&self, now: Time, leader: &Leader) -> usize {
-        let intervals = self.intervals();
-        let lease = intervals.ttl() - intervals.probe().min(intervals.ttl());
-        let counts = |(id, heard): (&PeerId, &Heard)| {
-            let Some(Acknowledged { at, answered_at }) = heard.acknowledged else {
-                return false;
-            };
-            self.is_voter(id)
-                && now.since(at) < intervals.heartbeat_timeout()
-                && at.since(answered_at) < intervals.heartbeat_timeout()
-                && now.since(answered_at) < lease
-        };
-        let others = leader.heard.iter().filter(|heard| counts(*heard)).count();
+        let others = self.acknowledgements_end(leader);
+        let others = others.filter(|end| now < *end).count();
         others + usize::from(self.votes() && now >= self.grace_until)
+    }
+
+    /// When each voter ceases to acknowledge this leader unless it sends another keep-alive: a heartbeat timeout after its
+    /// last one, whose answer was not older than that then. None of them can have lost its leader before the TTL of that
+    /// answer, whatever was delayed since.
+    fn acknowledgements_end<'a>(&'a self, leader: &'a Leader) -> impl Iterator<Item = Time> + 'a {
+        let intervals = self.intervals();
+        let timeout = intervals.heartbeat_timeout();
+        let lease = intervals.ttl() - intervals.probe().min(intervals.ttl());
+        let voters = leader.heard.iter().filter(|(id, _)| self.is_voter(id));
+        let acknowledged = voters.filter_map(|(_, heard)| heard.acknowledged);
+        acknowledged
+            .filter(move |shown| shown.at.since(shown.answered_at) < timeout)
+            .map(move |shown| (shown.at + timeout).min(shown.answered_at + lease))
+    }
+
+    /// When too few voters acknowledge this leader for it to lead on, unless more keep-alives arrive. `None` for one that
+    /// leads alone, or does not lead.
+    pub(super) fn leads_until(&self, now: Time) -> Option<Time> {
+        let leader = self.leading()?;
+        if !leader.claim.elected && !leader.had_majority {
+            return None;
+        }
+        let mut ends: Vec<_> = self.acknowledgements_end(leader).collect();
+        ends.sort_unstable_by(|one, other| other.cmp(one));
+        let majority = self.config.roster.majority();
+        let first = leader.since + self.intervals().heartbeat_timeout();
+        // So many others are enough until then.
+        let until = |others: usize| {
+            let last_needed = others.checked_sub(1)?;
+            Some(ends.get(last_needed).map_or(first, |end| (*end).max(first)))
+        };
+        if !self.votes() {
+            return until(majority);
+        }
+        let without_itself = until(majority);
+        let is_counted_by_then = without_itself.is_none_or(|end| self.grace_until.max(now) <= end);
+        if now >= self.grace_until || is_counted_by_then {
+            until(majority - 1)
+        } else {
+            without_itself
+        }
+    }
+
+    /// A leader that a majority of the voters acknowledges no longer leads no more, whatever arrives at this moment: its process may
+    /// have been suspended.
+    pub(super) fn end_lapsed_leadership(&mut self, now: Time) {
+        if self.leads_until(now).is_some_and(|until| now >= until) {
+            self.led_at = now;
+            self.become_follower(None, LeaderReason::Resigned);
+            self.campaign_at = now;
+        }
     }
 
     pub(super) fn leader_keep_alive(
@@ -254,6 +285,9 @@ impl Seeded {
         if !self.members.lists(from, incarnation) {
             self.admit_member(now, view, from, None);
         }
+        if !self.members.lists(from, incarnation) {
+            return; // the table is full, and this is no voter
+        }
         let Some(leader) = self.leading_mut() else {
             return;
         };
@@ -271,7 +305,8 @@ impl Seeded {
             at: now,
             acknowledged: shown.filter(is_newer).or(before),
         };
-        leader.heard.insert(from.clone(), heard);
+        // Only members are heard, so that none is without room.
+        let _ = leader.heard.insert(from.clone(), heard);
         self.set_state(view, from, incarnation, MemberState::Active);
         if self.members.digest(&observed) != digest {
             self.align(view, from);
@@ -361,7 +396,7 @@ impl Seeded {
         if self.leading().is_none() {
             return;
         }
-        for (member, incarnation) in std::mem::take(&mut self.left) {
+        for (member, incarnation) in self.left.take() {
             if self.members.lists(&member, incarnation) {
                 self.take_out(view, &member);
             }

@@ -1,11 +1,12 @@
 //! The states of the members, which the leader alone changes (A3.3).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::wire::Observation;
+use super::wire::{MAX_LISTED, Observation};
+use crate::core::bounded::BoundedMap;
 use crate::core::id::{Incarnation, PeerId};
 
 /// The state of a member.
@@ -60,13 +61,26 @@ pub struct Listed {
 pub struct Digest([u8; 16]);
 
 /// The members that are known, and what changed of them and was not reported yet.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Members {
-    table: BTreeMap<PeerId, (Incarnation, MemberState)>,
+    table: BoundedMap<PeerId, (Incarnation, MemberState), MAX_LISTED>,
+    /// Have a place in the table, whoever fills it: a leader counts acknowledgements of its members.
+    reserved: BTreeSet<PeerId>,
+    /// Taken after every input.
     changes: VecDeque<(PeerId, MemberState)>,
 }
 
 impl Members {
+    /// None yet. These have a place in the table at any time.
+    pub(super) fn with_places_for(reserved: BTreeSet<PeerId>) -> Self {
+        debug_assert!(reserved.len() <= MAX_LISTED, "a roster is shorter");
+        Self {
+            table: BoundedMap::default(),
+            reserved,
+            changes: VecDeque::new(),
+        }
+    }
+
     /// The state of `id`.
     pub(super) fn state(&self, id: &PeerId) -> MemberState {
         self.table
@@ -100,7 +114,7 @@ impl Members {
     }
 
     /// Brings a member into a state, through all states between. Another incarnation of it is removed first. A state to which
-    /// no transition leads changes nothing. Tells whether something changed.
+    /// no transition leads changes nothing, and neither does a new member without a place. Tells whether something changed.
     pub(super) fn set(
         &mut self,
         id: &PeerId,
@@ -118,14 +132,27 @@ impl Members {
         }
         let mut state = self.state(id);
         while let Some(next) = state.towards(target).filter(|_| state != target) {
+            let is_listed = self.has_place_for(id)
+                && self.table.insert(id.clone(), (incarnation, next)).is_ok();
+            if !is_listed {
+                break;
+            }
             state = next;
             self.changes.push_back((id.clone(), state));
-            self.table.insert(id.clone(), (incarnation, state));
         }
         if state == MemberState::Removed {
             self.table.remove(id);
         }
         self.changes.len() != reported
+    }
+
+    /// Whether the table holds `id`, or may.
+    fn has_place_for(&self, id: &PeerId) -> bool {
+        let is_missing = |id: &&PeerId| !self.table.contains_key(*id);
+        let missing = || self.reserved.iter().filter(is_missing).count();
+        self.table.contains_key(id)
+            || self.reserved.contains(id)
+            || self.table.len() + missing() < MAX_LISTED
     }
 
     /// Takes a member out, through all states between.
@@ -197,6 +224,10 @@ mod tests {
         PeerId::new(name).expect("a name")
     }
 
+    fn empty() -> Members {
+        Members::with_places_for(BTreeSet::new())
+    }
+
     fn life(number: u64) -> Incarnation {
         Incarnation {
             started_us: number,
@@ -235,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_member_goes_through_all_states_between() {
-        let mut members = Members::default();
+        let mut members = empty();
         assert!(members.set(&id("a"), life(1), S::Unreachable));
         assert_eq!(
             changes(&mut members),
@@ -253,7 +284,7 @@ mod tests {
 
     #[test]
     fn case_2_a_late_joining_does_not_undo_active() {
-        let mut members = Members::default();
+        let mut members = empty();
         members.set(&id("a"), life(1), S::Active);
         changes(&mut members);
         assert!(!members.set(&id("a"), life(1), S::Joining));
@@ -262,7 +293,7 @@ mod tests {
 
     #[test]
     fn t21_another_incarnation_takes_the_place_of_the_one_before() {
-        let mut members = Members::default();
+        let mut members = empty();
         members.set(&id("a"), life(1), S::Active);
         changes(&mut members);
         members.set(&id("a"), life(2), S::Joining);
@@ -274,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_member_whose_removal_was_missed_is_a_member_anew() {
-        let mut members = Members::default();
+        let mut members = empty();
         members.set(&id("a"), life(1), S::Leaving);
         assert_eq!(members.state(&id("a")), S::Init, "it was none");
         members.set(&id("a"), life(1), S::Active);
@@ -292,7 +323,7 @@ mod tests {
             incarnation: life(1),
             state,
         };
-        let mut members = Members::default();
+        let mut members = empty();
         for (name, state) in [("a", S::Active), ("b", S::Active), ("c", S::Unreachable)] {
             members.set(&id(name), life(1), state);
         }
@@ -315,5 +346,24 @@ mod tests {
         assert_ne!(members.digest(&later), digest);
         members.set(&id("a"), life(1), S::Active);
         assert_ne!(members.digest(&Observation::default()), digest);
+    }
+
+    #[test]
+    fn the_table_has_a_bound_and_a_place_for_each_of_the_reserved() {
+        let reserved = ["zoe", "me"].map(id);
+        let mut members = Members::with_places_for(reserved.iter().cloned().collect());
+        for number in 0..2 * MAX_LISTED {
+            let made_up = id(&format!("m{number}"));
+            let is_new = members.set(&made_up, life(1), S::Unreachable);
+            assert_eq!(is_new, number < MAX_LISTED - reserved.len(), "{number}");
+        }
+        for id in &reserved {
+            assert!(members.set(id, life(1), S::Active), "{id}");
+        }
+        assert_eq!(members.list().len(), MAX_LISTED);
+        // A known one changes its state all the same, and who leaves frees its place.
+        assert!(members.set(&id("m0"), life(1), S::Active));
+        assert!(members.remove(&id("m0")));
+        assert!(members.set(&id("new"), life(1), S::Active));
     }
 }

@@ -14,6 +14,7 @@ use super::{
     Description, Election, ElectionError, ElectionInput, ElectionOutput, Gone, InputOf,
     LeaderReason, Leadership, Local, NotItsState, OutputOf, Start, View,
 };
+use crate::core::bounded::BoundedMap;
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::time::{Duration, Time};
 
@@ -39,7 +40,9 @@ use joining::Target;
 use members::Members;
 use memory::Memories;
 use role::Role;
-use wire::{Based, Beat, Claim, Greeting, MAX_ADDRESS_BYTES, Observation, SeededMessage};
+use wire::{
+    Based, Beat, Claim, Greeting, MAX_ADDRESS_BYTES, MAX_LISTED, Observation, SeededMessage,
+};
 
 /// What a linked peer says of itself.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ pub struct Seeded {
     memories: Memories,
     peers: BTreeMap<PeerId, Linked>,
     /// Members that said farewell, and that the leader has not taken out yet.
-    left: BTreeMap<PeerId, Incarnation>,
+    left: BoundedMap<PeerId, Incarnation, MAX_LISTED>,
     /// The leader whose cluster this node enters, if it has none.
     target: Option<Target>,
     campaign: Option<Campaign>,
@@ -85,6 +88,8 @@ pub struct Seeded {
     /// Counts queries and requests.
     asked: u64,
     leaving: bool,
+    /// As [`Seeded::leads_until`], after the last input.
+    valid_until: Option<Time>,
     record: Record,
     reason: LeaderReason,
     hint: Option<LeaderReason>,
@@ -103,17 +108,19 @@ impl Seeded {
     ) -> Self {
         let kept = Kept::of_next_incarnation(kept);
         let decided = kept.acceptor.decided();
+        let mut reserved = config.roster.electorate();
+        reserved.insert(me.clone());
         let mut seeded = Self {
             me,
             incarnation,
             rng: ChaCha8Rng::seed_from_u64(seed),
             role: Role::joining(now),
-            members: Members::default(),
+            members: Members::with_places_for(reserved),
             disk: Disk::new(kept.clone()),
             memories: Memories::new(kept.writes, kept.forgotten),
             kept,
             peers: BTreeMap::new(),
-            left: BTreeMap::new(),
+            left: BoundedMap::default(),
             target: None,
             campaign: None,
             campaign_at: now,
@@ -126,6 +133,7 @@ impl Seeded {
             refused_counter: 0,
             asked: 0,
             leaving: false,
+            valid_until: None,
             record: Record::default(),
             reason: LeaderReason::None,
             hint: None,
@@ -464,7 +472,8 @@ impl Seeded {
             self.lose_leader(now, LeaderReason::Left);
         }
         if self.members.lists(peer, incarnation) {
-            self.left.insert(peer.clone(), incarnation);
+            // Each is listed, so that none is without room.
+            let _ = self.left.insert(peer.clone(), incarnation);
             self.take_out_departed(view);
         }
     }
@@ -587,6 +596,7 @@ impl Seeded {
     /// Reports what an input changed.
     fn settle(&mut self, now: Time, view: &View) {
         self.note_majority(now);
+        self.valid_until = self.leads_until(now);
         let leader = self.shown(view).cloned();
         let hint = self.hint.take();
         if leader != self.record.leader {
@@ -599,6 +609,7 @@ impl Seeded {
         }
         let version = self.observation().version;
         self.record = Record {
+            leader_key: None,
             stamp: Stamp {
                 term: version,
                 ..Stamp::default()
@@ -635,6 +646,7 @@ impl Election for Seeded {
         view: &View,
         input: InputOf<Self>,
     ) -> Result<(), ElectionError> {
+        self.end_lapsed_leadership(now);
         let result = self.apply(now, view, input);
         self.settle(now, view);
         result
@@ -645,7 +657,8 @@ impl Election for Seeded {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        (!self.leaving).then_some(self.probe_at)
+        let due = (!self.leaving).then_some(self.probe_at);
+        [due, self.valid_until].into_iter().flatten().min()
     }
 
     fn first_state(&self) -> Option<Kept> {
@@ -655,9 +668,11 @@ impl Election for Seeded {
     fn leadership(&self) -> Leadership<'_> {
         Leadership {
             leader: self.record.leader.as_ref(),
+            leader_key: None,
+            is_vouched_for: false,
             reason: self.reason,
             record: &self.record,
-            valid_until: None,
+            valid_until: self.valid_until,
         }
     }
 
@@ -698,15 +713,17 @@ impl Election for Seeded {
         self.claim().cloned()
     }
 
-    fn pulse(&self, _now: Time, view: &View, to: &PeerId) -> Beat {
-        let unsafe_claim = self.leading().is_some() && self.safe_claim().is_none();
+    fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Beat {
+        let has_lapsed = self.valid_until.is_some_and(|until| now >= until);
+        let claim = self.safe_claim().filter(|_| !has_lapsed);
+        let unsafe_claim = self.leading().is_some() && claim.is_none();
         Beat {
             observed: if unsafe_claim {
                 Observation::default()
             } else {
                 self.observation()
             },
-            claim: self.safe_claim().cloned(),
+            claim: claim.cloned(),
             decided: self.disk.safe().acceptor.decided(),
             writes: self.disk.safe().writes,
             since: self.knows_votes_since(),

@@ -1,12 +1,13 @@
 //! The role of a node, and the only functions that change it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use tracing::trace;
 
 use super::joining::Joining;
-use super::wire::{Claim, Observation};
+use super::wire::{Claim, MAX_LISTED, Observation};
 use super::{LeaderReason, MemberState, Seeded, View};
+use crate::core::bounded::BoundedMap;
 use crate::core::election::ElectionOutput;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::time::Time;
@@ -72,7 +73,7 @@ pub(super) struct Leader {
     pub(super) since: Time,
     /// Whether a majority has acknowledged it. One that votes chose needs that, one that leads alone keeps it.
     pub(super) had_majority: bool,
-    pub(super) heard: BTreeMap<PeerId, Heard>,
+    pub(super) heard: BoundedMap<PeerId, Heard, MAX_LISTED>,
     /// Counts the changes of the table.
     pub(super) change: u64,
     pub(super) seeds_at: Time,
@@ -171,19 +172,20 @@ impl Seeded {
         self.members
             .set(&self.me, self.incarnation, MemberState::Active);
         // The members of the leader before have the whole time again.
-        let others = self.members.ids().filter(|id| **id != self.me);
-        let heard = others.map(|id| {
-            let heard = Heard {
+        let mut heard = BoundedMap::default();
+        for member in self.members.ids().filter(|id| **id != self.me) {
+            let silent = Heard {
                 at: now,
                 acknowledged: None,
             };
-            (id.clone(), heard)
-        });
+            // There are no more members.
+            let _ = heard.insert(member.clone(), silent);
+        }
         let leader = Leader {
             claim,
             since: now,
             had_majority: false,
-            heard: heard.collect(),
+            heard,
             change: 0,
             seeds_at: now,
             seeds: BTreeSet::new(),

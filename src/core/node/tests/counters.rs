@@ -13,6 +13,7 @@ const LEAP: u64 = 1 << 20;
 fn claim(stamp: Stamp, leader: &str, assigned: bool) -> Pulse {
     Pulse::Leads {
         record: Record {
+            leader_key: None,
             stamp,
             leader: Some(id(leader)),
             assigned,
@@ -92,12 +93,14 @@ fn foreign_side(override_seq: u64, term: u64) -> ElectionMessage {
         since: 0,
         hold_binds: false,
         record: Record {
+            leader_key: None,
             stamp,
             leader: Some(id(leader)),
             assigned: false,
         },
         live: Some(LiveLeader {
             id: id(leader),
+            key: Fingerprint([9; 32]),
             incarnation: life(9, 9).incarnation,
             weight,
             led_ms: 0,
@@ -107,6 +110,7 @@ fn foreign_side(override_seq: u64, term: u64) -> ElectionMessage {
     };
     let theirs = Stamp {
         epoch: Epoch {
+            assigner_key: None,
             override_seq,
             assigner: Some(id("z")),
         },
@@ -296,6 +300,7 @@ fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
         let stamp = above(&net, by);
         net.forge("m", "a", claim(stamp.clone(), "m", false));
         let record = Record {
+            leader_key: None,
             stamp: stamp.clone(),
             leader: Some(id("m")),
             assigned: false,
@@ -323,7 +328,8 @@ fn what_is_above_the_bound_is_dropped_and_counts_as_a_sign_of_life() {
             "the data path"
         );
         let token = Opaque::of(&record);
-        assert!(!node.accept_relay(now, &id("m"), &token), "the data path");
+        let speaker = node.accept_relay(now, &id("m"), &token, Duration::ZERO);
+        assert_eq!(speaker, None, "the data path");
     }
     assert_eq!(*net.node("a").record(), before);
     assert_eq!(net.place("a").closes, []);
@@ -393,8 +399,10 @@ fn a_clock_that_is_set_counts_from_then_on() {
 fn an_override_number_that_is_only_heard_of_is_not_gone_above() {
     let mut net = Net::room(&["a", "b", "m"]);
     let record = Record {
+        leader_key: None,
         stamp: Stamp {
             epoch: Epoch {
+                assigner_key: None,
                 override_seq: LEAP,
                 assigner: Some(id("m")),
             },

@@ -90,7 +90,7 @@ fn an_answer_is_taken_once_and_in_time_for_a_number_that_is_open() {
     assert_eq!(net.verdict_after(ms(4999), "a", ticket), None);
     assert_eq!(
         net.verdict_after(ms(1), "a", ticket),
-        Some(Verdict::Timeout)
+        Some(Verdict::Timeout(Undecided::Host))
     );
     assert_eq!(
         net.try_order("a", answer(request, Verdict::Accepted)),
@@ -117,7 +117,7 @@ fn a_leader_that_does_not_answer_gives_a_timeout() {
     assert_eq!(net.verdict_after(ms(799), "b", ticket), None);
     assert_eq!(
         net.verdict_after(ms(1), "b", ticket),
-        Some(Verdict::Timeout)
+        Some(Verdict::Timeout(Undecided::Leader))
     );
 }
 
@@ -269,28 +269,34 @@ fn an_id_whose_holder_is_alive_is_taken_and_told_so_at_its_first_sign_of_life() 
 }
 
 #[test]
-fn an_id_whose_bearer_is_dead_is_free_after_half_a_second() {
-    let mut net = Net::room(&["a", "b", "c"]);
-    net.mute("c", true);
-    let ticket = net.ask_as("c", life(200, u64::MAX), "a");
-    assert_eq!(net.verdict_after(ms(499), "a", ticket), None);
-    assert!(net.has("a", "c"));
-    assert_eq!(
-        net.verdict_after(ms(1), "a", ticket),
-        Some(Verdict::Accepted)
-    );
-    assert_eq!(net.events("a"), vec![left("c", LeftReason::Replaced)]);
-    // The leader's word of it changes nothing for the others: they find out when they are asked for a link.
-    net.run(DELAY);
-    assert_eq!(net.events("b"), vec![]);
-    let ticket = net.ask_as("c", life(200, u64::MAX), "b");
-    assert_eq!(net.verdict_after(ms(499), "b", ticket), None);
-    assert_eq!(net.verdict_after(ms(1), "b", ticket), None);
-    assert_eq!(net.events("b"), vec![left("c", LeftReason::Replaced)]);
-    assert_eq!(
-        net.verdict_after(DELAY * 2, "b", ticket),
-        Some(Verdict::Accepted)
-    );
+fn an_id_whose_holder_is_dead_is_free_after_half_a_second() {
+    for contact in ["a", "b"] {
+        let mut net = Net::room(&["a", "b", "c"]);
+        net.kill("c", false);
+        let restarted_at = net.now;
+        net.start_as("c", life(200, u64::MAX));
+        let ticket = net.ask("c", contact);
+        assert_eq!(net.verdict_after(ms(499), contact, ticket), None);
+        assert!(net.has("a", "c") && net.has("b", "c"));
+        net.run(ms(1));
+        // A member that does not lead asks the leader, which asks the holder for a sign of life, too.
+        net.wait("the room's answer", |net| {
+            net.verdict(contact, ticket).is_some()
+        });
+        assert_eq!(net.verdict(contact, ticket), Some(Verdict::Accepted));
+        let took = net.now.since(restarted_at);
+        let most = if contact == "a" { 500 } else { 1020 };
+        assert!(took <= ms(most), "{contact}: {took:?}");
+        net.wait("all are linked", Net::is_settled);
+        for member in ["a", "b"] {
+            assert_eq!(
+                net.times(member, &left("c", LeftReason::Replaced)),
+                1,
+                "{member}"
+            );
+            assert_eq!(net.times(member, &joined("c")), 1, "{member}");
+        }
+    }
 }
 
 #[test]
@@ -301,7 +307,8 @@ fn whoever_is_replaced_when_a_heartbeat_is_due_is_told_nothing_after_that() {
     net.order("a", Command::SetLeader(id("a")));
     let due = net.node("a").heartbeat_at;
     net.run(due.since(net.now));
-    net.ask_as("b", life(200, u64::MAX), "a");
+    // An older incarnation with the same key, which may be the newer one.
+    net.ask_as("b", life(b'b', 1), "a");
     let due = net.node("a").heartbeat_at;
     assert_eq!(due.since(net.now), ms(500), "when its id is free, too");
     net.run(ms(499));
@@ -356,8 +363,6 @@ fn m7_m19_a_newer_incarnation_under_the_same_key_takes_over_and_an_older_one_not
     net.start_as("c", newer);
     let ticket = net.ask("c", "a");
     assert_eq!(net.verdict("a", ticket), Some(Verdict::Accepted));
-    net.ends.remove(&(id("a"), id("c")));
-    net.link("a", "c");
     assert_eq!(net.times("a", &left("c", LeftReason::Replaced)), 1);
     assert_eq!(net.times("a", &joined("c")), 1);
 }
@@ -371,7 +376,7 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
         net.order("a", answer(request, Verdict::Accepted));
     }
     assert_eq!(net.verdict("a", tickets[0]), Some(Verdict::Accepted));
-    assert_eq!(net.verdict("a", tickets[1]), Some(Verdict::Full));
+    assert_eq!(net.verdict("a", tickets[1]), Some(full(2)));
 }
 
 /// The session with the incarnation before ends as soon as the next one says its Hello, before the room is asked.
@@ -379,7 +384,7 @@ fn of_two_that_are_accepted_for_one_place_only_one_gets_it() {
 fn a_member_that_was_started_again_keeps_its_place_in_a_full_room() {
     for (why, verdict) in [
         (LeftReason::Replaced, Verdict::Accepted),
-        (LeftReason::Lost, Verdict::Full),
+        (LeftReason::Lost, full(1)),
     ] {
         let mut net = Net::room(&["a", "b", "c"]);
         net.order("a", Command::SetMaxPeers(1));
@@ -417,7 +422,7 @@ fn room_with_an_old_limit_at_c() -> Net {
 fn a_limit_does_not_count_the_leader_out() {
     let mut net = room_with_an_old_limit_at_c();
     let ticket = net.ask("x", "c");
-    assert_eq!(net.verdict("c", ticket), Some(Verdict::Full));
+    assert_eq!(net.verdict("c", ticket), Some(full(2)));
     let ticket = net.ask("a", "c");
     assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
     net.run(ms(100));
@@ -436,34 +441,175 @@ fn whoever_takes_the_leaders_name_is_still_put_to_the_host() {
     assert_eq!(net.verdict("c", ticket), Some(Verdict::Accepted));
 }
 
+/// A member's question about a newcomer of its own making.
+fn asks_for_somebody(n: u64) -> Message {
+    Message::JoinRequest {
+        request: n,
+        candidate: Candidate {
+            entry: PeerEntry {
+                id: id(&format!("x{n}")),
+                key: Fingerprint([201; 32]),
+                addresses: Vec::new(),
+            },
+            incarnation: life(200, 1).incarnation,
+            payload: Vec::new(),
+        },
+    }
+}
+
+#[test]
+fn the_fifth_waiting_question_of_one_member_waits_for_its_turn() {
+    let mut net = asking(Net::room(&["a", "b", "c"]), "a");
+    for n in 0..6 {
+        net.forge("b", "a", asks_for_somebody(n));
+    }
+    assert_eq!(net.requests("a").len(), 4);
+    // Others are not behind it.
+    net.ask("d", "c");
+    net.ask("e", "a");
+    net.run(ms(100));
+    assert_eq!(net.requests("a").len(), 6);
+    for (answered, open) in [(0, 7), (1, 8)] {
+        let request = net.requests("a")[answered];
+        net.order("a", answer(request, rejected(1, b"")));
+        assert_eq!(net.requests("a").len(), open);
+    }
+}
+
+fn withdrawn(request: u64, peer: &str) -> Event {
+    let peer = id(peer);
+    Event::JoinWithdrawn { request, peer }
+}
+
+/// Whoever asked is gone: its process ended while it entered.
+#[test]
+fn a_question_that_is_withdrawn_leaves_the_host_and_keeps_no_place() {
+    for contact in ["a", "b"] {
+        let mut net = asking(Net::room(&["a", "b"]), "a");
+        net.order("a", Command::SetMaxPeers(2));
+        let ticket = net.ask("d", contact);
+        net.run(ms(100));
+        let [request] = net.requests("a")[..] else {
+            panic!("one question")
+        };
+        let _ = net.feed(&id(contact), Input::JoinWithdrawn { ticket });
+        net.run(ms(100));
+        assert_eq!(net.times("a", &withdrawn(request, "d")), 1, "{contact}");
+        assert_eq!(net.verdict(contact, ticket), None, "nobody waits for it");
+        let refused = net.try_order("a", answer(request, Verdict::Accepted));
+        assert_eq!(refused, Err(CommandError::UnknownRequest(request)));
+        // One that was admitted has the last place until then.
+        let ticket = net.ask("d", contact);
+        net.run(ms(100));
+        let request = net.requests("a")[1];
+        net.order("a", answer(request, Verdict::Accepted));
+        net.run(ms(100));
+        let late = net.ask("e", "a");
+        assert_eq!(net.verdict_after(ms(100), "a", late), Some(full(2)));
+        let _ = net.feed(&id(contact), Input::JoinWithdrawn { ticket });
+        net.run(ms(100));
+        let next = net.ask("e", "a");
+        assert_eq!(net.verdict_after(ms(100), "a", next), None, "{contact}");
+        assert_eq!(net.requests("a").len(), 3);
+        // The host knows what it has answered itself.
+        assert_eq!(net.times("a", &withdrawn(request, "d")), 0);
+    }
+}
+
+#[test]
+fn a_host_learns_that_a_request_is_over_whatever_ended_it() {
+    // The time is up.
+    let mut net = asking(Net::room(&["a", "b"]), "a");
+    net.ask("d", "a");
+    let request = net.requests("a")[0];
+    net.run(ms(5000));
+    assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
+    // Another leads.
+    let mut net = asking(Net::room(&["a", "b"]), "a");
+    net.ask("d", "a");
+    let request = net.requests("a")[0];
+    net.order("a", Command::SetLeader(id("b")));
+    assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
+    // The member that asked is gone.
+    let mut net = asking(Net::room(&["a", "b", "c"]), "a");
+    net.ask("d", "b");
+    net.run(ms(50));
+    let request = net.requests("a")[0];
+    net.order("b", Command::Leave);
+    net.run(ms(100));
+    assert_eq!(net.times("a", &withdrawn(request, "d")), 1);
+    // Nobody withdraws another's question.
+    let mut net = asking(Net::room(&["a", "b", "c"]), "a");
+    net.ask("d", "b");
+    net.run(ms(50));
+    for request in 0..10 {
+        net.forge("c", "a", Message::JoinWithdrawn { request });
+    }
+    net.run(ms(100));
+    assert_eq!(net.times("a", &withdrawn(net.requests("a")[0], "d")), 0);
+}
+
+/// Six a second, for which there is never a link.
+#[test]
+fn newcomers_that_a_member_makes_up_keep_no_honest_one_out() {
+    let mut net = Net::room(&["a", "b", "m"]);
+    net.order("a", Command::SetMaxPeers(8));
+    let mut let_in = 0;
+    for step in 0..60 {
+        net.forge("m", "a", asks_for_somebody(step));
+        net.run(ms(160));
+        if step % 6 != 5 {
+            continue;
+        }
+        let name = format!("h{step}");
+        net.start_as(&name, life(100 + step as u8, 1));
+        let contact = if step % 12 == 5 { "a" } else { "b" };
+        net.enter(&name, contact);
+        net.wait("a mesh", Net::is_settled);
+        let_in += 1;
+        net.order(&name, Command::Leave);
+        net.run(ms(50));
+        net.kill(&name, true);
+    }
+    assert_eq!(let_in, 10);
+}
+
+#[test]
+fn the_grants_to_one_member_hold_half_of_the_free_places_and_at_least_one() {
+    for (max_peers, share) in [(8, 3), (5, 1), (4, 1), (3, 1), (2, 0)] {
+        let mut net = Net::room(&["a", "b", "m"]);
+        net.order("a", Command::SetMaxPeers(max_peers));
+        net.place_mut("a").said.clear();
+        for n in 0..12 {
+            net.forge("m", "a", asks_for_somebody(n));
+        }
+        let accepted = |net: &Net| {
+            let answers = net.heard_from("a", "m");
+            let verdict = |message: &Message| match message {
+                Message::JoinAnswer { verdict, .. } => *verdict == Verdict::Accepted,
+                _ => false,
+            };
+            answers.iter().filter(|message| verdict(message)).count()
+        };
+        assert_eq!(accepted(&net), share, "of {max_peers}");
+        // Nor more in all, when the first are over: the limit holds.
+        net.run(ms(4900));
+        assert_eq!(accepted(&net), share, "of {max_peers}");
+    }
+}
+
 #[test]
 fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
     let mut net = asking(Net::room(&["a", "b"]), "a");
-    let candidate = |n: u64| Candidate {
-        entry: PeerEntry {
-            id: id(&format!("x{n}")),
-            key: Fingerprint([201; 32]),
-            addresses: Vec::new(),
-        },
-        incarnation: life(200, 1).incarnation,
-        payload: Vec::new(),
-    };
     for n in 0..100 {
-        net.forge(
-            "b",
-            "a",
-            Message::JoinRequest {
-                request: n,
-                candidate: candidate(n),
-            },
-        );
+        net.forge("b", "a", asks_for_somebody(n));
     }
-    assert_eq!(net.requests("a").len(), 16);
+    assert_eq!(net.requests("a").len(), 4, "and twelve wait for their turn");
     let full = |message: &Message| {
         matches!(
             message,
             Message::JoinAnswer {
-                verdict: Verdict::Full,
+                verdict: Verdict::Full(NoPlace::Newcomers),
                 ..
             }
         )
@@ -481,11 +627,17 @@ fn open_questions_are_bounded_and_one_member_cannot_take_all_places() {
         .filter(|ticket| net.verdict("a", **ticket).is_none());
     assert_eq!(open.count(), 64 - 16);
     net.run(ms(5000));
-    assert_eq!(net.verdict("a", tickets[0]), Some(Verdict::Timeout));
-    assert_eq!(net.verdict("a", tickets[99]), Some(Verdict::Full));
+    assert_eq!(
+        net.verdict("a", tickets[0]),
+        Some(Verdict::Timeout(Undecided::Host))
+    );
+    assert_eq!(
+        net.verdict("a", tickets[99]),
+        Some(Verdict::Full(NoPlace::Newcomers))
+    );
     // All places are free again.
     net.ask("z", "a");
-    assert_eq!(net.requests("a").len(), 65);
+    assert_eq!(net.requests("a").len(), 4 + 48 + 1);
 }
 
 #[test]

@@ -15,6 +15,8 @@ struct Asking {
     first: Option<Entry>,
     /// Whether its own key is gone when it reads it.
     is_robbed: bool,
+    /// How much later its own key was created, when it reads it, than what it created: somebody deleted and wrote it.
+    is_created_later_by: Revision,
     own: Option<Entry>,
     revision: Revision,
     shown: Vec<Option<PeerId>>,
@@ -34,6 +36,10 @@ fn asking(first: Option<Entry>) -> Asking {
 }
 
 fn asking_as(first: Option<Entry>, is_robbed: bool) -> Asking {
+    asking_with(first, is_robbed, 0)
+}
+
+fn asking_with(first: Option<Entry>, is_robbed: bool, is_created_later_by: Revision) -> Asking {
     let mut config = NodeConfig::for_tests();
     config.election.policy = RoomPolicy {
         strategy: Strategy::Etcd(EtcdRules::default()),
@@ -47,6 +53,7 @@ fn asking_as(first: Option<Entry>, is_robbed: bool) -> Asking {
         node,
         first,
         is_robbed,
+        is_created_later_by,
         own: None,
         shown: Vec::new(),
     };
@@ -102,7 +109,15 @@ impl Asking {
             // Who was right before it is gone by now.
             Request::LastBefore { .. } => self.found(None),
             Request::Get { .. } if self.is_robbed => self.found(None),
-            Request::Get { .. } => self.found(self.own.clone()),
+            Request::Get { .. } => {
+                let created = |own: &Entry| own.created + self.is_created_later_by;
+                let own = self.own.as_ref();
+                self.found(own.map(|own| Entry {
+                    created: created(own),
+                    modified: created(own),
+                    ..own.clone()
+                }))
+            }
             Request::First { .. } => self.found(self.first.clone()),
             // Watches: nothing happens.
             _ => return,
@@ -152,6 +167,27 @@ fn a_candidate_that_comes_first_and_whose_key_is_gone_does_not_lead() {
     assert_eq!(asking.shown, [], "a lease that ended while it waited");
 }
 
+/// Somebody else may have been first since its key was gone.
+#[test]
+fn a_candidate_that_comes_first_and_whose_key_was_created_again_does_not_lead() {
+    let asking = asking_with(None, false, 2);
+    assert_eq!(asking.shown, []);
+    assert_eq!(asking_with(None, false, 0).shown, [Some(id("me"))]);
+}
+
+/// A leader lost its leadership, and has the next one: what it sent under the first comes late, or it resumed.
+#[test]
+fn a_message_of_an_earlier_leadership_of_the_leader_is_refused() {
+    let mut asking = asking_as(Some(entry("peer", 12)), true);
+    asking.feed(NOW, Input::Command(Command::SetEligible(false)));
+    let peer = id("peer");
+    for (revision, counts) in [(1, false), (11, false), (12, true), (13, false)] {
+        let stamped = token("peer", revision);
+        let accepted = asking.node.accept_leader_message(NOW, &peer, &stamped);
+        assert_eq!(accepted, counts, "{revision}");
+    }
+}
+
 #[test]
 fn a_leader_that_resigns_does_not_show_the_one_before_it() {
     let mut asking = asking(Some(entry("other", 9)));
@@ -171,8 +207,9 @@ fn only_a_leadership_that_etcd_has_shown_is_believed() {
     let node = &mut asking.node;
     assert!(node.awaits_leadership(&peer, &claimed));
     assert!(!node.accept_leader_message(NOW, &peer, &claimed));
-    assert!(!node.accept_relay(NOW, &peer, &claimed));
-    assert!(!node.led_or_leads(&peer, &claimed));
+    let speaker = node.accept_relay(NOW, &peer, &claimed, Duration::ZERO);
+    assert_eq!(speaker, None);
+    assert!(!node.led_or_leads(NOW, &peer, &claimed));
     assert!(node.membership().get(&peer).is_some(), "it may be true");
 }
 
@@ -193,5 +230,6 @@ fn a_leaders_message_that_is_ahead_of_etcd_waits_for_it() {
     let node = &mut asking.node;
     assert!(!node.awaits_leadership(&peer, &stamped), "it was shown");
     assert!(node.accept_leader_message(NOW, &peer, &stamped));
-    assert!(node.accept_relay(NOW, &peer, &stamped));
+    let speaker = node.accept_relay(NOW, &peer, &stamped, Duration::ZERO);
+    assert_eq!(speaker, Some(Speaker::Leader));
 }

@@ -1,6 +1,7 @@
 //! Messages that no honest member sends.
 
 use super::*;
+use crate::core::wire::Decider;
 
 /// What a test forges.
 #[derive(Debug, Clone)]
@@ -11,7 +12,7 @@ pub(super) enum Forged {
 }
 
 impl Forged {
-    pub(super) fn encoded(self, stamp: Stamp, writes: u64) -> Message {
+    pub(super) fn encoded(self, stamp: Stamp, writes: u64, heartbeat: u64) -> Message {
         match self {
             Self::Plain(message) => message,
             Self::Election(message) => Message::Election(Opaque::of(&Stamped {
@@ -20,8 +21,9 @@ impl Forged {
                 message,
             })),
             Self::Heartbeat(beat) => Message::Heartbeat(Heartbeat {
-                seq: 1 << 40,
+                seq: heartbeat,
                 echo: None,
+                host_silent_ms: 0,
                 pulse: Opaque::of(&Beat { writes, ..beat }),
             }),
         }
@@ -61,6 +63,14 @@ pub(super) fn elects(message: &Message) -> Option<ElectionMessage> {
 }
 
 impl Net {
+    /// A running node, in what it decides as leader.
+    pub(super) fn decider(&self, name: &str) -> Decider {
+        Decider {
+            leader: id(name),
+            incarnation: self.place(name).life.incarnation,
+        }
+    }
+
     /// A forged message of a member.
     pub(super) fn forge(&mut self, from: &str, to: &str, message: impl Into<Forged>) {
         let stamp = self.node(from).record().stamp.clone();
@@ -76,9 +86,12 @@ impl Net {
         writes: u64,
         message: impl Into<Forged>,
     ) {
+        // The heartbeats that it sends itself come after it.
+        let sender = self.places.get_mut(&id(from)).expect("a member");
+        let heartbeat = sender.node.take_heartbeat_number();
         let envelope = Envelope {
-            incarnation: self.place(from).life.incarnation,
-            message: message.into().encoded(stamp, writes),
+            incarnation: sender.life.incarnation,
+            message: message.into().encoded(stamp, writes, heartbeat),
         };
         let from = id(from);
         let _ = self.feed(&id(to), Input::Message { from, envelope });

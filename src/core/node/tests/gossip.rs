@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::election::LeaderReason::{self, Elected, Found, Left, Lost, Resigned};
 use crate::core::election::gossip::{Claimed, Windows};
-use crate::core::wire::{RoomPolicy, Strategy};
+use crate::core::wire::{Ban, RoomPolicy, Strategy};
 
 const ALIVE: Duration = ms(1000);
 const ELECTION: Duration = ms(500);
@@ -228,6 +228,7 @@ fn a_part_that_cannot_be_decoded_costs_the_link() {
     let heartbeat = Heartbeat {
         seq: 1000,
         echo: None,
+        host_silent_ms: 0,
         pulse: Opaque::default(),
     };
     let wrong = [
@@ -385,4 +386,56 @@ fn whoever_is_thrown_out_leads_nobody() {
     assert!(shows(&net, "b", ""));
     net.run(ALIVE * 10);
     assert!(!net.leads("b"));
+}
+
+/// All leaderships have one stamp here: it does not show which leader set a ban.
+#[test]
+fn a_leader_that_is_gone_is_no_excuse_for_lifting_its_successor_s_ban() {
+    let mut net = room(&["a", "b", "c", "d", "e"]);
+    let gone = net.decider("a");
+    net.order("a", Command::Leave);
+    net.run(ms(100));
+    net.kill("a", true);
+    net.wait("b leads", |net| net.is_settled() && net.leads("b"));
+    net.run(ms(500));
+    let kicked = (id("e"), net.place("e").life.key);
+    net.order(
+        "b",
+        Command::Kick {
+            peer: id("e"),
+            code: 1,
+            bytes: Vec::new(),
+            ban: true,
+        },
+    );
+    net.run(ms(500));
+    let present = net.decider("b");
+    for by in [Some(gone), Some(present), None] {
+        for to in ["b", "d"] {
+            let ban = Ban {
+                version: (Stamp::default(), 99),
+                by: by.clone(),
+                lifted: true,
+                ..Ban::new(kicked.0.clone(), kicked.1)
+            };
+            let rules = RoomRules {
+                bans: vec![ban],
+                ..RoomRules::default()
+            };
+            net.forge("c", to, Message::RoomRules(rules));
+        }
+        net.run(ms(1000));
+        for member in ["b", "d"] {
+            assert!(
+                net.node(member).is_kicked(&kicked.0, kicked.1),
+                "{member}: {by:?}"
+            );
+        }
+    }
+    // Each decision of a leader counts above all that it knows.
+    net.order("b", Command::Unban(id("e")));
+    net.run(ms(500));
+    for member in ["b", "c", "d"] {
+        assert!(!net.node(member).is_kicked(&kicked.0, kicked.1), "{member}");
+    }
 }

@@ -167,7 +167,7 @@ fn lost_members_keep_their_places_within_the_leader_s_limit_but_not_within_the_o
     let ticket = net.ask("d", "a");
     assert_eq!(
         net.verdict("a", ticket),
-        Some(Verdict::Full),
+        Some(full(2)),
         "one linked, one lost"
     );
     let ticket = net.ask("b", "a");
@@ -185,7 +185,10 @@ fn lost_members_keep_their_places_within_the_leader_s_limit_but_not_within_the_o
     net.start("c");
     net.enter("c", "a");
     net.start("d");
-    assert_eq!(net.check("d", "a"), Err(AdmissionRefusal::Full(1)));
+    assert_eq!(
+        net.check("d", "a"),
+        Err(AdmissionRefusal::Full(NoPlace::Connections { limit: 1 }))
+    );
 }
 
 #[test]
@@ -195,7 +198,7 @@ fn whoever_was_let_in_has_a_place_until_it_is_linked_or_too_late() {
     let first = net.ask("b", "a");
     assert_eq!(net.verdict("a", first), Some(Verdict::Accepted)); // and it never comes
     let second = net.ask("c", "a");
-    assert_eq!(net.verdict("a", second), Some(Verdict::Full));
+    assert_eq!(net.verdict("a", second), Some(full(1)));
     net.run(ms(5000));
     let third = net.ask("c", "a");
     assert_eq!(net.verdict("a", third), Some(Verdict::Accepted));

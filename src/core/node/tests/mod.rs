@@ -4,14 +4,21 @@
 //! muted. `tests/sim` is where everything fails at once.
 
 mod counters;
+mod ends;
 mod entering;
+mod entry;
 mod etcd;
 mod forged;
 mod gossip;
 mod handover;
+mod hearsay;
+mod host;
 mod life;
+mod merging;
 mod network;
 mod newcomers;
+mod paths;
+mod random_merges;
 mod reasons;
 mod room_rules;
 mod rows;
@@ -20,6 +27,7 @@ mod standing;
 mod static_quorum;
 mod through_leader;
 mod unbanning;
+mod unlinked;
 
 use std::collections::BTreeMap;
 
@@ -29,8 +37,13 @@ use crate::core::election::raft::saved::Saved;
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::introductions::Dial;
 use crate::core::quorum::Quorum;
-use crate::core::wire::{Candidate, Verdict};
+use crate::core::wire::{Candidate, NoPlace, Undecided, Verdict};
 use forged::{Forged, elects};
+
+/// The answer of a room that is limited to `limit` other members of each.
+fn full(limit: u32) -> Verdict {
+    Verdict::Full(NoPlace::Members { limit })
+}
 
 /// One way.
 const DELAY: Duration = ms(10);
@@ -43,6 +56,21 @@ const fn ms(millis: u64) -> Duration {
 
 fn id(name: &str) -> PeerId {
     PeerId::new(name).expect("a valid name")
+}
+
+/// The peer id of the process in a place. A prime sets apart the places of two processes that have one id.
+fn id_at(place: &PeerId) -> PeerId {
+    id(place.as_str().trim_end_matches('\''))
+}
+
+/// The key of a process, unless a test says otherwise.
+fn key_at(name: &str) -> u8 {
+    let letter = name.as_bytes()[0];
+    if name.ends_with('\'') {
+        letter + 128
+    } else {
+        letter
+    }
 }
 
 /// A process: the newest life of a name, unless a test says otherwise.
@@ -207,7 +235,7 @@ impl Net {
     /// A process of that name, with the key of its first letter.
     fn start(&mut self, name: &str) {
         let started = self.now.as_micros();
-        self.start_as(name, life(name.as_bytes()[0], started));
+        self.start_as(name, life(key_at(name), started));
     }
 
     fn start_as(&mut self, name: &str, life: Life) {
@@ -216,7 +244,7 @@ impl Net {
     }
 
     fn start_with(&mut self, name: &str, life: Life, mut config: NodeConfig) {
-        let port = 7000 + u16::from(name.as_bytes()[0]);
+        let port = 7000 + u16::from(key_at(name));
         let address = SocketAddr::from(([10, 0, 0, 1], port));
         let mut life = life;
         // A process with the name of one that ran before takes up its state file.
@@ -228,7 +256,8 @@ impl Net {
         config.addresses = vec![address];
         let is_host = config.election.policy.host_mode == HostMode::Host;
         self.counted += 1;
-        let node = Node::new(id(name), life.incarnation, config, self.counted, self.now)
+        let me = id_at(&id(name));
+        let node = Node::new(me, life.incarnation, config, self.counted, self.now)
             .expect("its file is one of the room's strategy");
         if let Some(state) = node.first_state() {
             self.disks.insert(id(name), (life.incarnation, state));
@@ -344,6 +373,12 @@ fn left(peer: &str, why: LeftReason) -> Event {
 
 fn joined(peer: &str) -> Event {
     Event::Joined(id(peer))
+}
+
+/// The answer to one that the leader has banned.
+fn banned(peer: &str) -> Verdict {
+    let why = format!("the leader has banned {peer} from this room");
+    rejected(0, why.as_bytes())
 }
 
 fn rejected(reason: i32, bytes: &[u8]) -> Verdict {

@@ -27,7 +27,7 @@ impl Net {
             let (mine, its) = (self.place(me), self.place(peer));
             let (eligible, priority) = its.node.standing_of_myself();
             LinkUp {
-                peer: id(peer),
+                peer: id_at(&id(peer)),
                 incarnation: its.life.incarnation,
                 key: its.life.key,
                 addresses: match through_leader {
@@ -61,6 +61,7 @@ impl Net {
     /// Whether two are linked, on the best path that they have.
     pub(super) fn is_linked_well(&self, one: &PeerId, other: &PeerId) -> bool {
         let link = self.ends.get(&(one.clone(), other.clone()));
+        let link = link.filter(|link| self.ends.get(&(other.clone(), one.clone())) == Some(link));
         link.is_some_and(|link| !self.carried.contains(link) || self.is_walled(one, other))
     }
 
@@ -77,12 +78,16 @@ impl Net {
     }
 
     pub(super) fn end_session_of_earlier_incarnation(&mut self, me: &str, peer: &str) {
-        let incarnation = self.place(peer).life.incarnation;
-        let known = self.node(me).id_holder(&id(peer));
-        if known.is_some_and(|(_, known)| known != incarnation) {
-            let (peer, why) = (id(peer), LeftReason::Replaced);
-            let _ = self.feed(&id(me), Input::SessionOver { peer, why });
-        }
+        let Life { key, incarnation } = self.place(peer).life;
+        let peer = id_at(&id(peer));
+        let _ = self.feed(
+            &id(me),
+            Input::LinkReady {
+                peer,
+                key,
+                incarnation,
+            },
+        );
     }
 
     /// Both ends are told that their link ended.
@@ -95,12 +100,19 @@ impl Net {
                 let _ = self.feed(
                     &id(me),
                     Input::LinkDown {
-                        peer: id(peer),
+                        peer: id_at(&id(peer)),
                         why,
                     },
                 );
             }
         }
+    }
+
+    /// The place at the other end of the link that a place has with a peer.
+    fn other_end(&self, place: &PeerId, peer: &PeerId) -> Option<PeerId> {
+        let mut its = self.ends.keys().filter(|(me, _)| me == place);
+        its.find(|(_, other)| id_at(other) == *peer)
+            .map(|(_, other)| other.clone())
     }
 
     pub(super) fn feed(&mut self, name: &PeerId, input: Input) -> Result<(), CommandError> {
@@ -163,6 +175,7 @@ impl Net {
                 ) {
                     place.said.push((to.clone(), envelope.message.clone()));
                 }
+                let to = self.other_end(name, &to).unwrap_or(to);
                 if let Some(link) = self.ends.get(&(name.clone(), to.clone())).copied() {
                     let from = name.clone();
                     let envelope = Box::new(envelope);
@@ -175,6 +188,7 @@ impl Net {
                 }
             }
             Output::Datagram { to, probe } => {
+                let to = self.other_end(name, &to).unwrap_or(to);
                 if let Some(link) = self.ends.get(&(name.clone(), to.clone())).copied() {
                     let from = name.clone();
                     self.later(Happening::Datagram {
@@ -226,10 +240,16 @@ impl Net {
     }
 
     pub(super) fn hang_up(&mut self, me: &PeerId, peer: &PeerId, why: LinkEnd) {
-        if let Some(link) = self.ends.remove(&(me.clone(), peer.clone())) {
-            let (from, to) = (me.clone(), peer.clone());
+        let Some(to) = self.other_end(me, peer) else {
+            return;
+        };
+        if let Some(link) = self.ends.remove(&(me.clone(), to.clone())) {
+            let from = me.clone();
             let why = match why {
-                LinkEnd::Disconnected | LinkEnd::Silent => why,
+                LinkEnd::Disconnected
+                | LinkEnd::Silent
+                | LinkEnd::RoomEnded
+                | LinkEnd::Moved(_) => why,
                 _ => LinkEnd::Closed,
             };
             self.later(Happening::Closed {
@@ -312,7 +332,7 @@ impl Net {
                 envelope,
             } => {
                 if self.reaches(link, &from, &to) {
-                    let envelope = *envelope;
+                    let (from, envelope) = (id_at(&from), *envelope);
                     let _ = self.feed(&to, Input::Message { from, envelope });
                 }
             }
@@ -323,6 +343,7 @@ impl Net {
                 probe,
             } => {
                 if self.reaches(link, &from, &to) {
+                    let from = id_at(&from);
                     let _ = self.feed(&to, Input::Datagram { from, probe });
                 }
             }
@@ -334,7 +355,8 @@ impl Net {
             } => {
                 if self.reaches(link, &from, &to) {
                     self.ends.remove(&(to.clone(), from.clone()));
-                    let _ = self.feed(&to, Input::LinkDown { peer: from, why });
+                    let peer = id_at(&from);
+                    let _ = self.feed(&to, Input::LinkDown { peer, why });
                 }
             }
             Happening::Dialled { from, dial } => self.dialled(&from, dial),
@@ -359,6 +381,9 @@ impl Net {
             addresses,
             through_leader,
         } = dial;
+        let mut places = self.places.iter();
+        let its = places.find(|(place, its)| id_at(place) == peer && its.life.key == key);
+        let peer = its.map_or(peer, |(place, _)| place.clone());
         let has_path = match self.is_walled(from, &peer) {
             true => through_leader && self.is_carried(from, &peer),
             false => !addresses.is_empty(),
@@ -381,7 +406,7 @@ impl Net {
             let _ = self.feed(
                 from,
                 Input::DialFailed {
-                    peer,
+                    peer: id_at(&peer),
                     permanent: false,
                 },
             );

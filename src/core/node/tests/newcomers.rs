@@ -11,7 +11,7 @@ impl Net {
     pub(super) fn ask(&mut self, newcomer: &str, contact: &str) -> u64 {
         let life = match self.places.get(&id(newcomer)) {
             Some(place) => place.life,
-            None => life(newcomer.as_bytes()[0], self.now.as_micros()),
+            None => life(key_at(newcomer), self.now.as_micros()),
         };
         self.ask_as(newcomer, life, contact)
     }
@@ -23,13 +23,30 @@ impl Net {
         contact: &str,
         by_core: bool,
     ) -> u64 {
+        self.ask_with(newcomer, life, contact, by_core, false)
+    }
+
+    /// The host of `dialler` asks for a link, and its node takes the other end without asking the room.
+    pub(super) fn invite(&mut self, dialler: &str, other: &str) {
+        let life = self.place(other).life;
+        self.ask_with(other, life, dialler, false, true);
+    }
+
+    fn ask_with(
+        &mut self,
+        newcomer: &str,
+        life: Life,
+        contact: &str,
+        by_core: bool,
+        invited: bool,
+    ) -> u64 {
         self.counted += 1;
         let ticket = self.counted;
         let newcomer = id(newcomer);
         let address = self.places.get(&newcomer).map(|place| place.address);
         let candidate = Candidate {
             entry: PeerEntry {
-                id: newcomer.clone(),
+                id: id_at(&newcomer),
                 key: life.key,
                 addresses: address.into_iter().collect(),
             },
@@ -48,7 +65,7 @@ impl Net {
         let input = Input::Join {
             ticket,
             candidate,
-            invited: false,
+            invited,
         };
         let _ = self.feed(&id(contact), input);
         ticket
@@ -110,7 +127,7 @@ impl Net {
         let (eligible, priority) = place.node.standing_of_myself();
         Hello {
             features: 0,
-            peer_id: id(name),
+            peer_id: id_at(&id(name)),
             incarnation: place.life.incarnation,
             generation: 0,
             losses: 0,
@@ -120,9 +137,17 @@ impl Net {
             max_message_size: 262_144,
             eligible,
             priority,
+            has_leader: place.node.leader().is_some(),
             side: place.node.side(self.now),
             join_payload: Vec::new(),
         }
+    }
+
+    /// Whether a place does not keep the id of the other one for another process.
+    fn takes(&self, place: &PeerId, other: &PeerId) -> bool {
+        let Life { key, incarnation } = self.places[other].life;
+        let node = &self.places[place].node;
+        !node.keeps_id(&id_at(other), key, incarnation)
     }
 
     pub(super) fn answered(&mut self, contact: &PeerId, ticket: u64, verdict: &Verdict) {
@@ -132,10 +157,13 @@ impl Net {
         let newcomer = self.places.get(&arrival.newcomer);
         let runs = newcomer.is_some_and(|place| place.life == arrival.life);
         let linked = self.is_linked_well(contact, &arrival.newcomer);
-        if *verdict == Verdict::Accepted && runs && !linked {
+        let is_free = runs
+            && self.takes(contact, &arrival.newcomer)
+            && self.takes(&arrival.newcomer, contact);
+        if *verdict == Verdict::Accepted && is_free && !linked {
             self.link(contact.clone().as_str(), arrival.newcomer.as_str());
         } else if arrival.by_core {
-            let peer = contact.clone();
+            let peer = id_at(contact);
             let _ = self.feed(
                 &arrival.newcomer,
                 Input::DialFailed {

@@ -1,7 +1,7 @@
 //! The rules that leaders set for the room.
 
 use super::*;
-use crate::core::wire::{Authority, Ban, MAX_KICKED, MAX_REASON_BYTES};
+use crate::core::wire::{Authority, Ban, Decider, MAX_KICKED, MAX_REASON_BYTES};
 
 fn kick(peer: &str, code: i32, bytes: &[u8]) -> Command {
     Command::Kick {
@@ -95,7 +95,7 @@ fn neither_the_id_nor_the_key_of_a_kicked_peer_gets_in_again_whoever_leads() {
             net.run(ms(100));
             assert_eq!(
                 net.verdict(contact, ticket),
-                Some(rejected(0, b"")),
+                Some(banned(name)),
                 "{name} at {contact}"
             );
         }
@@ -192,6 +192,7 @@ fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
     net.fill(&["a", "b", "c"]);
     let forged = RoomRules {
         version: (Stamp::default(), 9),
+        set_by: Some(net.decider("a")),
         max_peers: 1,
         bans: vec![Ban::new(id("a"), net.place("a").life.key)],
     };
@@ -214,7 +215,7 @@ fn where_members_may_not_name_leaders_they_set_no_room_rules_either() {
     net.run(ms(1000));
     assert_eq!(net.node("d").max_peers(), 7);
     let ticket = net.ask("c", "d");
-    assert_eq!(net.verdict("d", ticket), Some(rejected(0, b"")));
+    assert_eq!(net.verdict("d", ticket), Some(banned("c")));
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn the_leaders_own_limit_counts_until_one_is_set() {
         let ticket = net.ask("c", contact);
         assert_eq!(
             net.verdict_after(ms(50), contact, ticket),
-            Some(Verdict::Full),
+            Some(full(1)),
             "{contact}"
         );
     }
@@ -248,28 +249,24 @@ fn the_leaders_own_limit_counts_until_one_is_set() {
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
     net.run(ms(100));
     let ticket = net.ask("d", "b");
-    assert_eq!(net.verdict_after(ms(50), "b", ticket), Some(Verdict::Full));
+    assert_eq!(net.verdict_after(ms(50), "b", ticket), Some(full(2)));
 }
 
 #[test]
 fn of_two_limits_of_leaders_before_the_newer_holds_in_whatever_order_they_come() {
     for order in [[(1, 30), (3, 40)], [(3, 40), (1, 30)]] {
         let mut net = Net::room(&["a", "b", "c"]);
-        let stamp = net.node("a").record().stamp.clone();
+        let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
         net.kill("a", true);
         net.order("c", Command::SetLeader(id("c")));
         net.run(ms(50));
         for (count, max_peers) in order {
-            net.forge(
-                "b",
-                "c",
-                word((stamp.clone(), count), max_peers, Vec::new()),
-            );
+            net.forge("b", "c", limit_of(&a, (stamp.clone(), count), max_peers));
         }
         assert_eq!(net.node("c").max_peers(), 40);
         // Its own is newer, and later nobody is believed.
         net.order("c", Command::SetMaxPeers(5));
-        net.forge("b", "c", word((stamp.clone(), 9), 50, Vec::new()));
+        net.forge("b", "c", limit_of(&a, (stamp.clone(), 9), 50));
         assert_eq!(net.node("c").max_peers(), 5);
     }
 }
@@ -277,8 +274,8 @@ fn of_two_limits_of_leaders_before_the_newer_holds_in_whatever_order_they_come()
 #[test]
 fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_it() {
     let mut net = Net::room(&["a", "b", "c"]);
-    let stamp = net.node("a").record().stamp.clone();
-    let at = |count| word((stamp.clone(), count), 30, Vec::new());
+    let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
+    let at = |count| limit_of(&a, (stamp.clone(), count), 30);
     // It still leads, and tells its limits itself.
     net.forge("b", "a", at(1));
     net.order("c", Command::SetLeader(id("c")));
@@ -293,7 +290,7 @@ fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_
     net.run(ms(1000));
     net.forge("b", "c", at(2));
     assert_eq!(net.node("c").max_peers(), 30);
-    let later = word((stamp.clone(), 3), 40, Vec::new());
+    let later = limit_of(&a, (stamp.clone(), 3), 40);
     net.forge("b", "c", later);
     assert_eq!(net.node("c").max_peers(), 30);
 }
@@ -301,10 +298,10 @@ fn a_limit_of_a_lost_leader_is_taken_over_for_ten_seconds_from_whoever_followed_
 #[test]
 fn a_leader_learns_no_room_rule_of_this_incarnation_from_others() {
     let mut net = Net::room(&["a", "b", "c"]);
-    let stamp = net.node("a").record().stamp.clone();
+    let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
     net.order("a", Command::SetLeader(id("a")));
     net.run(ms(500));
-    net.forge("b", "a", word((stamp, 1), 30, Vec::new()));
+    net.forge("b", "a", limit_of(&a, (stamp, 1), 30));
     assert_eq!(net.node("a").max_peers(), 0);
 }
 
@@ -336,6 +333,7 @@ fn a_leader_s_limit_is_newer_than_whatever_it_knows() {
     };
     let rules = RoomRules {
         version: (far, 5),
+        set_by: None,
         max_peers: 1,
         bans: Vec::new(),
     };
@@ -403,15 +401,12 @@ fn the_leader_s_limit_holds_at_every_contact_and_under_the_next_leader() {
     net.run(ms(50));
     for contact in ["a", "b"] {
         let ticket = net.ask("x", contact);
-        assert_eq!(
-            net.verdict_after(ms(50), contact, ticket),
-            Some(Verdict::Full)
-        );
+        assert_eq!(net.verdict_after(ms(50), contact, ticket), Some(full(2)));
     }
     net.order("a", Command::SetLeader(id("c")));
     net.run(ms(1000));
     let ticket = net.ask("x", "b");
-    assert_eq!(net.verdict_after(ms(50), "b", ticket), Some(Verdict::Full));
+    assert_eq!(net.verdict_after(ms(50), "b", ticket), Some(full(2)));
     net.order("c", Command::SetMaxPeers(0));
     let ticket = net.ask("x", "b");
     assert_eq!(
@@ -477,9 +472,45 @@ fn of_two_limits_of_the_leader_the_one_that_it_says_last_holds() {
 fn word(version: (Stamp, u64), max_peers: u32, kicked: Vec<(PeerId, Fingerprint)>) -> Message {
     Message::RoomRules(RoomRules {
         version,
+        set_by: None,
         max_peers,
         bans: bans(kicked),
     })
+}
+
+/// RoomRules of a member that reports a limit of `by`.
+fn limit_of(by: &Decider, version: (Stamp, u64), max_peers: u32) -> Message {
+    Message::RoomRules(RoomRules {
+        version,
+        set_by: Some(by.clone()),
+        max_peers,
+        bans: Vec::new(),
+    })
+}
+
+/// RoomRules of a member that led, with bans of its own.
+fn bans_of(by: &Decider, stamp: &Stamp, kicked: Vec<(PeerId, Fingerprint)>) -> Message {
+    let bans = bans(kicked).into_iter().map(|ban| Ban {
+        version: (stamp.clone(), 1),
+        by: Some(by.clone()),
+        ..ban
+    });
+    Message::RoomRules(RoomRules {
+        bans: bans.collect(),
+        ..RoomRules::default()
+    })
+}
+
+/// `name` leads for a moment, and then `a` again; under which stamp it did.
+fn leads_for_a_moment(net: &mut Net, name: &str) -> Stamp {
+    net.order(name, Command::SetLeader(id(name)));
+    net.wait("it leads", |net| net.is_settled() && net.leads(name));
+    net.run(ms(100));
+    let stamp = net.node(name).record().stamp.clone();
+    net.order("a", Command::SetLeader(id("a")));
+    net.wait("a leads again", |net| net.is_settled() && net.leads("a"));
+    net.run(ms(100));
+    stamp
 }
 
 fn bans(kicked: Vec<(PeerId, Fingerprint)>) -> Vec<Ban> {
@@ -541,6 +572,8 @@ fn names_that_a_leader_for_a_moment_makes_up_do_not_keep_the_next_from_kicking()
 fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_other() {
     let mut net = Net::new();
     net.fill(&["a", "b", "c"]);
+    let stamp = leads_for_a_moment(&mut net, "b");
+    let b = net.decider("b");
     net.dials_work = false;
     let mut were_members = Vec::new();
     for n in 0..40 {
@@ -560,30 +593,107 @@ fn a_member_s_word_of_kicks_counts_for_sixteen_that_were_members_and_for_no_othe
     let mut word_of_b = made_up(60).split_off(40);
     word_of_b.push((id("c"), Fingerprint([9; 32])));
     word_of_b.push((id("x"), net.place("c").life.key));
-    net.forge("b", "a", word((Stamp::default(), 0), 0, word_of_b));
+    net.forge("b", "a", bans_of(&b, &stamp, word_of_b));
     net.run(ms(2000));
     assert!(net.has("a", "c"));
     assert_eq!(banned_at(&net, "a"), []);
+    // Nor is anybody of whom it is not known who decided that.
+    let a = net.decider("a");
+    let unknown = Stamp {
+        term: stamp.term + 1000,
+        ..stamp.clone()
+    };
+    for (by, stamp) in [(&b, &unknown), (&a, &stamp), (&b, &Stamp::default())] {
+        net.forge("b", "a", bans_of(by, stamp, were_members[..3].to_vec()));
+        net.run(ms(2000));
+    }
+    assert_eq!(banned_at(&net, "a"), []);
     for chunk in were_members.chunks(5) {
-        let message = word((Stamp::default(), 0), 0, chunk.to_vec());
+        let message = bans_of(&b, &stamp, chunk.to_vec());
         net.forge("b", "a", message);
         net.run(ms(2000));
     }
     assert_eq!(banned_at(&net, "a").len(), 16);
 }
 
+/// What a former leader reports waits at a member for the present leader, which decides.
 #[test]
-fn what_members_say_is_forgotten_before_what_leaders_said() {
+fn a_reported_ban_excludes_nobody_before_a_leader_takes_it_over() {
     let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+    let stamp = leads_for_a_moment(&mut net, "b");
+    net.settle();
+    let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
+    // It cannot tell the leader itself.
+    net.dials_work = false;
+    net.unlink("a", "b", LinkEnd::Silent);
+    net.forge("b", "e", bans_of(&b, &stamp, vec![c.clone()]));
+    assert_eq!(banned_at(&net, "e"), std::slice::from_ref(&c));
+    assert!(net.has("e", "c") && !net.node("e").is_kicked(&c.0, c.1));
+    net.wait("the leader takes it over", |net| {
+        !net.has("a", "c") && !net.has("e", "c")
+    });
+    assert!(net.node("e").is_kicked(&c.0, c.1));
+    // One that comes to lead enforces what it heard before.
+    let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+    let stamp = leads_for_a_moment(&mut net, "b");
+    let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
+    net.mute("a", true);
+    net.forge("b", "e", bans_of(&b, &stamp, vec![c.clone()]));
+    net.order("e", Command::SetLeader(id("e")));
+    net.wait("it leads", |net| net.leads("e"));
+    assert!(!net.has("e", "c") && net.has("e", "b"));
+    assert_enforced_after_resigning(&mut net, "e", &c);
+    // So does one that leads when it hears it.
+    let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+    let stamp = leads_for_a_moment(&mut net, "b");
+    let (b, c) = (net.decider("b"), (id("c"), net.place("c").life.key));
+    net.forge("b", "a", bans_of(&b, &stamp, vec![c.clone()]));
+    assert!(!net.has("a", "c"));
+    assert_enforced_after_resigning(&mut net, "a", &c);
+}
+
+/// A ban that a leader enforced stays in force there when it leads no longer.
+fn assert_enforced_after_resigning(net: &mut Net, leader: &str, banned: &(PeerId, Fingerprint)) {
+    net.order(leader, Command::YieldLeadership);
+    net.wait("it leads no longer", |net| !net.node(leader).is_leader());
+    assert!(net.node(leader).is_kicked(&banned.0, banned.1));
+}
+
+/// A list may ban this member and others: the room ends before the departures of the others.
+#[test]
+fn the_own_ban_on_a_list_ends_the_room_before_the_others_count() {
+    for by_leader in [true, false] {
+        let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+        let stamp = leads_for_a_moment(&mut net, "b");
+        let banned = ["d", "e", "c"].map(|name| (id(name), net.place(name).life.key));
+        let (from, message) = match by_leader {
+            true => ("a", word((Stamp::default(), 0), 0, banned.to_vec())),
+            false => ("b", bans_of(&net.decider("b"), &stamp, banned.to_vec())),
+        };
+        let before = net.events("e").len();
+        net.forge(from, "e", message);
+        let events = net.events("e").split_off(before);
+        assert_eq!(events[0], ended(EndReason::Kicked, 0, b""), "{events:?}");
+        assert!(
+            !events.contains(&left("d", LeftReason::Kicked)),
+            "{events:?}"
+        );
+    }
+}
+
+#[test]
+fn reports_of_members_are_forgotten_before_those_of_leaders() {
+    let mut net = Net::room(&["a", "b", "c", "d", "e"]);
+    let stamp = leads_for_a_moment(&mut net, "b");
+    let b = net.decider("b");
     net.dials_work = false;
     net.order("a", kick("d", 1, b""));
     net.run(ms(100));
     let d = (id("d"), net.place("d").life.key);
     let c = (id("c"), net.place("c").life.key);
-    // So that the leader does not make it its own word.
+    // So that the leader does not take it over.
     net.mute("a", true);
-    net.forge("b", "e", word((Stamp::default(), 0), 0, vec![c.clone()]));
-    assert!(!net.has("e", "c"), "a member's word puts a member out");
+    net.forge("b", "e", bans_of(&b, &stamp, vec![c.clone()]));
     assert_eq!(banned_at(&net, "e"), [d.clone(), c.clone()]);
     // Then the leader says as much as fits.
     let message = word((Stamp::default(), 0), 0, made_up(MAX_KICKED - 1));
@@ -602,8 +712,9 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
     for stamp in [Stamp::default(), far] {
         for count in [1, 9, u64::MAX] {
             let mut net = Net::room(&["a", "b", "c"]);
+            let a = net.decider("a");
             for to in ["a", "c"] {
-                net.forge("b", to, word((stamp.clone(), count), 2, Vec::new()));
+                net.forge("b", to, limit_of(&a, (stamp.clone(), count), 2));
             }
             net.run(ms(2000));
             for member in ["a", "c"] {
@@ -614,7 +725,7 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
             net.order("b", Command::SetLeader(id("b")));
             net.run(ms(500));
             for to in ["a", "c"] {
-                net.forge("b", to, word((stamp.clone(), count), 2, Vec::new()));
+                net.forge("b", to, limit_of(&a, (stamp.clone(), count), 2));
             }
             assert_eq!(net.node("c").max_peers(), 2);
             net.order("a", Command::SetLeader(id("a")));
@@ -632,13 +743,13 @@ fn a_limit_counts_from_the_leader_alone_and_any_count_of_it_is_overtaken() {
 #[test]
 fn a_flood_of_room_rules_gives_few_lists_and_nobody_hears_more_than_the_newest() {
     let mut net = Net::room(&["a", "b", "c"]);
-    let stamp = net.node("a").record().stamp.clone();
+    let (a, stamp) = (net.decider("a"), net.node("a").record().stamp.clone());
     // The leader goes, so that what members know of its limits may count.
     net.kill("a", true);
     net.order("c", Command::SetLeader(id("c")));
     net.run(ms(50));
     for count in 0..20_000 {
-        net.forge("b", "c", word((stamp.clone(), count), 100, Vec::new()));
+        net.forge("b", "c", limit_of(&a, (stamp.clone(), count), 100));
     }
     net.run(ms(10_000));
     assert_eq!(net.node("c").max_peers(), 100);

@@ -100,6 +100,7 @@ fn r19_a_leader_tells_everybody_once_in_an_interval() {
                 message: Message::Heartbeat(Heartbeat {
                     seq: lone.now.as_micros(),
                     echo: None,
+                    host_silent_ms: 0,
                     pulse: Opaque::of(&Beat::from(follows)),
                 }),
             };
@@ -180,6 +181,7 @@ fn beats_beside(peers: &[(&str, &[u64])], until_ms: u64) -> Vec<u64> {
             message: Message::Heartbeat(Heartbeat {
                 seq: at,
                 echo: None,
+                host_silent_ms: 0,
                 pulse: Opaque::of(&Beat::from(Pulse::Follows {
                     record: Record::default(),
                     live: false,
@@ -341,9 +343,9 @@ fn m10_m12_a_loss_and_an_end_are_told_once_however_often_they_are_reported() {
     assert_eq!(events(&lone.feed(down())), []);
     let over = || Input::SessionOver {
         peer: id("a"),
-        why: LeftReason::Left,
+        why: LeftReason::Lost,
     };
-    assert_eq!(events(&lone.feed(over())), [left("a", LeftReason::Left)]);
+    assert_eq!(events(&lone.feed(over())), [left("a", LeftReason::Lost)]);
     assert_eq!(events(&lone.feed(over())), []);
     assert_eq!(events(&lone.feed(down())), []);
     assert_eq!(events(&lone.link("a", 2)), [joined("a")]);

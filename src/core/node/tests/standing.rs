@@ -13,7 +13,7 @@ fn with_mode(config: &NodeConfig, host_mode: HostMode) -> NodeConfig {
 }
 
 /// A host `h` that leads, and guests.
-fn hosted(guests: &[&str]) -> Net {
+pub(super) fn hosted(guests: &[&str]) -> Net {
     let mut net = Net::new();
     let host = with_mode(&net.config, HostMode::Host);
     net.start_with("h", life(b'h', 1), host);
@@ -32,7 +32,7 @@ fn hosted(guests: &[&str]) -> Net {
     net
 }
 
-fn room_ended(why: EndReason) -> Event {
+pub(super) fn room_ended(why: EndReason) -> Event {
     Event::RoomEnded {
         why,
         code: 0,
@@ -245,9 +245,11 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
         net.wait("a mesh", |net| net.is_settled());
         net.run(ms(1000));
         let claim = |term, override_seq, leader: &str| Record {
+            leader_key: None,
             stamp: Stamp {
                 term,
                 epoch: Epoch {
+                    assigner_key: None,
                     override_seq,
                     assigner: (override_seq > 0).then(|| id("x")),
                 },
@@ -257,6 +259,7 @@ fn no_word_of_a_guest_moves_a_fixed_host() {
         };
         let live = |leader: &str| LiveLeader {
             id: id(leader),
+            key: net.place("x").life.key,
             incarnation: net.place("x").life.incarnation,
             weight: 99,
             led_ms: 1 << 40,

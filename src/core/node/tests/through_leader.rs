@@ -211,7 +211,7 @@ fn what_only_linked_members_say_is_no_offence_beyond_the_leader() {
 }
 
 /// A star around `h`.
-fn star(guests: &[&str]) -> Net {
+pub(super) fn star(guests: &[&str]) -> Net {
     let mut net = Net::new();
     net.config.election.policy.topology = Topology::Star;
     let mut host = net.config.clone();
@@ -259,6 +259,19 @@ fn a_star_whose_host_is_silent_for_a_while_meets_again() {
         let returned = Event::Returned(Returned::new(id(other)));
         assert_eq!(net.times(one, &returned), 1, "{other} at {one}");
     }
+}
+
+#[test]
+fn guests_of_a_star_do_not_wait_for_one_that_its_host_disconnects() {
+    let mut net = star(&["b", "c"]);
+    net.order("h", disconnect(id("c"), 7, b"afk"));
+    net.run(ms(5000));
+    let left = Left {
+        code: 7,
+        bytes: b"afk".to_vec(),
+        ..Left::new(id("c"), LeftReason::Kicked)
+    };
+    assert_eq!(net.events("b"), [Event::Left(left)]);
 }
 
 #[test]

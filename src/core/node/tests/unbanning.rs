@@ -1,7 +1,7 @@
 //! Bans that are lifted, kicks without a ban, and disconnections with a reason.
 
 use super::*;
-use crate::core::wire::{Ban, BanVersion, MAX_KICKED, MAX_REASON_BYTES};
+use crate::core::wire::{Ban, BanVersion, Decider, MAX_KICKED, MAX_REASON_BYTES};
 
 fn kick(peer: &str, ban: bool) -> Command {
     Command::Kick {
@@ -21,10 +21,11 @@ fn is_banned(net: &Net, at: &str, peer: &str, key: Fingerprint) -> bool {
 }
 
 /// What a member says of one ban.
-fn word(peer: &str, key: Fingerprint, version: BanVersion, lifted: bool) -> Message {
+fn word(by: &Decider, peer: &str, key: Fingerprint, version: BanVersion, lifted: bool) -> Message {
     Message::RoomRules(RoomRules {
         bans: vec![Ban {
             version,
+            by: Some(by.clone()),
             lifted,
             ..Ban::new(id(peer), key)
         }],
@@ -85,7 +86,8 @@ fn a_peer_whose_ban_is_lifted_may_enter_at_every_member_and_newcomers_know() {
     net.wait("a mesh of five", Net::is_settled);
     // What an old list says is nothing to those that came later.
     let stamp = net.node("a").record().stamp.clone();
-    net.forge("b", "e", word("d", key, (stamp, 1), false));
+    let a = net.decider("a");
+    net.forge("b", "e", word(&a, "d", key, (stamp, 1), false));
     net.run(ms(1000));
     assert!(net.is_settled() && !is_out(&net, "d"));
 }
@@ -97,7 +99,8 @@ fn a_ban_is_lifted_with_its_keys_under_every_name() {
     for (name, its) in [("x", one), ("x", two), ("y", one), ("z", three)] {
         // The same key comes under another name only where that is not banned yet: here it is the list that counts.
         let version = (net.node("a").record().stamp.clone(), 1);
-        net.forge("a", "b", word(name, its.key, version, false));
+        let a = net.decider("a");
+        net.forge("a", "b", word(&a, name, its.key, version, false));
     }
     net.order("b", Command::SetLeader(id("b")));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
@@ -232,8 +235,9 @@ fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
     net.order("b", kick("d", true));
     net.run(ms(500));
     net.kill("d", true);
+    let a = net.decider("a");
     for to in ["b", "c"] {
-        net.forge("a", to, word("d", key, (stamp.clone(), 1000), true));
+        net.forge("a", to, word(&a, "d", key, (stamp.clone(), 1000), true));
     }
     net.run(ms(1000));
     for member in ["a", "b", "c"] {
@@ -244,7 +248,8 @@ fn what_a_deposed_leader_lifts_its_successor_s_ban_outlives() {
     net.order("b", Command::SetLeader(id("b")));
     net.wait("b leads", |net| net.is_settled() && net.leads("b"));
     net.run(ms(500));
-    net.forge("a", "b", word("d", key, (stamp, 2), true));
+    let a = net.decider("a");
+    net.forge("a", "b", word(&a, "d", key, (stamp, 2), true));
     net.run(ms(1000));
     for member in ["a", "b", "c"] {
         assert!(!is_banned(&net, member, "d", key), "{member}");
@@ -268,8 +273,9 @@ fn who_is_kicked_again_is_out_again() {
     }
     // Nor does what was true before the last kick undo it.
     let stamp = net.node("a").record().stamp.clone();
+    let a = net.decider("a");
     for (from, to) in [("b", "a"), ("c", "b"), ("b", "c")] {
-        net.forge(from, to, word("d", key, (stamp.clone(), 4), true));
+        net.forge(from, to, word(&a, "d", key, (stamp.clone(), 4), true));
     }
     net.run(ms(1000));
     for member in ["a", "b", "c"] {
@@ -285,12 +291,21 @@ fn a_member_that_does_not_lead_lifts_no_ban_of_the_leader() {
         term: u64::MAX,
         ..stamp.clone()
     };
-    for stamp in [stamp, far] {
-        for count in [2, u32::MAX] {
+    let a = net.decider("a");
+    let earlier = Decider {
+        incarnation: life(b'a', 1).incarnation,
+        ..a.clone()
+    };
+    let [liar, nobody] = ["b", "x"].map(|leader| Decider {
+        leader: id(leader),
+        ..a.clone()
+    });
+    for by in [a, earlier, liar, nobody] {
+        for stamp in [&stamp, &far, &Stamp::default()] {
             for to in ["a", "c"] {
-                let lifted = word("d", key, (stamp.clone(), count), true);
-                net.forge("b", to, lifted);
-                let Message::RoomRules(rules) = word("d", key, (stamp.clone(), count), true) else {
+                let lifted = word(&by, "d", key, (stamp.clone(), u32::MAX), true);
+                net.forge("b", to, lifted.clone());
+                let Message::RoomRules(rules) = lifted else {
                     unreachable!("made so");
                 };
                 net.forge("b", to, Message::Unbanned(rules.bans));
@@ -305,6 +320,36 @@ fn a_member_that_does_not_lead_lifts_no_ban_of_the_leader() {
     net.order("a", unban("d"));
     net.run(ms(500));
     assert!(!is_banned(&net, "c", "d", key));
+}
+
+/// The reporter followed a leadership of which the others do not know.
+#[test]
+fn no_report_of_an_unknown_leadership_lifts_a_ban() {
+    let (mut net, key) = without_d();
+    let gone = Decider {
+        leader: id("z"),
+        incarnation: life(b'z', 1).incarnation,
+    };
+    let before = Stamp {
+        term: 0,
+        ..net.node("a").record().stamp.clone()
+    };
+    // Not even where nobody leads, or another does.
+    for next in [None, Some("c")] {
+        if let Some(next) = next {
+            net.order(next, Command::SetLeader(id(next)));
+            net.run(ms(1000));
+        }
+        for stamp in [&before, &net.node("c").record().stamp.clone()] {
+            for to in ["a", "c"] {
+                net.forge("b", to, word(&gone, "d", key, (stamp.clone(), 9), true));
+            }
+        }
+        net.run(ms(1000));
+        for member in ["a", "c"] {
+            assert!(is_banned(&net, member, "d", key), "{member}, {next:?}");
+        }
+    }
 }
 
 #[test]

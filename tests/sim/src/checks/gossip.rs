@@ -23,8 +23,10 @@ pub struct GossipSeen<'a> {
     pub may_lead: bool,
     /// Whether it may propose itself.
     pub may_propose: bool,
-    /// Whether it is the room's fixed host, which needs no election.
+    /// Whether it is the room's fixed host, or created the room: it needs no election.
     pub is_host: bool,
+    /// Whether it yields in this input, because its host takes no events.
+    pub yields: bool,
     /// Whether the leader that is shown said last that it may lead.
     pub leader_may_lead: bool,
     /// Whether the node is out of its room, or on its way.
@@ -133,7 +135,7 @@ impl Life {
         let ends = match cause {
             Cause::Declared(other) => other < id,
             Cause::Yield | Cause::Ineligible => true,
-            _ => seen.over,
+            _ => seen.over || seen.yields,
         };
         let lost = self.gossip.leads && !seen.leads;
         ensure(!lost || ends, "stays", || {

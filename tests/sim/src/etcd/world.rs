@@ -14,10 +14,10 @@ use room_core::election::gossip::Windows;
 use room_core::election::guards::Guards;
 use room_core::election::seeded::Seeding;
 use room_core::election::{
-    self, AnyElection, ElectionConfig, ElectionError, ElectionOutput, Local, LockOutcome,
+    self, AnyElection, ElectionConfig, ElectionError, ElectionOutput, Entry, Local, LockOutcome,
     OpaqueOutput, Recovery, Start, View,
 };
-use room_core::id::{Incarnation, PeerId};
+use room_core::id::{Fingerprint, Incarnation, PeerId};
 use room_core::quorum::Quorum;
 use room_core::time::{Duration, Time};
 use room_core::wire::{Opaque, RoomPolicy, Strategy};
@@ -216,6 +216,7 @@ impl World {
         member.starts += 1;
         let start = Start {
             me: member.id.clone(),
+            key: Fingerprint([0; 32]),
             incarnation: Incarnation {
                 started_us: self.now.as_micros(),
                 random: 1,
@@ -766,6 +767,7 @@ impl World {
 
 fn config(id: &str, campaigns: bool, prefix: &str, ttl: Duration) -> ElectionConfig {
     ElectionConfig {
+        entry: Entry::Any,
         policy: RoomPolicy {
             strategy: Strategy::Etcd(EtcdRules {
                 prefix: u64::from(prefix != PREFIX),

@@ -291,7 +291,7 @@ impl<'a> Members<'a> {
             Act::SetLeader(target) => {
                 // What it knows of other epochs is the least that it may know: numbers collide most.
                 let target = &self.ids[target as usize];
-                after.rules.assign(target, 0);
+                after.rules.assign(target, None, 0);
                 after.calls += 1;
                 None
             }

@@ -253,6 +253,9 @@ impl World {
             payload: Vec::new(),
         };
         self.questions.insert((slot, ticket), question);
+        if invited {
+            self.invited.insert((slot, other), self.now);
+        }
         self.sometimes.joins_asked += 1;
         let _ = self.feed(
             slot,

@@ -7,6 +7,9 @@ use room_core::time::Duration;
 use super::{ACCEPTOR, DIALLER, Item, Wire};
 use crate::world::{Happening, World};
 
+/// How long a link stays open for a member that is removed, so that it reads why.
+const LINGER: Duration = Duration::from_millis(2500);
+
 /// Closing.
 impl World {
     /// The core of `slot` closes its link with `peer`.
@@ -27,7 +30,7 @@ impl World {
             link.ended[end] = true;
         }
         let said = match why {
-            LinkEnd::Disconnected => LinkEnd::Disconnected,
+            LinkEnd::Disconnected | LinkEnd::RoomEnded | LinkEnd::Moved(_) => why,
             LinkEnd::Silent => self.silence_is_told_as,
             _ => LinkEnd::Closed,
         };
@@ -35,7 +38,11 @@ impl World {
             link.said_at_end[end] = said;
         }
         self.stops_sending(id, end);
-        self.send_close(id, end, said);
+        match why {
+            // The one that is removed closes the link, once it has read why.
+            LinkEnd::Kicked => self.send_close_after(LINGER, id, end, said),
+            _ => self.send_close(id, end, said),
+        }
         self.sweep(id);
     }
 
@@ -62,11 +69,15 @@ impl World {
     }
 
     pub(super) fn send_close(&mut self, id: u64, from: usize, why: LinkEnd) {
+        self.send_close_after(Duration::ZERO, id, from, why);
+    }
+
+    fn send_close_after(&mut self, wait: Duration, id: u64, from: usize, why: LinkEnd) {
         let Some(link) = self.links.get(&id) else {
             return;
         };
         let (sender, receiver) = (link.slots[from], link.slots[1 - from]);
-        let at = self.now + self.delay(sender, receiver);
+        let at = self.now + wait + self.delay(sender, receiver);
         self.at(
             at,
             Happening::Wire(Wire::Closed {
@@ -99,7 +110,9 @@ impl World {
         }
         let up = link.up[1 - from] && !link.ended[1 - from];
         if up && self.is_life(receiver, link.lives[1 - from]) {
+            let events = self.slots[receiver].events.len();
             self.end_session(receiver, sender, id, why);
+            self.check_end_is_final(receiver, sender, events);
         } else if let Some(link) = self.links.get_mut(&id) {
             // The acceptor closed before its Hello arrived: the dial has failed.
             let dial = link.dial;

@@ -84,6 +84,7 @@ impl World {
         stamp.term += 1;
         let record = |leader: usize, assigned| {
             Opaque::of(&Record {
+                leader_key: None,
                 stamp: stamp.clone(),
                 leader: Some(self.slots[leader].id.clone()),
                 assigned,
@@ -192,7 +193,10 @@ impl World {
                 }
             }
             SenderRole::Relayed { origin, life } => {
-                let accept = |node: &mut Node, now| node.accept_relay(now, &peer, &token);
+                let accept = |node: &mut Node, now| {
+                    let speaker = node.accept_relay(now, &peer, &token, Duration::ZERO);
+                    speaker.is_some()
+                };
                 let accepted = origin != self.slots[to].id && self.ask(to, accept) == Some(true);
                 self.sometimes.leaders_found_by_relays += u64::from(self.has_changed(to, &before));
                 let known = self

@@ -1,9 +1,7 @@
 //! Control messages that arrive where an ordered stream would not bring them: a second time, on the next link of the same
 //! two processes, or passed by later ones.
 
-use crate::decoded;
 use rand::Rng;
-use room_core::election::raft::wire::Pulse;
 
 use room_core::id::PeerId;
 use room_core::node::Input;
@@ -113,9 +111,6 @@ impl World {
         if why == Why::Left && present == link {
             return;
         }
-        if why != Why::Passed && self.is_taken_back(from, &envelope) {
-            return;
-        }
         let counts = &mut self.sometimes;
         match why {
             Why::Copied => counts.messages_copied += 1,
@@ -137,22 +132,6 @@ impl World {
             envelope,
         };
         let _ = self.feed(to, input);
-    }
-
-    /// Whether its sender has begun or ceased to lead since. A follower goes by the order in which heartbeats come: one from
-    /// before its leader led would tell it that the leader resigned (P14).
-    fn is_taken_back(&self, from: usize, envelope: &Envelope) -> bool {
-        let said = self
-            .node(from)
-            .filter(|node| node.incarnation() == envelope.incarnation);
-        said.is_some_and(|node| match decoded::pulse(&envelope.message) {
-            Some(Pulse::Leads { record, .. }) => !node.is_leader() && record == *node.record(),
-            Some(Pulse::Follows { record, .. }) => node.is_leader() && record != *node.record(),
-            None => {
-                let leads = decoded::leads(&envelope.message);
-                leads.is_some_and(|leads| leads != node.is_leader())
-            }
-        })
     }
 
     /// When the last message off its stream has arrived.

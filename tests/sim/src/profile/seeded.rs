@@ -16,7 +16,7 @@ use super::{Profile, StrategyPlan};
 use crate::chaos::Run;
 use crate::clock::{MAX_DEVIATION_PPM, slowest_clock};
 use crate::liars::{CLUSTER_WORDS, Words};
-use crate::world::{File, World};
+use crate::world::{File, Process, World};
 
 /// What was seen of a room so far.
 #[derive(Debug, Default)]
@@ -55,6 +55,8 @@ struct Observed {
     led_at: Time,
     /// Whether a majority acknowledged it since it leads.
     had_majority: bool,
+    /// Whether it leads, and only with a majority.
+    needs_majority: bool,
     /// When a majority was heard here under its leadership last.
     majority_at: Time,
     /// When it took its last input.
@@ -210,6 +212,24 @@ impl Clusters {
         wrong
     }
 
+    /// A leader that needs a majority has had one within the heartbeat timeout, whenever its host asks.
+    fn lacks_majority(
+        &self,
+        world: &World,
+        slot: usize,
+        seen: &Observed,
+    ) -> Option<(&'static str, String)> {
+        let timeout = Duration::from_millis(self.rules.intervals.heartbeat_timeout_ms.into());
+        let bound =
+            slowest_clock(timeout) + world.settings.lateness * 2 + Duration::from_millis(20);
+        let late = world.now.since(seen.majority_at) > bound;
+        // The only voter needs nobody's acknowledgement.
+        let others = world.voters().is_some_and(|voters| voters.len() > 1);
+        let me = &world.slots[slot].id;
+        let lacks = seen.needs_majority && others && late && world.leads_at_call(slot);
+        lacks.then(|| ("majority", format!("no majority acknowledges {me}")))
+    }
+
     /// Hosts are told of every step of a member's states, and of no other.
     fn steps(
         &self,
@@ -285,6 +305,19 @@ impl Profile for Clusters {
         };
     }
 
+    fn resumes(&self, world: &mut World, slot: usize) {
+        let leaves = |process: &Process| process.leaving;
+        if world.slots[slot].process.as_ref().is_none_or(leaves) {
+            return;
+        }
+        let life = world.slots[slot].life;
+        let seen = self.seen.borrow().observed.get(&(slot, life)).copied();
+        let found = seen.and_then(|seen| self.lacks_majority(world, slot, &seen));
+        if let Some((property, text)) = found {
+            world.violate(property, text);
+        }
+    }
+
     fn check(
         &self,
         world: &mut World,
@@ -320,6 +353,7 @@ impl Profile for Clusters {
             version: 0,
             led_at: now,
             had_majority: false,
+            needs_majority: false,
             majority_at: now,
             seen_at: now,
             runs_since: now,
@@ -353,20 +387,15 @@ impl Profile for Clusters {
                 found = found.or(Some(("alone", format!("{me} leads alone"))));
             }
         }
-        // One that was stopped looks at it first with its next probe.
-        let was_stopped = now.since(last.seen_at) > slowest_clock(probe) + slack;
-        if acknowledged || !leads || process.leaving || was_stopped {
+        if acknowledged || !leads || process.leaving {
             next.majority_at = now;
         }
         next.had_majority = leads && (acknowledged || before.led && last.had_majority);
         let needs = seeded.claim().is_some_and(|claim| claim.elected) || next.had_majority;
-        let bound = slowest_clock(
-            millis(intervals.heartbeat_timeout_ms) + millis(intervals.probe_interval_ms),
-        ) + slack;
-        if leads && needs && now.since(next.majority_at) > bound {
-            found = found.or(Some(("majority", format!("no majority acknowledges {me}"))));
-        }
-        if was_stopped {
+        next.needs_majority = leads && needs;
+        found = found.or(self.lacks_majority(world, slot, &next));
+        // One that was stopped looks at its leader with its next probe.
+        if now.since(last.seen_at) > slowest_clock(probe) + slack {
             next.runs_since = now;
         }
         // One that was stopped may show a leader until then that it has long lost.
@@ -385,8 +414,7 @@ impl Profile for Clusters {
                 process.is_some_and(|process| {
                     let seeded = process.node.election().of::<Seeded>();
                     let local = process.clock.local(now);
-                    !process.paused
-                        && seeded.is_some_and(|seeded| seeded.acknowledged_by(local) >= majority)
+                    seeded.is_some_and(|seeded| seeded.acknowledged_by(local) >= majority)
                 })
             });
             // A voter may have forgotten whom it acknowledged, where nobody there remembers it.

@@ -122,6 +122,7 @@ fn votes_in_anothers_name_cost_the_link() {
 fn leading_in_anothers_name_costs_the_link() {
     costs_the_link(|world, bad, _| {
         let record = Record {
+            leader_key: None,
             stamp: next_term(world, bad),
             leader: Some(other(world, bad)),
             assigned: false,
@@ -140,8 +141,10 @@ fn leading_in_anothers_name_costs_the_link() {
 fn an_assignment_in_anothers_name_costs_the_link() {
     costs_the_link(|world, bad, _| {
         let record = Record {
+            leader_key: None,
             stamp: Stamp {
                 epoch: Epoch {
+                    assigner_key: None,
                     override_seq: 1,
                     assigner: Some(other(world, bad)),
                 },
@@ -211,6 +214,7 @@ fn counters_above_the_bound_of_the_clock_change_nothing() {
         assert!(term.iter().all(|stamp| *stamp == before), "{term:?}");
         let epoch = counted(|world, bad, to| Stamp {
             epoch: Epoch {
+                assigner_key: None,
                 override_seq: bound(world, to) + later + beyond,
                 assigner: Some(world.slots[bad].id.clone()),
             },

@@ -3,6 +3,8 @@
 mod bad_members;
 mod ballots;
 mod bounds;
+mod ends;
+mod entry;
 mod etcd;
 mod explorer;
 mod found;
@@ -11,6 +13,7 @@ mod guards;
 mod guards_explored;
 mod handshake;
 mod hosted;
+mod hosts;
 mod laboratory;
 mod liars;
 mod rooms;

@@ -567,9 +567,9 @@ fn hc1_a_paused_leader_returns_as_a_follower() {
     }
 }
 
-/// A link that the host ended stays ended, and the leader stays known through the others.
+/// A link that the host ended stays ended. The others' vetoes bind that host's node, which shows no leader: it has no path to one.
 #[test]
-fn a_disconnected_leader_stays_known_through_the_others() {
+fn a_node_whose_host_disconnected_the_leader_neither_shows_one_nor_campaigns() {
     for seed in 0..20 {
         for size in [3, 4] {
             let mut world = settled(seed, size, Settings::default());
@@ -589,13 +589,8 @@ fn a_disconnected_leader_stays_known_through_the_others() {
                 world.run_for(ms(100));
                 expect(&world, world.leaders() == [first], "another leader");
             }
-            expect(
-                &world,
-                world.agreed() == Some(first),
-                "the leader is not known",
-            );
             expect(&world, !world.is_linked(first, other), "linked again");
-            expect(&world, told(&world, other).len() <= 2, "it wavered");
+            expect(&world, told(&world, other) == [None], "it wavered");
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What is looked at after every input of a node that elects by gossip.
 
-use room_core::election::ElectionError;
 use room_core::election::gossip::Gossip;
+use room_core::election::{ElectionError, Entry};
 use room_core::node::{CommandError, Event, LeaderChange, Output};
 
-use super::{World, tells_of_members};
+use super::{World, members_shown, tells_of_members};
 use crate::checks::gossip::GossipSeen;
 use crate::decoded;
 use crate::gossip::{Cause, Glance};
@@ -39,12 +39,13 @@ impl World {
             electing: machine.is_electing(),
             may_lead: process.eligible,
             may_propose: process.auto,
-            is_host: self.settings.host == Some(slot),
+            is_host: self.settings.host == Some(slot) || self.slots[slot].entry == Entry::Create,
+            yields: node.yielded_at() == Some(process.clock.local(self.now)),
             leader_may_lead: leader.and_then(|leader| process.may_lead.get(leader)) == Some(&true),
             over: node.is_over() || machine.is_stopped(),
             remembered: gossip.peer().remembered(),
-            members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
-            members_count: membership.len(),
+            members: changed.then(|| members_shown(&process.node)),
+            members_count: membership.len() + process.node.ended_peers().count(),
         };
         if let Err(violation) = self
             .checker

@@ -4,7 +4,7 @@ use room_core::election::raft::Raft;
 use room_core::id::PeerId;
 use room_core::node::Output;
 
-use super::{World, tells_of_members};
+use super::{World, members_shown, tells_of_members};
 use crate::checks::Seen;
 use crate::sometimes::Moment;
 
@@ -42,8 +42,8 @@ impl World {
             } else {
                 Vec::new()
             },
-            members: changed.then(|| membership.iter().map(|(id, _)| id).collect()),
-            members_count: membership.len(),
+            members: changed.then(|| members_shown(&process.node)),
+            members_count: membership.len() + process.node.ended_peers().count(),
             may_lead: self.may_lead(slot),
         };
         self.checker.now = self.now;

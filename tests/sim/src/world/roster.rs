@@ -38,7 +38,6 @@ pub enum Strike {
 /// How long a leader has led, and when a voter was heard there last.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tenure {
-    /// Since when it leads; or, if it was stopped meanwhile, since when it runs again.
     since: Option<Time>,
     heard: BTreeMap<usize, Time>,
     /// The longest of the shortest election timeouts by which it led.
@@ -58,7 +57,8 @@ impl World {
     /// Whether the process of a place counts as one that may vote and lead: its host lets it, and the roster names it.
     pub fn may_lead(&self, slot: usize) -> bool {
         let process = self.slots[slot].process.as_ref();
-        self.is_on_roster(slot) && process.is_some_and(|process| process.eligible)
+        self.is_on_roster(slot)
+            && process.is_some_and(|process| process.eligible && !process.node.is_looking())
     }
 
     /// For how long the process of a place has run.
@@ -276,15 +276,6 @@ impl World {
         }
     }
 
-    /// A process that was stopped counts from then on.
-    pub(super) fn forget_tenure(&mut self, slot: usize) {
-        let now = self.now;
-        if let Some(process) = &mut self.slots[slot].process {
-            process.tenure.since = process.tenure.since.map(|_| now);
-        }
-        self.majority_due = Time::ZERO;
-    }
-
     /// C2: from two shortest election timeouts after a cut on, only a side with a majority of the roster has a leader.
     /// The timeout is the one in force there, on the leader's clock.
     pub(super) fn check_majorities(&mut self) {
@@ -314,12 +305,12 @@ impl World {
         }
     }
 
-    /// When to look at a leader again, and whether it leads without a majority for too long. A process that is stopped
-    /// does nothing, and one that has said farewell claims nothing.
+    /// When to look at a leader again, and whether it leads without a majority for too long: a call that arrives now, before
+    /// a process that is stopped or resumes has looked at its clock, would answer so. One that leaves claims nothing.
     fn without_majority(&self, slot: usize) -> Option<(Time, bool)> {
         let roster = self.settings.roster.as_ref()?;
         let process = self.slots[slot].process.as_ref()?;
-        if process.paused || process.leaving {
+        if process.leaving || !self.leads_at_call(slot) {
             return None;
         }
         let tenure = &process.tenure;

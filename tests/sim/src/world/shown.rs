@@ -1,13 +1,24 @@
 //! What a room shows to whoever looks at it.
 
 use room_core::id::PeerId;
-use room_core::node::Node;
+use room_core::node::{Event, Left, LeftReason, Node, Output};
 use room_core::time::Time;
 
-use super::{Slot, World};
+use super::{Process, Slot, World};
 use crate::trace::Brief;
 
 impl World {
+    /// What a call of `IsLeader` in this place answers now, whether or not its process is stopped: the calling thread may resume
+    /// before the one that looks at the clock.
+    pub fn leads_at_call(&self, slot: usize) -> bool {
+        let Some(process) = &self.slots[slot].process else {
+            return false;
+        };
+        let until = process.node.election().leadership().valid_until;
+        let local = process.clock.local(self.now);
+        process.node.is_leader() && until.is_none_or(|until| local < until)
+    }
+
     pub fn node(&self, slot: usize) -> Option<&Node> {
         self.slots[slot]
             .process
@@ -104,8 +115,57 @@ impl World {
         text
     }
 
+    /// A node shows a leader that is itself, that it is linked to, or that another linked member may vouch for and its host
+    /// does not keep out.
+    pub(super) fn check_path(&mut self, slot: usize, outputs: &[Output]) {
+        let place = &mut self.slots[slot];
+        let Some(process) = &mut place.process else {
+            return;
+        };
+        process.note_kept_out(outputs);
+        let Some(leader) = process.node.leader() else {
+            return;
+        };
+        let members = process.node.membership();
+        let is_here = *leader == place.id || members.get(leader).is_some();
+        let may_be_named = !members.is_empty() && !process.keeps_out.contains(leader);
+        if !is_here && !may_be_named {
+            let text = format!("{} shows {leader}, to which it has no path", place.id);
+            self.violate("path", text);
+        }
+    }
+
+    /// A leader lifted a ban.
+    pub(super) fn lets_in(&mut self, peer: &PeerId) {
+        for slot in &mut self.slots {
+            if let Some(process) = &mut slot.process {
+                process.keeps_out.remove(peer);
+            }
+        }
+    }
+
     /// Term of a running node's record.
     pub fn term(&self, slot: usize) -> u64 {
         self.node(slot).map_or(0, |node| node.record().term())
+    }
+}
+
+impl Process {
+    fn note_kept_out(&mut self, outputs: &[Output]) {
+        for output in outputs {
+            match output {
+                Output::Event(Event::Left(Left {
+                    peer,
+                    why: LeftReason::Disconnected | LeftReason::Kicked,
+                    ..
+                })) => {
+                    self.keeps_out.insert(peer.clone());
+                }
+                Output::Event(Event::Joined(peer) | Event::BanDropped { peer, .. }) => {
+                    self.keeps_out.remove(peer);
+                }
+                _ => {}
+            }
+        }
     }
 }

@@ -67,6 +67,7 @@ fn term(term: u64) -> Stamp {
 fn led_by(leader: &str, at: u64) -> Record {
     Record {
         leader: Some(id(leader)),
+        leader_key: Some(Fingerprint([0; 32])),
         ..Record::undecided(term(at))
     }
 }
@@ -83,6 +84,7 @@ fn leads(leader: &str, at: u64) -> Pulse {
 /// A node that starts for the first time.
 fn start(name: &str, incarnation: Incarnation) -> Start<Saved> {
     Start {
+        key: Fingerprint([0; 32]),
         me: id(name),
         incarnation,
         config: ElectionConfig {
@@ -150,6 +152,7 @@ impl Group {
             .values()
             .map(|start| {
                 let voter = Voter {
+                    key: Fingerprint([0; 32]),
                     incarnation: start.incarnation,
                     eligible: start.config.eligible,
                     priority: start.config.priority,
@@ -168,7 +171,7 @@ impl Group {
         for (number, name) in real.iter().enumerate() {
             let mut view = View {
                 voters: voters.clone(),
-                dialing: false,
+                ..View::default()
             };
             view.voters.remove(&id(name)).expect("it is linked");
             let start = Start {
@@ -430,6 +433,7 @@ impl Group {
             let number = self.members.keys().position(|member| *member == id(peer));
             let mine = self.members.get_mut(&id(name)).expect("it is played here");
             let voter = Voter {
+                key: Fingerprint([0; 32]),
                 incarnation: life(number.unwrap_or(0)),
                 eligible: true,
                 priority: 0,

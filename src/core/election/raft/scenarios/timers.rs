@@ -15,6 +15,7 @@ fn draw(seed: u64, before: usize, after: usize) -> Duration {
     let smaller = (0..after).map(|number| format!("a{number}"));
     for name in larger.chain(smaller).chain(["leader".to_owned()]) {
         let voter = Voter {
+            key: Fingerprint([0; 32]),
             incarnation: life(0),
             eligible: true,
             priority: 0,

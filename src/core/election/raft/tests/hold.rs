@@ -10,8 +10,10 @@ const LONG_MS: u64 = 20_000;
 /// What `SetLeader(leader)` of "assigner" makes, as its first call.
 fn assigned(leader: &str) -> Record {
     Record {
+        leader_key: Some(Fingerprint([0; 32])),
         stamp: Stamp {
             epoch: Epoch {
+                assigner_key: Some(Fingerprint([0; 32])),
                 override_seq: 1,
                 assigner: Some(id("assigner")),
             },
@@ -24,6 +26,7 @@ fn assigned(leader: &str) -> Record {
 
 fn live(leader: &str) -> LiveLeader {
     LiveLeader {
+        key: Fingerprint([0; 32]),
         id: id(leader),
         incarnation: life(1),
         weight: 2,
@@ -194,6 +197,7 @@ fn a_named_leader_that_was_heard_under_an_older_record_only_is_not_waited_for() 
 fn a_node_that_was_shown_a_leader_that_nobody_heard_under_its_record_campaigns() {
     let mut voting = Voting::new();
     let unheard = LiveLeader {
+        key: Fingerprint([0; 32]),
         weight: 0,
         ..live("unlinked")
     };
@@ -306,6 +310,27 @@ fn a_node_that_hears_of_the_assignment_twice_waits_if_one_of_the_two_does() {
     voting.is_linked_to_one_that_waits(at(100), true, assigned("unlinked"));
     voting.is_linked(at(200), false, assigned("unlinked"), None);
     assert!(!voting.campaigns(200));
+}
+
+/// A leader without a path is not shown: Hold binds as it does without a leader.
+#[test]
+fn a_node_that_has_no_path_to_its_leader_waits_with_one_that_waits() {
+    let elsewhere = Record {
+        leader: Some(id("elsewhere")),
+        ..Record::undecided(stamp(1))
+    };
+    for is_vouched_for in [false, true] {
+        let mut voting = Voting::new();
+        let live = Some(live("elsewhere"));
+        voting.is_linked(at(10_000), true, elsewhere.clone(), live);
+        if !is_vouched_for {
+            voting.loses(at(10_100), "candidate");
+        }
+        assert_eq!(voting.raft.leader(), Some(&id("elsewhere")));
+        voting.is_linked_to_one_that_waits(at(10_200), false, assigned("unlinked"));
+        assert_eq!(*voting.raft.leadership().record, assigned("unlinked"));
+        assert_eq!(voting.campaigns(10_200), is_vouched_for);
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ fn sees_the_leader_end(voting: &mut Voting, now: Time) {
 
 fn live(number: u64) -> LiveLeader {
     LiveLeader {
+        key: Fingerprint([0; 32]),
         id: id("leader"),
         incarnation: life(number),
         weight: 2,
@@ -72,7 +73,9 @@ fn an_incarnation_that_started_before_one_that_ended_is_back_with_its_link() {
     let mut voting = Voting::new();
     sees_the_leader_end(&mut voting, at(10_000));
     let is_dead = |voting: &Voting, number| {
-        let report = voting.raft.weigh_live(at(10_100), Some(live(number)));
+        let report = voting
+            .raft
+            .weigh_live(at(10_100), &voting.view, Some(live(number)));
         matches!(report, following::Report::Dead)
     };
     assert!(is_dead(&voting, 4) && is_dead(&voting, 5));
@@ -88,6 +91,7 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
     let mut voting = Voting::new();
     let record = Record {
         leader: Some(id("leader")),
+        leader_key: Some(Fingerprint([0; 32])),
         ..Record::undecided(stamp(1))
     };
     let (raft, view) = (&mut voting.raft, &voting.view);
@@ -114,7 +118,11 @@ fn an_incarnation_that_others_named_is_gone_when_another_one_is_linked() {
         why: Gone::Left { successor: None },
     };
     voting.take(at(10_100), left);
-    let of = |number| voting.raft.weigh_live(at(10_200), Some(live(number)));
+    let of = |number| {
+        voting
+            .raft
+            .weigh_live(at(10_200), &voting.view, Some(live(number)))
+    };
     assert!(matches!(of(1), following::Report::Dead));
     assert!(matches!(of(7), following::Report::Dead));
     assert!(matches!(of(8), following::Report::Alive(_)));
@@ -170,4 +178,81 @@ fn an_observer_is_told_of_a_silent_leader_again_by_who_heard_it_half_a_timeout_l
     };
     assert_eq!(shown_after(650), None);
     assert_eq!(shown_after(651), Some(id("leader")));
+}
+
+/// An observer that only others' reports show the leader, which the reporter loses at 10.1 s.
+fn lost_by_report() -> Voting {
+    let mut observer = Voting::with(|start| start.config.eligible = false);
+    observer.view.voters.remove(&id("leader"));
+    let report = LiveLeader {
+        rest_ms: 100,
+        ..live(1)
+    };
+    let (raft, view) = (&mut observer.raft, &observer.view);
+    raft.follow_indirectly(at(10_000), view, &led_by("leader"), &report);
+    assert_eq!(observer.raft.leader(), Some(&id("leader")));
+    observer.expires();
+    observer
+}
+
+fn led_by(leader: &str) -> Record {
+    Record {
+        leader: Some(id(leader)),
+        ..Record::undecided(stamp(1))
+    }
+}
+
+impl Voting {
+    /// Time goes on until nobody is shown.
+    fn expires(&mut self) -> Time {
+        let mut now = Time::ZERO;
+        while self.raft.leader().is_some() {
+            now = self.raft.next_deadline().expect("what others named ends");
+            self.take(now, Local::Tick);
+        }
+        now
+    }
+
+    /// Whom this node shows after a heartbeat of a follower that hears the leader.
+    fn shows_after_voucher(&mut self, now: Time) -> Option<PeerId> {
+        let pulse = Pulse::Follows {
+            record: led_by("leader"),
+            live: true,
+        };
+        let (from, pulse) = (id("candidate"), pulse.into());
+        self.take(now, ElectionInput::Pulse { from, pulse });
+        self.raft.leader().cloned()
+    }
+}
+
+/// P8: a heartbeat that was sent before the reporter lost the leader may arrive later.
+#[test]
+fn an_observer_that_lost_a_reported_leader_waits_for_a_member_that_heard_it_later() {
+    let mut observer = lost_by_report();
+    assert_eq!(observer.shows_after_voucher(at(10_200)), None);
+    assert_eq!(observer.shows_after_voucher(at(10_850)), None);
+    let shown = observer.shows_after_voucher(at(10_851));
+    assert_eq!(shown, Some(id("leader")));
+
+    let mut observer = lost_by_report();
+    let mut shown_after = |rest_ms| {
+        let report = LiveLeader { rest_ms, ..live(1) };
+        let (raft, view) = (&mut observer.raft, &observer.view);
+        raft.follow_indirectly(at(10_200), view, &led_by("leader"), &report);
+        observer.raft.leader().cloned()
+    };
+    assert_eq!(shown_after(650), None);
+    assert_eq!(shown_after(651), Some(id("leader")));
+}
+
+/// The members that vouched for it were only out of reach for a moment.
+#[test]
+fn an_observer_believes_at_once_that_a_leader_lives_for_which_nobody_vouched_for_a_while() {
+    let mut observer = Voting::with(|start| start.config.eligible = false);
+    observer.view.voters.remove(&id("leader"));
+    let shown = observer.shows_after_voucher(at(10_000));
+    assert_eq!(shown, Some(id("leader")));
+    let expired = observer.expires();
+    assert!(expired >= at(11_500));
+    assert_eq!(observer.shows_after_voucher(expired), Some(id("leader")));
 }

@@ -43,6 +43,7 @@ fn stamp(term: u64) -> Stamp {
 /// A node that starts for the first time.
 fn start(name: &str, incarnation: u64) -> Start<Saved> {
     Start {
+        key: Fingerprint([0; 32]),
         me: id(name),
         incarnation: life(incarnation),
         config: ElectionConfig::for_tests(),
@@ -70,6 +71,7 @@ impl Voting {
         let mut view = View::default();
         for (number, name) in ["candidate", "leader"].into_iter().enumerate() {
             let voter = Voter {
+                key: Fingerprint([0; 32]),
                 incarnation: life(number as u64),
                 eligible: true,
                 priority: 0,
@@ -91,6 +93,7 @@ impl Voting {
         let pulse = Pulse::Leads {
             record: Record {
                 leader: Some(id("leader")),
+                leader_key: Some(Fingerprint([0; 32])),
                 ..Record::undecided(stamp(1))
             },
             weight: 3,
@@ -268,6 +271,7 @@ fn of_two_leaders_that_campaign_in_place_in_one_term_the_lighter_gives_way() {
     assert_eq!(voting.raft.rules().role(), RoleKind::Leader);
     assert_eq!(record.leader, None, "it campaigns in place");
     let heavier = LiveLeader {
+        key: Fingerprint([0; 32]),
         id: id("candidate"),
         incarnation: life(0),
         weight: 5,
@@ -320,6 +324,7 @@ fn a_leader_that_was_elected_after_its_hello_gives_way_to_a_larger_side() {
     let side = |led_ms| Side {
         record: before.clone(),
         live: Some(LiveLeader {
+            key: Fingerprint([0; 32]),
             id: id("leader"),
             incarnation: life(1),
             weight: 4,

@@ -12,6 +12,7 @@ struct Leading {
 
 fn voter(number: u64, eligible: bool) -> Voter {
     Voter {
+        key: Fingerprint([0; 32]),
         incarnation: life(number),
         eligible,
         priority: 0,

@@ -18,6 +18,7 @@ impl Asker {
         let mut view = View::default();
         for (number, name) in peers.iter().enumerate() {
             let voter = Voter {
+                key: Fingerprint([0; 32]),
                 incarnation: life(number as u64),
                 eligible: true,
                 priority: 0,
@@ -35,6 +36,7 @@ impl Asker {
         let mut asker = Self::linked_to(&[peers, &["leader"]].concat());
         let record = Record {
             leader: Some(id("leader")),
+            leader_key: Some(Fingerprint([0; 32])),
             ..Record::undecided(stamp(1))
         };
         asker.feed(ElectionInput::Pulse {
@@ -139,6 +141,7 @@ impl Asker {
 
 fn living(leader: &str) -> LiveLeader {
     LiveLeader {
+        key: Fingerprint([0; 32]),
         id: id(leader),
         incarnation: life(2),
         weight: 4,

@@ -352,7 +352,7 @@ fn a_keep_alive_that_shows_an_answer_older_than_the_heartbeat_timeout_acknowledg
             at: now,
             acknowledged: Some(shown),
         };
-        leader.heard.insert(id("b"), heard);
+        let _ = leader.heard.insert(id("b"), heard);
         assert_eq!(world.member("a").acknowledged_by(now), acknowledged);
     }
 }

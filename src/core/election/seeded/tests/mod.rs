@@ -8,8 +8,10 @@ use crate::core::election::bound::WallClock;
 use crate::core::election::{Role as ShownRole, Voter};
 use crate::core::quorum::Quorum;
 
+mod bounds;
 mod cases;
 mod chaos;
+mod leases;
 mod lost_files;
 mod rows;
 mod validation;
@@ -313,6 +315,7 @@ impl World {
     ) {
         self.lose(name, peer, &Gone::Closed);
         let voter = Voter {
+            key: Fingerprint([0; 32]),
             incarnation,
             eligible: self.roster.iter().any(|voter| voter == peer),
             priority: 0,

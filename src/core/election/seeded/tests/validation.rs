@@ -474,3 +474,111 @@ fn a_joiner_hears_the_seeds_that_it_asked_alone() {
         assert_eq!(done, NOTHING, "it is no seed");
     }
 }
+
+/// Case 2: on several streams an older change of the table may arrive after a newer one.
+#[test]
+fn a_change_of_the_table_that_a_later_one_has_passed_is_not_taken() {
+    let mut world = world();
+    let change = |change, state| M::MemberStatusUpdate {
+        change,
+        member: id("c"),
+        incarnation: world.member("c").incarnation,
+        state,
+    };
+    let later = change(99, MemberState::Unreachable);
+    let earlier = [
+        change(98, MemberState::Active),
+        change(99, MemberState::Active),
+        M::ClusterAlignment {
+            change: 98,
+            members: world.member("a").members(),
+        },
+    ];
+    let next = change(100, MemberState::Active);
+    let mut from_leader = |message| world.deliver("a", "x", seen("a", 1), message);
+    assert!(from_leader(later).1);
+    for message in earlier {
+        assert_eq!(from_leader(message.clone()), NOTHING, "{message:?}");
+    }
+    assert!(from_leader(next).1);
+}
+
+/// Case 4: one that asked this leader to take it in is in no table yet.
+#[test]
+fn a_relieved_leader_sends_joiners_on() {
+    let mut world = world();
+    let seeded = world.station_mut("a").seeded.as_mut().expect("it runs");
+    assert!(seeded.members.remove(&id("x")));
+    let winner = claim("b", 2, true);
+    let message = M::LeaderRelieve { winner };
+    let (sent, _) = world.deliver("b", "a", seen("a", 1), message);
+    let sent_on = sent.iter().filter(|kind| **kind == "rejoin_cluster");
+    assert_eq!(sent_on.count(), 3, "{sent:?}");
+}
+
+/// Case 4, at the other end.
+#[test]
+fn a_joiner_goes_where_the_leader_sends_it_that_it_asked() {
+    let sent_on_by = |leader: &str| {
+        let mut world = world();
+        let now = world.now;
+        let station = world.station_mut("x");
+        let seeded = station.seeded.as_mut().expect("it runs");
+        seeded.become_joining(now, 0, LeaderReason::Lost);
+        seeded.aim_at(now, &station.view, &seen("a", 1));
+        let winner = claim("b", 2, true);
+        let message = M::ReJoinCluster { winner };
+        world.deliver(leader, "x", seen(leader, 1), message);
+        let aims_at = |leader, version| world.member("x").aims_at(&seen(leader, version));
+        (aims_at("a", 1), aims_at("b", 2))
+    };
+    assert_eq!(sent_on_by("a"), (false, true));
+    assert_eq!(sent_on_by("c"), (true, false));
+}
+
+/// What a voter answers to one that has lost its leader: whether its own lives, and under which leadership.
+#[test]
+fn a_voter_names_its_leader_as_long_as_that_lives() {
+    let mut world = world();
+    let answer = |world: &mut World| {
+        let now = world.now;
+        let station = world.station_mut("b");
+        let seeded = station.seeded.as_mut().expect("it runs");
+        while seeded.poll_output().is_some() {}
+        let message = Based {
+            basis: nobody(1),
+            writes: 0,
+            message: M::LeaderStatusQuery { query: 1 },
+        };
+        let from = id("c");
+        let input = ElectionInput::Message { from, message };
+        let taken = seeded.handle(now, &station.view, input);
+        taken.expect("no violation");
+        match seeded.poll_output() {
+            Some(ElectionOutput::Send { message, .. }) => match message.message {
+                M::LeaderStatusQueryResponse { healthy, .. } => Some((message.basis, healthy)),
+                _ => None,
+            },
+            _ => None,
+        }
+    };
+    assert_eq!(answer(&mut world), Some((seen("a", 1), true)));
+    world.now = world.now + secs(3) + ms(1);
+    assert_eq!(answer(&mut world), Some((nobody(1), false)));
+}
+
+/// It asks for an election again and again, and no ballot is opened.
+#[test]
+fn a_voter_that_alone_lost_its_leader_proposes_nobody() {
+    let mut world = world();
+    for (one, other) in [("a", "c"), ("c", "a")] {
+        world.cut.insert((one.into(), other.into()));
+    }
+    world.lose("a", "c", &Gone::Silent);
+    world.lose("c", "a", &Gone::Silent);
+    world.run(secs(60));
+    let sent = |kind| world.sent.get(kind).copied().unwrap_or(0);
+    assert!(sent("leader_status_query") > 0);
+    assert_eq!(sent("pre_proposal"), 0);
+    assert_eq!(world.member("b").observation(), seen("a", 1));
+}

@@ -208,6 +208,95 @@ fn what_an_observer_says_raises_nothing() {
     net.wait("the target leads", |net| net.leads(target));
 }
 
+/// The process was suspended: what waited for it arrives before its first tick.
+#[test]
+fn a_leader_that_was_suspended_beyond_its_last_answers_leads_no_more_whatever_arrives_first() {
+    let room = || {
+        let net = static_room(&["a", "b", "c"]);
+        let leads = leader(&net);
+        let until = net.node(&leads).election().leadership().valid_until;
+        (net, leads, until.expect("time ends it"))
+    };
+    let (net, leads, until) = room();
+    // The last answer is at most a heartbeat interval old.
+    let rest = until.since(net.now);
+    assert!(rest > ms(2_400) && rest <= ms(3_000), "{rest:?}");
+    let before = Time::from_micros(until.as_micros() - 1);
+    let names = |at| {
+        let side = net.node(&leads).side(at).decode::<Side>();
+        side.expect("of votes").live
+    };
+    assert!(names(before).is_some());
+    assert_eq!(names(until), None, "nor does its Hello");
+    for (at, still) in [(before, true), (until, false)] {
+        let (mut net, leads, _) = room();
+        let follower = others(&["a", "b", "c"], &leads)[0];
+        let record = net.node(&leads).record().clone();
+        net.now = at;
+        net.forge(follower, &leads, Pulse::Follows { record, live: true });
+        assert_eq!(net.leads(&leads), still);
+        assert_eq!(net.node(&leads).leader_token().is_some(), still);
+    }
+}
+
+#[test]
+fn answers_of_a_majority_let_a_leader_lead_on() {
+    let mut net = static_room(&["a", "b", "c"]);
+    let leads = leader(&net);
+    let until = |net: &Net| net.node(&leads).election().leadership().valid_until;
+    let first = until(&net);
+    net.kill(others(&["a", "b", "c"], &leads)[0], true);
+    for _ in 0..20 {
+        net.run(ms(500));
+        assert!(until(&net) > Some(net.now + ms(2_400)));
+    }
+    assert!(until(&net) > first);
+
+    let mut alone = static_net(&["a"]);
+    alone.start("a");
+    alone.wait("the only voter leads", |net| net.leads("a"));
+    let until = alone.node("a").election().leadership().valid_until;
+    assert_eq!(until, None, "it needs nobody's answer");
+    let dynamic = Net::room(&["a", "b", "c"]);
+    let until = dynamic.node("a").election().leadership().valid_until;
+    assert_eq!(until, None, "it may lead a part of a room");
+}
+
+/// A candidate asks for votes, and ends before any voter has received that. The leader leads on, and a member beside the
+/// roster, whose answer would not reach it, shows it.
+#[test]
+fn a_term_without_a_leader_hides_the_leader_from_no_member_beside_the_roster() {
+    let mut net = static_room(&["a", "b", "c"]);
+    net.start("o");
+    net.enter("o", "a");
+    net.wait("the newcomer shows the leader", Net::is_settled);
+    let leads = leader(&net);
+    let candidate = others(&["a", "b", "c"], &leads)[0];
+    let before = net.node("o").record().clone();
+    let stamp = Stamp {
+        term: before.term() + 1,
+        ..Stamp::default()
+    };
+    let bare = Record::undecided(stamp.clone());
+    let campaigns = Forged::from(Pulse::Follows {
+        record: bare.clone(),
+        live: false,
+    });
+    let refuses = Forged::from(ElectionMessage::Nack {
+        record: bare,
+        live: None,
+    });
+    let writes = net.votes_on_disk(candidate).writes;
+    for message in [campaigns, refuses] {
+        net.forge_at(candidate, "o", stamp.clone(), writes, message);
+        assert_eq!(*net.node("o").record(), before);
+    }
+    net.kill(candidate, true);
+    net.run(ms(10_000));
+    assert_eq!(net.node("o").leader(), Some(&id(&leads)));
+    assert!(net.leads(&leads));
+}
+
 /// Nobody assigns a leader there: a record of another epoch is dropped, and its sender keeps its link.
 #[test]
 fn assignments_and_epochs_are_ignored() {
@@ -217,12 +306,14 @@ fn assignments_and_epochs_are_ignored() {
     for (override_seq, assigner) in [(1, Some(id("c"))), (0, Some(id("c"))), (7, None)] {
         let stamp = Stamp {
             epoch: Epoch {
+                assigner_key: None,
                 override_seq,
                 assigner,
             },
             term: before.term() + 1,
         };
         let record = Record {
+            leader_key: None,
             stamp: stamp.clone(),
             leader: Some(id("c")),
             assigned: true,

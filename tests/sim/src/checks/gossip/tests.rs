@@ -21,6 +21,7 @@ fn seen(leader: Option<&PeerId>) -> GossipSeen<'_> {
         may_lead: true,
         may_propose: true,
         is_host: false,
+        yields: false,
         leader_may_lead: true,
         over: false,
         remembered: 0,

@@ -585,6 +585,32 @@ fn e22_a_leader_whose_key_is_deleted_by_hand_says_so_and_stands_in_line_again() 
     assert_eq!(world.store.keys(PREFIX).len(), 2, "it waits again");
 }
 
+/// A key of that name is there when the candidate looks whether its own still is; another one was created before it.
+#[test]
+fn e22_a_candidate_whose_key_was_created_again_behind_another_one_does_not_lead() {
+    let mut world = world(2, 0);
+    world.by_hand = true;
+    world.order(1, Local::EnableAuto(true)).expect("it may");
+    let election = format!("{PREFIX}/election/");
+    for _ in 0..1000 {
+        if world.store.keys(&election).is_empty() {
+            world.run_for(Duration::from_micros(50));
+        }
+    }
+    assert!(world.leaders().is_empty(), "it has not looked yet");
+    let own = world.store.keys(&election)[0].clone();
+    let mine = lease(&world, 1);
+    world.store.delete(&own.key);
+    let other = Arc::from(format!("{election}ff"));
+    world.store.write(&other, b"member-0\n\n".to_vec(), 0xff);
+    world.store.write(&own.key, own.value, mine);
+    world.run_for(ms(50));
+    assert!(world.leaders().is_empty());
+    world.tell_watches();
+    world.run_for(TTL);
+    assert!(world.leaders().is_empty(), "the other key is the first one");
+}
+
 #[test]
 fn e22_a_key_that_is_deleted_is_missed_also_after_the_watch_broke() {
     let mut world = world(2, 2);

@@ -1,0 +1,110 @@
+//! Maps that others fill, with a bound in their type.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+/// A map of at most `MOST` entries. Reading is that of a [`BTreeMap`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundedMap<K, V, const MOST: usize>(BTreeMap<K, V>);
+
+/// A new key has no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Full;
+
+impl<K, V, const MOST: usize> Default for BoundedMap<K, V, MOST> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord, V, const MOST: usize> BoundedMap<K, V, MOST> {
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// [`Full`], where the key is new; nothing has changed then.
+    pub fn insert(&mut self, key: K, value: V) -> Result<(), Full> {
+        if self.0.len() >= MOST && !self.0.contains_key(&key) {
+            return Err(Full);
+        }
+        self.0.insert(key, value);
+        Ok(())
+    }
+
+    /// Sets the value of a key. Where a new key has no room, the entry with the smallest rank makes way for it.
+    pub fn insert_over<R: Ord>(&mut self, key: K, value: V, rank: impl Fn(&K, &V) -> R)
+    where
+        K: Clone,
+    {
+        if self.0.len() >= MOST && !self.0.contains_key(&key) {
+            let least = self.0.iter().min_by_key(|(key, value)| rank(key, value));
+            if let Some(least) = least.map(|(key, _)| key.clone()) {
+                self.0.remove(&least);
+            }
+        }
+        self.0.insert(key, value);
+    }
+
+    /// The value of a key, to change.
+    pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.0.get_mut(key)
+    }
+
+    /// All entries, to change their values.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&K, &mut V)> {
+        self.0.iter_mut()
+    }
+
+    /// Removes a key.
+    pub fn remove(&mut self, key: &K) -> Option<V> {
+        self.0.remove(key)
+    }
+
+    /// Removes all entries for which this does not hold.
+    pub fn retain(&mut self, holds: impl FnMut(&K, &mut V) -> bool) {
+        self.0.retain(holds);
+    }
+
+    /// Removes all entries.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Removes all entries, and gives them.
+    pub fn take(&mut self) -> BTreeMap<K, V> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+impl<K, V, const MOST: usize> Deref for BoundedMap<K, V, MOST> {
+    type Target = BTreeMap<K, V>;
+
+    fn deref(&self) -> &BTreeMap<K, V> {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_key_has_no_room_in_a_full_map() {
+        let mut map = BoundedMap::<u8, char, 2>::default();
+        assert_eq!(map.insert(1, 'a'), Ok(()));
+        assert_eq!(map.insert(2, 'b'), Ok(()));
+        assert_eq!(map.insert(3, 'c'), Err(Full));
+        assert_eq!(map.insert(2, 'd'), Ok(()), "a known one has");
+        assert_eq!(*map, BTreeMap::from([(1, 'a'), (2, 'd')]));
+        map.remove(&1);
+        assert_eq!(map.insert(3, 'c'), Ok(()));
+    }
+
+    #[test]
+    fn the_least_makes_way() {
+        let mut map = BoundedMap::<u8, char, 2>::default();
+        for (key, value) in [(1, 'b'), (2, 'a'), (1, 'c'), (3, 'd')] {
+            map.insert_over(key, value, |_, value| *value);
+        }
+        assert_eq!(*map, BTreeMap::from([(1, 'c'), (3, 'd')]));
+    }
+}

@@ -1,0 +1,199 @@
+//! How a session ends. One function ends them, and it takes the lawful reason as an argument.
+//!
+//! No reason is a report of another member: a join request, an admission or an introduction grants at most, and a session
+//! ends when the link that it announced is ready. The present leader's kick is the one exception.
+
+use super::*;
+
+/// What ends the session with a peer, linked or lost. There is no other reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SessionEnd {
+    /// The peer left. It sent that on its own link.
+    Left {
+        /// Who leads next, if it led.
+        successor: Option<PeerId>,
+    },
+    /// Its link is lost, and this node does not keep places.
+    NotKept(Gone),
+    /// Its place was kept for as long as the host wants, or is needed for another lost member.
+    HoldOver,
+    /// It is not dialled any more.
+    GaveUp,
+    /// Its own Hello shows that the other end has ended the session.
+    EndedThere,
+    /// Its own Hello, or its own link, shows a newer incarnation with the same key.
+    Restarted,
+    /// Another link for the id is ready and the room admitted it, while the holder was lost or had failed its probe.
+    Superseded,
+    /// One of both hosts ended it.
+    Disconnected {
+        /// The number that the host gave.
+        code: i32,
+        /// The bytes that the host gave.
+        bytes: Vec<u8>,
+    },
+    /// The peer broke the protocol on its own link.
+    Violation,
+    /// The present leader removed it.
+    Kicked {
+        /// The number that the leader's host gave.
+        code: i32,
+        /// The bytes that the leader's host gave.
+        bytes: Vec<u8>,
+    },
+    /// This node goes on in a room that cannot keep the peer.
+    Moved,
+    /// The peer goes on in a room that cannot keep this node.
+    MovedThere,
+    /// The room is over, for this node or for the peer.
+    RoomOver,
+}
+
+impl SessionEnd {
+    /// What the host reads.
+    fn reason(&self) -> LeftReason {
+        match self {
+            Self::Left { .. } | Self::MovedThere => LeftReason::Left,
+            Self::NotKept(_) | Self::HoldOver | Self::EndedThere => LeftReason::Lost,
+            Self::GaveUp => LeftReason::GaveUp,
+            Self::Restarted | Self::Superseded | Self::Moved => LeftReason::Replaced,
+            Self::Disconnected { .. } => LeftReason::Disconnected,
+            Self::Violation => LeftReason::Violation,
+            Self::Kicked { .. } => LeftReason::Kicked,
+            Self::RoomOver => LeftReason::RoomEnded,
+        }
+    }
+
+    /// What the election learns. The end of a link alone ends no incarnation: others may still hear it (G3).
+    fn gone(&self) -> Gone {
+        match self {
+            Self::Left { successor } => Gone::Left {
+                successor: successor.clone(),
+            },
+            Self::NotKept(gone) => gone.clone(),
+            Self::Restarted | Self::Superseded => Gone::Closed,
+            Self::Kicked { .. } | Self::Moved => Gone::Removed,
+            Self::MovedThere => Gone::Left { successor: None },
+            Self::HoldOver
+            | Self::GaveUp
+            | Self::EndedThere
+            | Self::Disconnected { .. }
+            | Self::Violation
+            | Self::RoomOver => Gone::Silent,
+        }
+    }
+
+    fn into_code_and_bytes(self) -> (i32, Vec<u8>) {
+        match self {
+            Self::Disconnected { code, bytes } | Self::Kicked { code, bytes } => (code, bytes),
+            _ => (0, Vec::new()),
+        }
+    }
+}
+
+impl Node {
+    /// Ends the session with a peer, if there is one, and reports that to the host.
+    pub(super) fn end_session(&mut self, now: Time, peer: &PeerId, end: SessionEnd) {
+        self.introductions.forget(peer);
+        let mut end = end;
+        let (had_a_part, incarnation, key, is_host) = match self.membership.remove(peer) {
+            Some(member) => (
+                !member.through_leader,
+                member.incarnation,
+                member.key,
+                member.is_host,
+            ),
+            None => match self.absent.remove(peer) {
+                Some(absent) => {
+                    if absent.ended && matches!(end.reason(), LeftReason::Lost | LeftReason::GaveUp)
+                    {
+                        end = SessionEnd::RoomOver;
+                    }
+                    (false, absent.incarnation, absent.key, absent.is_host)
+                }
+                None => return,
+            },
+        };
+        self.past_incarnations.note(peer, incarnation);
+        self.recent_leaders.link_changed(now, peer, false);
+        self.view.voters.remove(peer);
+        self.asker_gone(peer);
+        self.unvouch(peer, key);
+        self.room_rules_unlinked(peer);
+        let (why, gone) = (end.reason(), end.gone());
+        let (code, bytes) = end.into_code_and_bytes();
+        let ends = is_host && self.ends_without_host(why, code, &bytes);
+        self.event(Event::Left(Left {
+            code,
+            bytes,
+            ..Left::new(peer.clone(), why)
+        }));
+        if had_a_part {
+            self.elect_without(now, peer, incarnation, gone);
+        }
+        if ends {
+            self.empty_room(now);
+        }
+        if why == LeftReason::RoomEnded {
+            self.room_over_for_member(now);
+        }
+        self.place_is_free(now, peer);
+    }
+
+    /// Without its fixed host the room is over. One that was started anew goes on with it.
+    fn ends_without_host(&mut self, why: LeftReason, code: i32, bytes: &[u8]) -> bool {
+        let (why, code, bytes) = match why {
+            LeftReason::Replaced => return false,
+            LeftReason::Left | LeftReason::Kicked | LeftReason::RoomEnded => {
+                (EndReason::HostLeft, 0, Vec::new())
+            }
+            LeftReason::Disconnected => (EndReason::Disconnected, code, bytes.to_vec()),
+            LeftReason::Lost | LeftReason::GaveUp | LeftReason::Violation => {
+                (EndReason::HostLost, 0, Vec::new())
+            }
+        };
+        self.announce_end(why, code, bytes)
+    }
+
+    /// Ends the session with the holder of an id that another link takes over. A lost holder has no link to close: by then
+    /// that of the id is the next one.
+    pub(super) fn replace(&mut self, now: Time, peer: &PeerId, end: SessionEnd) {
+        if self.membership.get(peer).is_some() {
+            self.close(peer, LinkEnd::Replaced);
+        }
+        self.end_session(now, peer, end);
+    }
+
+    /// A link is ready, which the room admitted and whose other end holds `key`. Another holder of its id is over, if it is
+    /// lost or failed its probe here.
+    pub(super) fn link_ready(
+        &mut self,
+        now: Time,
+        peer: &PeerId,
+        key: Fingerprint,
+        incarnation: Incarnation,
+    ) {
+        let Some(holder) = self.id_holder(peer) else {
+            return;
+        };
+        let absent = self.absent.get(peer);
+        let is_over = absent.is_some_and(|absent| absent.ended);
+        if holder == (key, incarnation) && !is_over {
+            return;
+        }
+        let linked = self.membership.get(peer);
+        if linked.is_some_and(|member| member.keeps_id_from(key, incarnation)) {
+            if self.moves_to(peer, key) {
+                self.move_to_namesake(now, peer, key);
+            }
+            return;
+        }
+        let end = match holder.0 == key {
+            true => SessionEnd::Restarted,
+            false => SessionEnd::Superseded,
+        };
+        self.replace(now, peer, end);
+        // The link itself follows. It has the place of the one before.
+        self.vouch(now, peer, key);
+    }
+}
