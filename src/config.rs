@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use zeroize::Zeroizing;
 
+use crate::core::election::Entry;
 use crate::core::election::gossip::Windows;
 use crate::core::election::seeded::Seeding;
 use crate::core::quorum::Quorum;
@@ -28,6 +29,8 @@ pub const DEFAULT_QUEUE_BYTES: usize = 4 * 1024 * 1024;
 pub const DEFAULT_QUEUE_MESSAGES: usize = 4096;
 /// How long a lost member's place is kept unless an option says otherwise.
 pub const DEFAULT_MEMBER_HOLD: Duration = Duration::from_secs(60);
+/// Shortest silence of a host for which a leader yields.
+pub const MIN_YIELD_AFTER: Duration = Duration::from_secs(1);
 /// Longest room secret, in bytes.
 pub const MAX_SECRET_BYTES: usize = 1024;
 /// Longest identity key, in bytes; one of Ed25519 in PKCS#8 has less than 100.
@@ -98,6 +101,11 @@ pub struct Config {
     pub host_mode: HostMode,
     /// Who links to whom: a star has a fixed host.
     pub topology: Topology,
+    /// How long the host may take no events while this member leads: then it yields to a member whose host does. `None` is
+    /// for ever.
+    pub yield_after: Option<Duration>,
+    /// How this member enters the room.
+    pub entry: Entry,
     /// Most other members of the room, where this member leads it and SetMaxPeers was not called; 0 is no limit.
     pub max_peers: u32,
     /// How long a lost member's place is kept.
@@ -220,6 +228,8 @@ impl Config {
             authority: Authority::default(),
             host_mode: HostMode::default(),
             topology: Topology::default(),
+            yield_after: None,
+            entry: Entry::default(),
             max_peers: 0,
             member_hold: DEFAULT_MEMBER_HOLD,
             eligible: true,
@@ -314,7 +324,36 @@ impl Config {
         if self.topology == Topology::Star && self.host_mode == HostMode::Off {
             return Err(ConfigError::StarWithoutHost);
         }
+        self.check_entry()?;
+        if let Some(after) = self.yield_after
+            && after < MIN_YIELD_AFTER
+        {
+            return Err(ConfigError::YieldAfter {
+                yield_after_ms: after.as_millis(),
+            });
+        }
         Ok(self)
+    }
+
+    /// Only where every member may come to lead by itself is there anything to decide.
+    fn check_entry(&self) -> Result<(), ConfigError> {
+        if self.entry == Entry::Any {
+            return Ok(());
+        }
+        let with = match self.strategy {
+            _ if self.host_mode != HostMode::Off => "a fixed host (host_mode)",
+            Strategy::Seeded(_) => "strategy 2 (seeded)",
+            Strategy::Etcd(_) => "strategy 3 (etcd)",
+            _ if self.quorum.is_static() => "quorum_policy 1 (static)",
+            _ if self.entry == Entry::Create && !self.eligible => {
+                return Err(ConfigError::CreatorNotEligible);
+            }
+            _ => return Ok(()),
+        };
+        Err(ConfigError::EntryWith {
+            entry: self.entry,
+            with,
+        })
     }
 }
 

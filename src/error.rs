@@ -497,6 +497,16 @@ pub enum SendError {
         /// Whose link it is.
         id: PeerId,
     },
+    /// The message is longer than a datagram to the first member may be.
+    #[error(
+        "length {len} is above the {max} bytes of an unreliable message that every new link carries, and nobody is connected yet; send less at a time, or send it reliably (GetMaxDatagramSize tells the limit)"
+    )]
+    DatagramTooLargeAlone {
+        /// The length given, in bytes.
+        len: usize,
+        /// The limit, in bytes.
+        max: usize,
+    },
     /// A broadcast through the leader that may leave members out.
     #[error(
         "MMN_SEND_PARTIAL needs a room that is not centralized: the leader, not this node, queues a broadcast for the members; clear the flag, or call SetCentralizedMode(0)"
@@ -547,7 +557,9 @@ impl Coded for SendError {
     fn code(&self) -> Code {
         match self {
             Self::TypeReserved { .. } | Self::ForwardedToOrigin { .. } => Code::InvalidArgument,
-            Self::TooLarge { .. } | Self::DatagramTooLarge { .. } => Code::MessageTooLarge,
+            Self::TooLarge { .. }
+            | Self::DatagramTooLarge { .. }
+            | Self::DatagramTooLargeAlone { .. } => Code::MessageTooLarge,
             Self::PartialCentralized => Code::NotSupported,
             Self::NotLeader | Self::NoLeader => Code::NotLeader,
             Self::PeerNotFound { .. } => Code::PeerNotFound,
@@ -574,8 +586,8 @@ mod tests {
             assert!(!text.starts_with(' ') && !text.contains('\n'), "{text}");
         }
         assert_eq!(Code::from_value(1), None);
-        assert_eq!(Code::from_value(-22), None);
-        assert_eq!(Code::ALL.len(), 23);
+        assert_eq!(Code::from_value(-98), None);
+        assert_eq!(Code::ALL.len(), 26);
     }
 
     #[test]

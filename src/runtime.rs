@@ -12,7 +12,7 @@ use crate::dispatch::{Dispatch, EventHandler, in_callback};
 use crate::error::{ShutdownError, StartError};
 use crate::fork::{Inherit, PerProcess};
 use crate::glance::{self, Glance};
-use crate::room::Room;
+use crate::room::{Closed, Room};
 
 static PROCESS: PerProcess<Process> = PerProcess::new(Process::without_room(None));
 
@@ -117,11 +117,12 @@ pub fn initialize(peer: PeerId, session: SessionId, config: Config) -> Result<()
     }
 }
 
-/// Leaves the room and releases everything. When it returns, no thread and no callback of it runs.
+/// Leaves the room and releases everything. When it returns, no callback of it runs, and no thread but those of
+/// [`Closed::ButForLookups`].
 ///
 /// # Errors
 /// [`ShutdownError`]; nothing has changed then.
-pub fn shutdown() -> Result<(), ShutdownError> {
+pub fn shutdown() -> Result<Closed, ShutdownError> {
     if in_callback() {
         return Err(ShutdownError::WouldDeadlock);
     }
@@ -133,10 +134,10 @@ pub fn shutdown() -> Result<(), ShutdownError> {
         .swap(None)
         .ok_or(ShutdownError::NotInitialized)?;
     let released = release_events();
-    room.close();
+    let closed = room.close();
     events().dispatch = None;
     drop(released);
-    Ok(())
+    Ok(closed)
 }
 
 /// Sets or removes the event handler: of the room, where there is one, else of the next. When this returns, the

@@ -37,6 +37,8 @@ pub struct PeerView {
     pub rtt: Option<Duration>,
     /// Variation of the round-trip time; `None` before the first measurement.
     pub jitter: Option<Duration>,
+    /// How long its host had taken no events, as its newest heartbeat shows.
+    pub host_silent: Duration,
 }
 
 /// The room at one moment. Immutable; a newer one replaces it.

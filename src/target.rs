@@ -1,7 +1,8 @@
 //! The targets of `ConnectToPeer`: `ip:port`, `[v6]:port` or `name:port`.
 
+use std::borrow::Cow;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use thiserror::Error;
 
@@ -24,6 +25,7 @@ impl Target {
     pub fn socket_addr(&self) -> Option<SocketAddr> {
         match self.host {
             Host::Ip(ip) => Some(SocketAddr::new(ip, self.port)),
+            Host::LinkLocal { ip, zone } => Some(SocketAddrV6::new(ip, self.port, 0, zone).into()),
             Host::Name(_) => None,
         }
     }
@@ -31,9 +33,10 @@ impl Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.host {
-            Host::Ip(ip) => SocketAddr::new(*ip, self.port).fmt(f),
-            Host::Name(name) => write!(f, "{name}:{}", self.port),
+        match (self.socket_addr(), &self.host) {
+            (_, Host::Name(name)) => write!(f, "{name}:{}", self.port),
+            (Some(address), _) => address.fmt(f),
+            (None, _) => Err(fmt::Error),
         }
     }
 }
@@ -43,6 +46,13 @@ impl fmt::Display for Target {
 pub enum Host {
     /// By address.
     Ip(IpAddr),
+    /// By an address that is valid on one network alone.
+    LinkLocal {
+        /// The address, of fe80::/10.
+        ip: Ipv6Addr,
+        /// The index of this machine's interface to that network, never 0.
+        zone: u32,
+    },
     /// By a name that is still to be resolved.
     Name(String),
 }
@@ -63,9 +73,15 @@ pub struct TargetError {
 /// What is wrong with an address.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TargetFault {
-    /// White space, anywhere.
+    /// White space.
     #[error("contains a blank")]
     Blank,
+    /// A character that is not seen, as programs add them to text of mixed directions.
+    #[error("contains the invisible character U+{code:04X}")]
+    Invisible {
+        /// The code point found.
+        code: u32,
+    },
     /// A character of Unicode category Cc.
     #[error("contains the control character U+{code:04X}")]
     ControlCharacter {
@@ -90,6 +106,23 @@ pub enum TargetFault {
     /// Brackets around something that is no IPv6 address, or in a wrong place.
     #[error("has brackets that do not hold an IPv6 address")]
     BadBrackets,
+    /// A link-local IPv6 address, which several networks of this machine may have.
+    #[error(
+        "has a link-local IPv6 address without its zone; append this machine's interface to that network, as in [fe80::1%eth0]:4433"
+    )]
+    NoZone,
+    /// A zone that this machine does not have.
+    #[error(
+        "has the zone {}, which is neither the name nor the number of a network interface of this machine",
+        Quoted(zone)
+    )]
+    UnknownZone {
+        /// The text in the zone's place.
+        zone: String,
+    },
+    /// A zone beside an address that is valid everywhere.
+    #[error("has a zone, which only link-local IPv6 addresses (fe80::/10) have")]
+    ZoneOfGlobalAddress,
     /// Digits and dots that are no IPv4 address.
     #[error("has a host of digits and dots that is not an IPv4 address")]
     BadIpv4,
@@ -101,24 +134,78 @@ pub enum TargetFault {
     },
 }
 
-/// Reads `text` as a target. Nothing is resolved.
+/// Reads `text` as a target. No name is resolved; zones are looked up among this machine's interfaces.
 ///
 /// # Errors
 /// [`TargetError`] naming the first thing that is wrong.
 pub fn parse_target(text: &str) -> Result<Target, TargetError> {
-    parse(text).map_err(|fault| TargetError {
+    parse_with(text, interface_index)
+}
+
+/// [`parse_target`] for text that a player has pasted or typed, see [`tidy`].
+///
+/// # Errors
+/// [`TargetError`] naming the first thing that is wrong.
+pub fn parse_pasted_target(text: &str) -> Result<Target, TargetError> {
+    parse_target(&tidy(text)).map_err(|error| TargetError {
+        text: beginning(text),
+        ..error
+    })
+}
+
+/// `text` without blanks, line ends and invisible characters around it, and with the full-width characters of East Asian
+/// input methods as the ASCII characters that they stand for.
+fn tidy(text: &str) -> Cow<'_, str> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c.is_control() || is_invisible(c));
+    if text.is_ascii() {
+        return text.into();
+    }
+    text.chars().map(to_half_width).collect::<String>().into()
+}
+
+/// The ASCII character of a full-width form (U+FF01 to U+FF5E) or an ideographic full stop; other characters as they are.
+fn to_half_width(c: char) -> char {
+    const OFFSET: u32 = 0xFF01 - 0x21;
+    match c {
+        '\u{FF01}'..='\u{FF5E}' => char::from_u32(u32::from(c) - OFFSET).unwrap_or(c),
+        '\u{3002}' => '.',
+        _ => c,
+    }
+}
+
+/// Characters without a width that texts bring along: joiners, direction marks, byte order marks.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{AD}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
+}
+
+/// The index of this machine's interface of that name or number.
+fn interface_index(zone: &str) -> Option<u32> {
+    let number: Option<u32> = zone.parse().ok();
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    let mut indices = interfaces.iter().filter_map(|interface| {
+        let index = interface.index?;
+        (interface.name == zone || number == Some(index)).then_some(index)
+    });
+    indices.next().filter(|index| *index != 0)
+}
+
+fn parse_with(text: &str, zones: impl Fn(&str) -> Option<u32>) -> Result<Target, TargetError> {
+    parse(text, zones).map_err(|fault| TargetError {
         text: beginning(text),
         fault,
     })
 }
 
-fn parse(text: &str) -> Result<Target, TargetFault> {
+fn parse(text: &str, zones: impl Fn(&str) -> Option<u32>) -> Result<Target, TargetFault> {
     for c in text.chars() {
         if c.is_control() {
             return Err(TargetFault::ControlCharacter { code: c.into() });
         }
         if c.is_whitespace() {
             return Err(TargetFault::Blank);
+        }
+        if is_invisible(c) {
+            return Err(TargetFault::Invisible { code: c.into() });
         }
     }
     if text.parse::<Ipv6Addr>().is_ok() {
@@ -129,24 +216,22 @@ fn parse(text: &str) -> Result<Target, TargetFault> {
     if port.ends_with(']') || port.is_empty() {
         return Err(TargetFault::NoPort);
     }
-    let host = parse_host(host)?;
+    let host = parse_host(host, zones)?;
     Ok(Target {
         host,
         port: parse_port(port)?,
     })
 }
 
-fn parse_host(host: &str) -> Result<Host, TargetFault> {
+fn parse_host(host: &str, zones: impl Fn(&str) -> Option<u32>) -> Result<Host, TargetFault> {
     if host.is_empty() {
         return Err(TargetFault::EmptyHost);
     }
     if host.contains(['[', ']']) {
-        return host
+        let inside = host
             .strip_prefix('[')
-            .and_then(|rest| rest.strip_suffix(']'))
-            .and_then(|v6| v6.parse::<Ipv6Addr>().ok())
-            .map(|v6| Host::Ip(v6.into()))
-            .ok_or(TargetFault::BadBrackets);
+            .and_then(|rest| rest.strip_suffix(']'));
+        return parse_ipv6(inside.ok_or(TargetFault::BadBrackets)?, zones);
     }
     if host.contains(':') {
         return Err(TargetFault::ColonInHost);
@@ -165,6 +250,26 @@ fn parse_host(host: &str) -> Result<Host, TargetFault> {
         return Err(TargetFault::NameTooLong { len: host.len() });
     }
     Ok(Host::Name(host.to_owned()))
+}
+
+/// An IPv6 address, with its zone (RFC 4007 section 11) where it is link-local.
+fn parse_ipv6(text: &str, zones: impl Fn(&str) -> Option<u32>) -> Result<Host, TargetFault> {
+    let (ip, zone) = match text.split_once('%') {
+        Some((ip, zone)) => (ip, Some(zone)),
+        None => (text, None),
+    };
+    let ip: Ipv6Addr = ip.parse().map_err(|_| TargetFault::BadBrackets)?;
+    match (ip.is_unicast_link_local(), zone) {
+        (false, None) => Ok(Host::Ip(ip.into())),
+        (false, Some(_)) => Err(TargetFault::ZoneOfGlobalAddress),
+        (true, None) => Err(TargetFault::NoZone),
+        (true, Some(zone)) => match zones(zone) {
+            Some(index) => Ok(Host::LinkLocal { ip, zone: index }),
+            None => Err(TargetFault::UnknownZone {
+                zone: beginning(zone),
+            }),
+        },
+    }
 }
 
 fn parse_port(port: &str) -> Result<u16, TargetFault> {
@@ -187,8 +292,13 @@ fn beginning(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// A machine with one interface.
+    fn parsed(text: &str) -> Result<Target, TargetError> {
+        parse_with(text, |zone| matches!(zone, "eth0" | "2").then_some(2))
+    }
+
     fn fault(text: &str) -> TargetFault {
-        parse_target(text).expect_err(text).fault
+        parsed(text).expect_err(text).fault
     }
 
     fn ip(text: &str) -> Target {
@@ -202,7 +312,7 @@ mod tests {
     fn addresses_and_names_are_told_apart() {
         assert_eq!(ip("192.168.0.7:4433").port, 4433);
         assert_eq!(ip("[::1]:1").port, 1);
-        assert_eq!(ip("[fe80::1]:65535").port, 65535);
+        assert_eq!(ip("[2001:db8::1]:65535").port, 65535);
         for name in ["localhost", "game.example.org", "a-b_c", "9lives", "主机"] {
             assert_eq!(
                 parse_target(&format!("{name}:99")),
@@ -241,7 +351,19 @@ mod tests {
             ("[::1:1", BadBrackets),
             ("[127.0.0.1]:1", BadBrackets),
             ("[::1]x:1", BadBrackets),
-            ("[fe80::1%3]:1", BadBrackets),
+            ("[fe80::1]:1", NoZone),
+            ("[fe80::1%]:1", UnknownZone { zone: "".into() }),
+            (
+                "[fe80::1%eth9]:1",
+                UnknownZone {
+                    zone: "eth9".into(),
+                },
+            ),
+            ("[fe80::1%3]:1", UnknownZone { zone: "3".into() }),
+            ("[2001:db8::1%eth0]:1", ZoneOfGlobalAddress),
+            ("[%eth0]:1", BadBrackets),
+            ("h\u{202c}:1", Invisible { code: 0x202C }),
+            ("h\u{ff1a}1", NoPort),
             ("256.1.1.1:1", BadIpv4),
             ("127.1:1", BadIpv4),
             (" h:1", Blank),
@@ -256,6 +378,60 @@ mod tests {
         assert_eq!(
             fault(&format!("{}:1", "n".repeat(254))),
             NameTooLong { len: 254 }
+        );
+    }
+
+    #[test]
+    fn a_link_local_address_keeps_its_interface() {
+        let expected = SocketAddrV6::new("fe80::1".parse().expect("IPv6"), 7, 0, 2);
+        for text in ["[fe80::1%eth0]:7", "[fe80::1%2]:7"] {
+            let target = parsed(text).expect(text);
+            assert_eq!(target.socket_addr(), Some(expected.into()), "{text}");
+            assert_eq!(target.to_string(), "[fe80::1%2]:7");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_an_interface_of_this_machine() {
+        let interfaces = if_addrs::get_if_addrs().expect("interfaces");
+        let interface = interfaces.first().expect("at least loopback");
+        assert_eq!(interface_index(&interface.name), interface.index);
+        let number = interface.index.expect("a number").to_string();
+        assert_eq!(interface_index(&number), interface.index);
+        for other in ["", "0", "4294967295", "-1", "none"] {
+            assert_eq!(interface_index(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn pasted_text_is_read_as_it_was_meant() {
+        for (text, meant) in [
+            (" 192.168.0.7:4433\r\n", "192.168.0.7:4433"),
+            ("\u{202a}192.168.0.7:4433\u{202c}", "192.168.0.7:4433"),
+            ("\u{feff}\thost:1\u{3000}", "host:1"),
+            ("192.168.0.7\u{ff1a}4433", "192.168.0.7:4433"),
+            ("１９２。１６８．０．７：４４３３", "192.168.0.7:4433"),
+            ("［::1］：5", "[::1]:5"),
+            ("主机：99", "主机:99"),
+        ] {
+            let target = parse_pasted_target(text).expect(text);
+            assert_eq!(Ok(target), parse_target(meant), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn blanks_and_line_ends_inside_pasted_text_are_named() {
+        let fault = |text: &str| parse_pasted_target(text).expect_err(text).fault;
+        assert_eq!(fault("192.168.0.7 :4433"), TargetFault::Blank);
+        assert_eq!(
+            fault("a:1\nb:2"),
+            TargetFault::ControlCharacter { code: 10 }
+        );
+        assert_eq!(fault(" \r\n"), TargetFault::NoPort);
+        let error = parse_pasted_target("host：\n").expect_err("no port");
+        assert_eq!(
+            error.text, "host：\n",
+            "the sentence quotes what the host passed"
         );
     }
 

@@ -2,9 +2,11 @@
 
 use thiserror::Error;
 
+use super::MIN_YIELD_AFTER;
 use super::strategies::{
     ETCD_TTL_SECONDS, MAX_ETCD_ADDRESS_BYTES, MAX_ETCD_ENDPOINTS, MAX_ETCD_PREFIX_BYTES, MAX_SEEDS,
 };
+use crate::core::election::Entry;
 use crate::core::election::gossip::WindowError;
 use crate::core::election::seeded::IntervalError;
 use crate::core::quorum::{MAX_ROSTER_VOTERS, RosterError};
@@ -334,6 +336,31 @@ pub enum ConfigError {
         election_timeout_min_ms: u64,
         /// Longest election timeout, in milliseconds.
         election_timeout_max_ms: u64,
+    },
+    /// A limit within which a host that takes its events now and then would lose its leadership.
+    #[error(
+        "yield_after_ms is {yield_after_ms}; give {} or more, or 0 to lead on",
+        MIN_YIELD_AFTER.as_millis()
+    )]
+    YieldAfter {
+        /// The number given.
+        yield_after_ms: u128,
+    },
+    /// A creator that may not lead.
+    #[error(
+        "entry is 1 (create), but eligible is 0, and the member that creates a room leads it; give eligible 1, or another entry"
+    )]
+    CreatorNotEligible,
+    /// Another rule decides who leads first.
+    #[error(
+        "entry is {}, but with {with} that decides who leads first; give entry 0 (any)",
+        *entry as u8
+    )]
+    EntryWith {
+        /// The entry given.
+        entry: Entry,
+        /// The rule.
+        with: &'static str,
     },
     /// The first wait must not be longer than the longest.
     #[error(

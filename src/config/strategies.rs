@@ -10,7 +10,7 @@ use super::{Config, ConfigError, Secret};
 use crate::core::election::etcd::{EtcdConfig, EtcdRules};
 use crate::core::election::seeded::Seeding;
 use crate::core::wire::{Authority, HostMode, MergePolicy, Strategy};
-use crate::target::parse_target;
+use crate::target::{parse_pasted_target, parse_target};
 
 /// Most addresses of seeds.
 pub const MAX_SEEDS: usize = 32;
@@ -198,7 +198,7 @@ impl Config {
             return Err(ConfigError::Seeds { seeds });
         }
         for seed in &self.seeding.seeds {
-            parse_target(seed)?;
+            parse_pasted_target(seed)?;
         }
         Ok(())
     }

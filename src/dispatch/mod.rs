@@ -9,9 +9,11 @@
 
 mod indices;
 pub mod kind;
+mod notes;
 mod queue;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::cell::Cell;
 use std::fmt;
@@ -28,8 +30,8 @@ use kind::{Everything, Handler, Kind, Listener, Place};
 use queue::{Call, Offer, Queue};
 
 pub use crate::core::event::{
-    ConnectionResult, Delivery, Direction, EndReason, Event, Incoming, LeaderChange, Left,
-    LeftReason, Returned,
+    ConnectionResult, Delivery, Direction, DiscoveryRefused, EndReason, Event, FoundBy, Incoming,
+    LeaderChange, Left, LeftReason, Returned,
 };
 pub use indices::Indices;
 pub use kind::{EventHandler, ReconnectStatus, Told};
@@ -148,6 +150,7 @@ impl Dispatch {
             return Err(PollError::Busy);
         }
         queue.poller = Some(thread::current().id());
+        queue.polled_at = Instant::now();
         let mut told = 0;
         while told < max {
             let Some((locked, ran)) = self.shared.run_one(queue) else {
@@ -162,6 +165,7 @@ impl Dispatch {
             }
         }
         queue.poller = None;
+        queue.polled_at = Instant::now();
         if queue.end_waiters > 0 {
             self.shared.call_ended.notify_all();
         }
@@ -170,14 +174,14 @@ impl Dispatch {
 
     /// Queues a state event. Never waits, never refuses. Messages are for [`Dispatch::try_push_message`].
     ///
-    /// An undelivered [`Event::LeaderChanged`] that has no message behind it is replaced, and one that tells
-    /// what the host will know already is dropped: the host sees consecutive different values.
+    /// An undelivered [`Event::LeaderChanged`] that has no reliable message behind it is replaced, and one with the leader
+    /// that the host will know already is dropped: the host sees consecutive different values.
     ///
-    /// [`Event::SlowPeer`] and [`Event::DataDropped`] are told once for all of a peer that are undelivered, with their sum,
-    /// and not outside of its session.
+    /// [`Event::SlowPeer`] and [`Event::DataDropped`] are reported once for all of a peer that are undelivered, with their
+    /// sum, once a second at most, and not outside of its session.
     ///
-    /// Results of `SetLeader`, requests to join and announcements are no state: of those that nobody takes only the
-    /// newest are kept. An announcement that is still to be told is not queued again.
+    /// Results of `SetLeader`, requests to join and announcements are no state: of undelivered ones only the newest are
+    /// kept, of the states of members and of lost locks the newest of each. An announcement that waits is not queued again.
     pub fn push(&self, event: Event) {
         let mut queue = self.shared.lock();
         let yielded = queue.push_event(event);
@@ -318,6 +322,16 @@ impl Dispatch {
         }
     }
 
+    /// Since when the host takes nothing: in poll mode since its last poll, else since the call that runs began. `None` while
+    /// no call runs there: then it has nothing to take.
+    pub fn host_silent_since(&self) -> Option<Instant> {
+        let queue = self.shared.lock();
+        match self.mode {
+            DispatchMode::Poll => Some(queue.polled_at),
+            DispatchMode::Thread => queue.running().map(|call| call.since),
+        }
+    }
+
     /// Whether there is an event handler: only such a host hears requests to join.
     pub fn has_event_handler(&self) -> bool {
         self.shared.lock().has(Place::Everything)
@@ -429,11 +443,22 @@ impl Shared {
             }
             if !ran {
                 queue.consumer_waits = true;
-                queue = self
-                    .work
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+                queue = self.wait_for_work(queue);
                 queue.consumer_waits = false;
+            }
+        }
+    }
+
+    fn wait_for_work<'a>(&'a self, queue: MutexGuard<'a, Queue>) -> MutexGuard<'a, Queue> {
+        match queue.next_due() {
+            None => self
+                .work
+                .wait(queue)
+                .unwrap_or_else(PoisonError::into_inner),
+            Some(due) => {
+                let time = due.saturating_duration_since(Instant::now());
+                let woken = self.work.wait_timeout(queue, time);
+                woken.unwrap_or_else(PoisonError::into_inner).0
             }
         }
     }

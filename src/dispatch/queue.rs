@@ -1,8 +1,7 @@
 //! What is queued, who handles it and what the host has been told: the dispatcher's state, without threads.
 
 use std::array;
-use std::collections::{BTreeMap, VecDeque};
-use std::mem::discriminant;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Instant;
@@ -12,19 +11,11 @@ use super::indices::Indices;
 use super::kind::{
     About, Handler, Inherited, KINDS, Kind, Listener, Listening, Place, Takeover, View, leadership,
 };
-use crate::core::event::{Direction, Event, Incoming, Returned};
+use super::notes::{Note, Notes};
+use super::waiting::{Entry, Waiting};
+use crate::core::event::{Direction, Event, Incoming};
 use crate::core::id::PeerId;
 use crate::snapshot::PeerStatus;
-
-/// Undelivered losses up to which each is told with its return. Beyond, a peer that is back before the host
-/// heard of its loss is told as never lost, so that a link that flaps fills no memory.
-const MAX_UNDELIVERED_LOSSES: usize = 64;
-/// Undelivered results of `SetLeader`, at most; the oldest give way.
-const MAX_UNDELIVERED_ANSWERS: usize = 256;
-/// Undelivered requests to join, at most; the oldest give way: their askers have waited the longest.
-const MAX_UNDELIVERED_REQUESTS: usize = 64;
-/// Undelivered announcements, at most; the oldest give way: they are made again.
-const MAX_UNDELIVERED_ANNOUNCEMENTS: usize = 256;
 
 /// The call that is being run.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +25,7 @@ pub(super) struct Running {
     pub(super) thread: ThreadId,
     /// Tells it from every other call.
     pub(super) number: u64,
+    pub(super) since: Instant,
 }
 
 /// What became of a message.
@@ -42,24 +34,6 @@ pub(super) enum Offer {
     /// Nobody is there to take it. Counted.
     Discarded(Incoming),
     NoRoom(Incoming),
-}
-
-enum Entry {
-    Event(Event),
-    Message(Incoming),
-    /// A message that may be lost, and until when it is of use.
-    Datagram(Incoming, Option<Instant>),
-    /// Something that is told once for all of its kind, with its number in [`Queue::notes`].
-    Note(PeerId, Note),
-    /// Here a new handler takes over: it is told what the host knows at this place in the queue.
-    Takeover(Place),
-}
-
-/// What is told of a peer once, however often it happens before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Note {
-    SlowPeer,
-    Dropped(Direction),
 }
 
 /// The handler of one kind.
@@ -103,7 +77,7 @@ impl Call {
 
 pub(super) struct Queue {
     limits: Limits,
-    entries: VecDeque<Entry>,
+    waiting: Waiting,
     /// What handlers are still to be told before the next entry.
     deliveries: VecDeque<Delivery>,
     /// Counts entries, and every single thing that a handler is told of the present.
@@ -118,7 +92,7 @@ pub(super) struct Queue {
     /// Messages that may be lost have the same limits, and a room of their own.
     datagrams: usize,
     datagram_bytes: usize,
-    notes: BTreeMap<(PeerId, Note), u64>,
+    notes: Notes,
     discarded: u64,
     /// Until when messages wait for the first handler; `None` once there was one.
     hold_until: Option<Instant>,
@@ -144,6 +118,8 @@ pub(super) struct Queue {
 
     /// Who polls, in poll mode.
     pub(super) poller: Option<ThreadId>,
+    /// When a poll began or ended last; before the first one, when the queue began.
+    pub(super) polled_at: Instant,
     /// Whether the dispatcher thread sleeps.
     pub(super) consumer_waits: bool,
     /// How many threads wait for the end of a call, or of a poll.
@@ -154,7 +130,7 @@ impl Queue {
     pub(super) fn new(limits: Limits, me: PeerId, now: Instant) -> Self {
         Self {
             limits,
-            entries: VecDeque::new(),
+            waiting: Waiting::default(),
             deliveries: VecDeque::new(),
             batches: 0,
             last_batch: 0,
@@ -163,7 +139,7 @@ impl Queue {
             bytes: 0,
             datagrams: 0,
             datagram_bytes: 0,
-            notes: BTreeMap::new(),
+            notes: Notes::default(),
             discarded: 0,
             hold_until: Some(now + limits.hold),
             space_wanted: None,
@@ -177,6 +153,7 @@ impl Queue {
             waits_to_begin: false,
             stopped: false,
             poller: None,
+            polled_at: now,
             consumer_waits: false,
             end_waiters: 0,
         }
@@ -184,7 +161,7 @@ impl Queue {
 
     // What the network thread and the host bring.
 
-    /// Gives back an event that had to give way to this one: the host will not be told.
+    /// Gives back an event that had to give way to this one: the host will not receive it.
     #[must_use]
     pub(super) fn push_event(&mut self, mut event: Event) -> Option<Event> {
         if self.stopped {
@@ -195,16 +172,19 @@ impl Queue {
                 if *self.newest_leader() == change.new {
                     return None;
                 }
-                self.remove_leader_changed_from_tail();
-                // Gone back to what was said before.
+                self.waiting.withdraw_leader_change();
+                // Gone back to the leader before.
                 if *self.newest_leader() == change.new {
                     return None;
                 }
                 change.old = self.newest_leader().clone();
             }
             Event::Joined(peer) => self.indices.assign(peer),
-            Event::Returned(returned) if self.withdraw_one_of_many_losses(returned) => {
-                return None;
+            Event::Returned(returned) if self.waiting.withdraw_loss(returned) => return None,
+            Event::Left(left) => {
+                for note in self.notes.of_leaving(&left.peer) {
+                    self.waiting.push_note(left.peer.clone(), note);
+                }
             }
             Event::SlowPeer(peer) => {
                 self.note(peer, Note::SlowPeer, 1);
@@ -218,23 +198,20 @@ impl Queue {
                 self.note(peer, Note::Dropped(*direction), *count);
                 return None;
             }
+            Event::Discovered { address } if self.waiting.has_announcement(address) => return None,
             _ => {}
         }
-        if matches!(event, Event::Discovered { .. }) && self.is_queued(&event) {
+        let about_host = matches!(event, Event::HostSilent { .. } | Event::HostBack(_));
+        if about_host && self.waiting.withdraw_host_report(&event) {
             return None;
         }
-        let yielded = self.make_room_for(&event);
-        self.entries.push_back(Entry::Event(event));
-        yielded
+        self.waiting.push_event(event)
     }
 
     fn note(&mut self, peer: &PeerId, note: Note, count: u64) {
-        let name = (peer.clone(), note);
-        let sum = self.notes.entry(name).or_insert_with(|| {
-            self.entries.push_back(Entry::Note(peer.clone(), note));
-            0
-        });
-        *sum = sum.saturating_add(count);
+        if self.notes.add(peer, note, count) {
+            self.waiting.push_note(peer.clone(), note);
+        }
     }
 
     /// Gives back those that made way, for the caller to drop without the lock.
@@ -257,11 +234,7 @@ impl Queue {
             && (self.datagrams >= self.limits.messages
                 || self.datagram_bytes.saturating_add(len) > self.limits.bytes)
         {
-            let mut entries = self.entries.iter();
-            let oldest = entries.position(|entry| matches!(entry, Entry::Datagram(..)));
-            let Some(Entry::Datagram(oldest, _)) =
-                oldest.and_then(|index| self.entries.remove(index))
-            else {
+            let Some((oldest, _)) = self.waiting.pop_datagram() else {
                 debug_assert!(false, "datagrams are counted that are not queued");
                 break;
             };
@@ -272,61 +245,8 @@ impl Queue {
         }
         self.datagrams += 1;
         self.datagram_bytes += len;
-        self.entries.push_back(Entry::Datagram(message, until));
+        self.waiting.push_datagram(message, until);
         given_way
-    }
-
-    fn is_queued(&self, event: &Event) -> bool {
-        let mut entries = self.entries.iter();
-        entries.any(|entry| matches!(entry, Entry::Event(queued) if queued == event))
-    }
-
-    /// Removes the undelivered loss of a peer that has returned, where there are too many losses and it is the last word on
-    /// the peer; says whether it did. What the return counts goes to the one before it; where there is none, both stay.
-    fn withdraw_one_of_many_losses(&mut self, returned: &Returned) -> bool {
-        let is_loss = |entry: &&Entry| matches!(entry, Entry::Event(Event::Reconnecting(_)));
-        if self.entries.iter().filter(is_loss).count() <= MAX_UNDELIVERED_LOSSES {
-            return false;
-        }
-        let mut words = self.entries.iter().enumerate().rev().filter(
-            |(_, entry)| matches!(entry, Entry::Event(event) if event.peer() == Some(&returned.peer)),
-        );
-        let Some(loss) = words.next().filter(|(_, entry)| is_loss(entry)) else {
-            return false;
-        };
-        let (loss, before) = (loss.0, words.next().map(|(index, _)| index));
-        match before.and_then(|index| self.entries.get_mut(index)) {
-            Some(Entry::Event(Event::Returned(before))) => {
-                before.undelivered = before.undelivered.saturating_add(returned.undelivered);
-                before.missed = before.missed.saturating_add(returned.missed);
-            }
-            _ if returned.undelivered > 0 || returned.missed > 0 => return false,
-            _ => {}
-        }
-        self.entries.remove(loss);
-        true
-    }
-
-    /// Removes the oldest event of the same kind where there are too many of them.
-    fn make_room_for(&mut self, event: &Event) -> Option<Event> {
-        let most = match event {
-            Event::SetLeaderResult { .. } => MAX_UNDELIVERED_ANSWERS,
-            Event::JoinRequest { .. } => MAX_UNDELIVERED_REQUESTS,
-            Event::Discovered { .. } => MAX_UNDELIVERED_ANNOUNCEMENTS,
-            _ => return None,
-        };
-        let same = |entry: &Entry| match entry {
-            Entry::Event(queued) => discriminant(queued) == discriminant(event),
-            _ => false,
-        };
-        if self.entries.iter().filter(|entry| same(entry)).count() < most {
-            return None;
-        }
-        let oldest = self.entries.iter().position(same)?;
-        match self.entries.remove(oldest) {
-            Some(Entry::Event(event)) => Some(event),
-            _ => None,
-        }
     }
 
     /// Takes the message, discards it, or gives it back. With `may_wait`, a message that is given back is
@@ -352,7 +272,7 @@ impl Queue {
         self.messages += 1;
         self.bytes += message.payload.len();
         if takes {
-            self.entries.push_back(Entry::Message(message));
+            self.waiting.push_message(message);
         } else {
             self.held.push_back(message);
         }
@@ -377,8 +297,9 @@ impl Queue {
     fn release_held(&mut self) {
         self.end_hold();
         self.hold_until = None;
-        let held = std::mem::take(&mut self.held);
-        self.entries.extend(held.into_iter().map(Entry::Message));
+        for message in std::mem::take(&mut self.held) {
+            self.waiting.push_message(message);
+        }
     }
 
     /// What holds of the counts between any two calls.
@@ -405,28 +326,8 @@ impl Queue {
 
     /// The leader that the host knows when it has seen all that is queued.
     fn newest_leader(&self) -> &Option<PeerId> {
-        self.entries
-            .iter()
-            .rev()
-            .find_map(|entry| match entry {
-                Entry::Event(Event::LeaderChanged(change)) => Some(&change.new),
-                _ => None,
-            })
-            .unwrap_or(&self.room.leader.new)
-    }
-
-    /// Removes the newest undelivered change of the leader, unless a message is behind it.
-    fn remove_leader_changed_from_tail(&mut self) {
-        for index in (0..self.entries.len()).rev() {
-            match &self.entries[index] {
-                Entry::Message(_) | Entry::Datagram(..) => return,
-                Entry::Event(Event::LeaderChanged(_)) => {
-                    self.entries.remove(index);
-                    return;
-                }
-                Entry::Event(_) | Entry::Note(..) | Entry::Takeover(_) => {}
-            }
-        }
+        let change = self.waiting.newest_leader();
+        &change.unwrap_or(&self.room.leader).new
     }
 
     // Handlers.
@@ -459,14 +360,13 @@ impl Queue {
     fn take_over_in_turn(&mut self, place: Place, wanted: bool) {
         let slot = &mut self.slots[place as usize];
         if std::mem::replace(&mut slot.waits, wanted) {
-            self.entries
-                .retain(|entry| !matches!(entry, Entry::Takeover(of) if *of == place));
+            self.waiting.withdraw_takeover(place);
         }
         for delivery in &mut self.deliveries {
             delivery.to[place as usize] = false;
         }
         if wanted {
-            self.entries.push_back(Entry::Takeover(place));
+            self.waiting.push_takeover(place);
         }
     }
 
@@ -513,6 +413,7 @@ impl Queue {
         if self.waits_to_begin {
             return None;
         }
+        self.queue_rested_notes();
         loop {
             while let Some(delivery) = self.deliveries.front_mut() {
                 let Some(next) = delivery.to.iter().position(|to| *to) else {
@@ -535,6 +436,7 @@ impl Queue {
                     place: next,
                     thread,
                     number: self.calls,
+                    since: Instant::now(),
                 });
                 return Some(Call {
                     listener,
@@ -542,7 +444,7 @@ impl Queue {
                     about: delivery.about,
                 });
             }
-            match self.entries.pop_front()? {
+            match self.waiting.pop()? {
                 Entry::Message(message) => self.take_message(message),
                 Entry::Datagram(message, until) => self.take_datagram(message, until),
                 Entry::Note(peer, note) => self.take_note(peer, note),
@@ -620,8 +522,19 @@ impl Queue {
         }
     }
 
+    /// Notes that may be reported again.
+    fn queue_rested_notes(&mut self) {
+        if self.notes.next_end().is_none() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some((peer, note)) = self.notes.ended(now) {
+            self.waiting.push_note(peer, note);
+        }
+    }
+
     fn take_note(&mut self, peer: PeerId, note: Note) {
-        let count = self.notes.remove(&(peer.clone(), note)).unwrap_or(0);
+        let count = self.notes.take(Instant::now(), &peer, note);
         if !self.room.peers.contains_key(&peer) {
             return;
         }
@@ -682,7 +595,7 @@ impl Queue {
         self.notes.clear();
         self.space_wanted = None;
         Leftovers {
-            _entries: std::mem::take(&mut self.entries),
+            _waiting: std::mem::take(&mut self.waiting),
             _deliveries: std::mem::take(&mut self.deliveries),
             _slots: array::from_fn(|place| std::mem::take(&mut self.slots[place])),
         }
@@ -729,15 +642,19 @@ impl Queue {
         self.hold_until.filter(|_| !self.stopped)
     }
 
+    /// When a dispatcher that has nothing to do looks again.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.notes.next_end()
+    }
+
     /// How many queued events are of that kind.
     pub(super) fn undelivered(&self, is_it: impl Fn(&Event) -> bool) -> usize {
-        let is_it = |entry: &&Entry| matches!(entry, Entry::Event(event) if is_it(event));
-        self.entries.iter().filter(is_it).count()
+        self.waiting.events(is_it)
     }
 
     /// Whether the dispatcher thread sleeps and must be woken; it counts as woken from here.
     pub(super) fn take_consumer_waits(&mut self) -> bool {
-        let something_to_do = !self.entries.is_empty() || !self.deliveries.is_empty();
+        let something_to_do = !self.waiting.is_empty() || !self.deliveries.is_empty();
         something_to_do && std::mem::take(&mut self.consumer_waits)
     }
 
@@ -755,7 +672,7 @@ fn only(place: Place) -> [bool; KINDS] {
 
 /// What a stop forgets.
 pub(super) struct Leftovers {
-    _entries: VecDeque<Entry>,
+    _waiting: Waiting,
     _deliveries: VecDeque<Delivery>,
     _slots: [Slot; KINDS],
 }

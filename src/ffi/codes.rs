@@ -23,7 +23,7 @@ pub const MMN_SEND_QUEUE_FULL: i32 = -7;
 pub const MMN_MESSAGE_TOO_LARGE: i32 = -8;
 /// A message could not be encoded or decoded.
 pub const MMN_SERIALIZATION_ERROR: i32 = -9;
-/// The peer is in another session.
+/// The peer is in another session: compare the session ids of both ends.
 pub const MMN_SESSION_MISMATCH: i32 = -10;
 /// Another member already has this peer id.
 pub const MMN_DUPLICATE_PEER_ID: i32 = -11;
@@ -51,5 +51,14 @@ pub const MMN_TIMEOUT: i32 = -19;
 pub const MMN_POLICY_MISMATCH: i32 = -20;
 /// A newer request replaced this one.
 pub const MMN_SUPERSEDED: i32 = -21;
+/// Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret
+/// would; try again within a minute. Since ABI version 11.
+pub const MMN_RATE_LIMITED: i32 = -22;
+/// The host name does not resolve, or no name server answered: check the name and the network
+/// connection, or give an IP address. Since ABI version 11.
+pub const MMN_NAME_NOT_RESOLVED: i32 = -23;
+/// The dialled member is also looking for a room: dial the member that has created it. Since ABI
+/// version 11.
+pub const MMN_LOOKING_FOR_ROOM: i32 = -24;
 /// A bug in the library: please report it with the log.
 pub const MMN_INTERNAL_ERROR: i32 = -99;

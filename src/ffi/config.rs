@@ -31,8 +31,9 @@ pub struct NetworkConfigFFI {
     /// Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each
     /// failed dial.
     pub reconnect_initial_ms: u16,
-    /// Longest time from ConnectToPeer to its result, name resolution included, in milliseconds
-    /// [5000].
+    /// Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each
+    /// step that gets an answer renews it, up to three times this in all; the first is the lookup of
+    /// a host name.
     pub handshake_timeout_ms: u16,
     /// How long a peer's library may read nothing before this one drops the link, in milliseconds
     /// [5000].

@@ -164,12 +164,14 @@ pub unsafe extern "C" fn BroadcastEx(
 
 /// The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
 /// MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
-/// connected peers, and less in centralized mode. It depends on the path of each link, and is 1100 or
-/// more (centralized: 850), unless max_message_size is less; it changes while a link finds out
-/// what its path carries. Never waits for the network.
+/// connected peers, or while nobody is connected what every new link carries, and less in centralized
+/// mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
+/// max_message_size is less: that much always fits. It grows while a link finds out what its path
+/// carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
+/// network.
 ///
-/// -1 if the peer is not connected (or is this node, which has no such limit), if nobody is, or
-/// before initialization. Since ABI version 9.
+/// -1 if the peer is not connected (or is this node, which has no such limit), or before
+/// initialization. Since ABI version 9; until version 10 also -1 while nobody is connected.
 ///
 /// # Safety
 /// `peer_id` is NULL or ends with a NUL.

@@ -82,7 +82,7 @@ pub(super) mod tests {
             read(DescribeError(-2)),
             "A room is already open in this process: call ShutdownNetwork before opening another."
         );
-        for unknown in [1, -22, -98, i32::MIN, i32::MAX] {
+        for unknown in [1, -98, i32::MIN, i32::MAX] {
             assert!(read(DescribeError(unknown)).contains("not a code"));
         }
     }

@@ -11,7 +11,9 @@ use super::user_data::UserData;
 use crate::core::election::seeded::MemberState;
 use crate::core::election::{AssignOutcome, LeaderReason, LockOutcome};
 use crate::core::id::PeerId;
-use crate::dispatch::{Direction, EndReason, Event, LeaderChange, LeftReason, Told};
+use crate::dispatch::{
+    ConnectionResult, Direction, EndReason, Event, LeaderChange, LeftReason, Told,
+};
 use crate::error::Code;
 use crate::runtime;
 
@@ -39,7 +41,9 @@ pub const MMN_EVENT_MESSAGE: u32 = 5;
 /// leader refused the transfer) or another error.
 pub const MMN_EVENT_SET_LEADER_RESULT: u32 = 6;
 /// NetworkEvent.kind: this node is no longer in the room. `reason` is one of MMN_END_... `code` and
-/// `data` come from the leader's host. The host must still call ShutdownNetwork.
+/// `data` come from the leader's host. MMN_EVENT_LEFT follows for every member, with
+/// MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still
+/// call ShutdownNetwork.
 pub const MMN_EVENT_ROOM_ENDED: u32 = 7;
 /// NetworkEvent.kind: `peer` leads; "" means that nobody does. `other` is the previous leader as
 /// this handler last received it. Also sets `term`, `epoch` (the number of SetLeader calls that the
@@ -58,24 +62,28 @@ pub const MMN_EVENT_JOIN_REQUEST: u32 = 11;
 pub const MMN_EVENT_DISCOVERED: u32 = 12;
 /// NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
 /// `peer` the member that answered ("" if unknown). `success` and `code` are as in
-/// ConnectionResultCallback. If the leader's host rejected this node, `reason` and `data` come from
-/// that host. Otherwise `data` may be a sentence: with MMN_POLICY_MISMATCH it names the rule and
-/// both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
-/// MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
+/// ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that
+/// the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` may
+/// be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with
+/// MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt
+/// counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial
+/// came or who did not decide, with MMN_REJECTED which rule refused it.
 pub const MMN_EVENT_CONNECTION_RESULT: u32 = 13;
 /// NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
-/// it is full. One event stands for all such broadcasts until the host receives it. Since ABI
-/// version 9.
+/// it is full. One event stands for all such broadcasts until the host receives it, and for those of
+/// the second after that. Since ABI version 9.
 pub const MMN_EVENT_SLOW_PEER: u32 = 14;
 /// NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
 /// MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
 /// over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
-/// from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not
+/// from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
+/// remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
 /// counted. Since ABI version 9.
 pub const MMN_EVENT_DATA_DROPPED: u32 = 15;
 /// NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
 /// node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
-/// the cluster. Since ABI version 7.
+/// the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since
+/// ABI version 7.
 pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
 /// NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; `request` names the call
 /// and `other` the lock. `success` is 1 when this node holds the lock, and `count` is its fencing
@@ -83,8 +91,44 @@ pub const MMN_EVENT_MEMBER_STATE: u32 = 16;
 /// MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.
 pub const MMN_EVENT_LOCK_RESULT: u32 = 17;
 /// NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
-/// is its fencing token. Since ABI version 8.
+/// is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock.
+/// Since ABI version 8.
 pub const MMN_EVENT_LOCK_LOST: u32 = 18;
+/// NetworkEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
+/// max_connections members. Either may be this node, and then the other one is no member here: what
+/// they broadcast does not reach each other. The hosts of both and the leader's receive it, once
+/// while it is so. Since ABI version 11.
+pub const MMN_EVENT_UNLINKED_PEER: u32 = 22;
+/// NetworkEvent.kind: the ban of `peer` is void at this node. Its room became one with the room of
+/// `other`, which leads and does not know who decided that ban. The leader's host may ban again.
+/// Since ABI version 11.
+pub const MMN_EVENT_BAN_DROPPED: u32 = 23;
+/// NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
+/// this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the
+/// other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID, MMN_REJECTED,
+/// MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED
+/// or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is
+/// reported once a minute for each address and code, at most 16 times a minute for the last three
+/// codes, which any process can cause, and as often for the others. Since ABI version 11.
+pub const MMN_EVENT_DISCOVERY_REFUSED: u32 = 21;
+/// NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, is over without
+/// an answer of this host: the newcomer is gone, the time is up, or another member decides now. A
+/// dialog about it can go. Since ABI version 11.
+pub const MMN_EVENT_JOIN_WITHDRAWN: u32 = 24;
+/// NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are 5000 or
+/// more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK,
+/// MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.
+pub const MMN_EVENT_HOST_SILENT: u32 = 19;
+/// NetworkEvent.kind: the host of `peer` takes events again. Since ABI version 11.
+pub const MMN_EVENT_HOST_BACK: u32 = 20;
+/// NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room for `count` milliseconds. It
+/// goes on looking, and reports this once. Since ABI version 11.
+pub const MMN_EVENT_NO_ROOM_FOUND: u32 = 25;
+
+/// MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.
+pub const MMN_FOUND_IN_LOCAL_NETWORK: i32 = 1;
+/// MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version 11.
+pub const MMN_FOUND_AS_SEED: i32 = 2;
 
 /// GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
 pub const MMN_MEMBER_INIT: i32 = 0;
@@ -136,6 +180,9 @@ pub const MMN_LEFT_KICKED: i32 = 4;
 pub const MMN_LEFT_VIOLATION: i32 = 5;
 /// MMN_EVENT_LEFT: the library stopped dialling the lost peer.
 pub const MMN_LEFT_GAVE_UP: i32 = 6;
+/// MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for
+/// the peer. Since ABI version 11; before it was the reason of the room's end.
+pub const MMN_LEFT_ROOM_ENDED: i32 = 7;
 
 /// MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
 pub const MMN_DROPPED_SENT: i32 = 0;
@@ -152,6 +199,9 @@ pub const MMN_END_HOST_LOST: i32 = 2;
 /// MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this
 /// member called it for the fixed host.
 pub const MMN_END_DISCONNECTED: i32 = 3;
+/// MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's
+/// id, and all others are there. Since ABI version 11.
+pub const MMN_END_DUPLICATE_ID: i32 = 4;
 
 /// An event. `kind` determines which fields are set; the others are 0 or "". The struct and
 /// everything that it points to are valid during the call only.
@@ -201,8 +251,9 @@ pub struct NetworkEvent {
     pub channel: u8,
     /// MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.
     pub delivery: u8,
-    /// 0. Since ABI version 9.
-    pub reserved: u16,
+    /// MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved
+    /// 0.
+    pub found_by: u16,
 }
 
 /// Receives events. `user_data` is the pointer registered with the callback. The rules for threads,
@@ -300,7 +351,7 @@ fn tell(told: Told<'_>, call: impl FnOnce(*const NetworkEvent)) {
         peer_index: told.peer_index,
         channel: 0,
         delivery: 0,
-        reserved: 0,
+        found_by: 0,
     };
     let (peer, other, data) = fill_in(&mut event, told.event);
     let peer = peer.map(IdText::new);
@@ -334,6 +385,14 @@ fn fill_in<'a>(
     let about_peer = |event: &mut NetworkEvent, kind, peer: &'a PeerId| {
         event.kind = kind;
         (Some(peer), Cow::Borrowed(""), &[][..])
+    };
+    let ended = |event: &mut NetworkEvent, kind, result: &'a ConnectionResult| {
+        event.kind = kind;
+        event.success = result.success.into();
+        event.code = result.code;
+        event.reason = result.reason;
+        let target = Cow::Borrowed(result.target.as_str());
+        (result.peer.as_ref(), target, &result.bytes[..])
     };
     match told {
         Event::Joined(peer) => about_peer(event, MMN_EVENT_JOINED, peer),
@@ -374,13 +433,10 @@ fn fill_in<'a>(
         Event::LeaderChanged(change) => leadership(event, MMN_EVENT_LEADER_CHANGED, change),
         Event::LeadershipGained(change) => leadership(event, MMN_EVENT_LEADERSHIP_GAINED, change),
         Event::LeadershipLost(change) => leadership(event, MMN_EVENT_LEADERSHIP_LOST, change),
-        Event::ConnectionResult(result) => {
-            event.kind = MMN_EVENT_CONNECTION_RESULT;
-            event.success = result.success.into();
-            event.code = result.code;
-            event.reason = result.reason;
-            let target = result.target.as_str().into();
-            (result.peer.as_ref(), target, &result.bytes)
+        Event::ConnectionResult(result) => ended(event, MMN_EVENT_CONNECTION_RESULT, result),
+        Event::DiscoveryRefused(refused) => {
+            event.found_by = refused.found_by as u16;
+            ended(event, MMN_EVENT_DISCOVERY_REFUSED, &refused.result)
         }
         Event::SetLeaderResult { target, outcome } => {
             event.success = u8::from(*outcome == AssignOutcome::Done);
@@ -415,6 +471,14 @@ fn fill_in<'a>(
             event.count = *token;
             (None, name.as_ref().into(), &[])
         }
+        Event::Unlinked { peer, other } => {
+            event.kind = MMN_EVENT_UNLINKED_PEER;
+            (Some(peer), other.as_str().into(), &[])
+        }
+        Event::BanDropped { peer, leader } => {
+            event.kind = MMN_EVENT_BAN_DROPPED;
+            (Some(peer), leader.as_str().into(), &[])
+        }
         Event::RoomEnded { why, code, bytes } => {
             event.kind = MMN_EVENT_ROOM_ENDED;
             event.reason = end_reason(*why);
@@ -431,6 +495,21 @@ fn fill_in<'a>(
             event.request = *request;
             let address = address.map(|address| address.to_string());
             (Some(peer), address.unwrap_or_default().into(), payload)
+        }
+        Event::JoinWithdrawn { request, peer } => {
+            event.kind = MMN_EVENT_JOIN_WITHDRAWN;
+            event.request = *request;
+            (Some(peer), none, &[])
+        }
+        Event::HostSilent { peer, silent } => {
+            event.count = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+            about_peer(event, MMN_EVENT_HOST_SILENT, peer)
+        }
+        Event::HostBack(peer) => about_peer(event, MMN_EVENT_HOST_BACK, peer),
+        Event::NoRoomFound(waited) => {
+            event.kind = MMN_EVENT_NO_ROOM_FOUND;
+            event.count = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+            (None, none, &[])
         }
         Event::Discovered { address } => {
             event.kind = MMN_EVENT_DISCOVERED;
@@ -491,6 +570,7 @@ fn left_reason(reason: LeftReason) -> i32 {
         LeftReason::Kicked => MMN_LEFT_KICKED,
         LeftReason::Violation => MMN_LEFT_VIOLATION,
         LeftReason::GaveUp => MMN_LEFT_GAVE_UP,
+        LeftReason::RoomEnded => MMN_LEFT_ROOM_ENDED,
     }
 }
 
@@ -500,6 +580,7 @@ fn end_reason(reason: EndReason) -> i32 {
         EndReason::HostLeft => MMN_END_HOST_LEFT,
         EndReason::HostLost => MMN_END_HOST_LOST,
         EndReason::Disconnected => MMN_END_DISCONNECTED,
+        EndReason::DuplicateId => MMN_END_DUPLICATE_ID,
     }
 }
 
@@ -507,11 +588,12 @@ fn end_reason(reason: EndReason) -> i32 {
 mod tests {
     use std::ffi::CStr;
     use std::mem::offset_of;
+    use std::time::Duration;
 
     use bytes::Bytes;
 
     use super::*;
-    use crate::dispatch::{ConnectionResult, Delivery, Incoming, Left, Returned};
+    use crate::dispatch::{Delivery, DiscoveryRefused, FoundBy, Incoming, Left, Returned};
 
     /// Kind, peer, other, data and [term, epoch, request, count, reason, code, type, flags, success].
     type Seen = (u32, String, String, Vec<u8>, [i64; 9]);
@@ -641,6 +723,20 @@ mod tests {
             ),
             (Event::SlowPeer(id("b")), expected(14, "b", "", b"", none)),
             (
+                Event::Unlinked {
+                    peer: id("b"),
+                    other: id("c"),
+                },
+                expected(22, "b", "c", b"", none),
+            ),
+            (
+                Event::BanDropped {
+                    peer: id("b"),
+                    leader: id("c"),
+                },
+                expected(23, "b", "c", b"", none),
+            ),
+            (
                 Event::DataDropped {
                     peer: id("b"),
                     direction: Direction::Received,
@@ -713,6 +809,25 @@ mod tests {
                 expected(11, "c", "", b"", [0, 0, 9, 0, 0, 0, 0, 0, 0]),
             ),
             (
+                Event::JoinWithdrawn {
+                    request: 8,
+                    peer: id("c"),
+                },
+                expected(24, "c", "", b"", [0, 0, 8, 0, 0, 0, 0, 0, 0]),
+            ),
+            (
+                Event::HostSilent {
+                    peer: id("b"),
+                    silent: Duration::from_millis(5_001),
+                },
+                expected(19, "b", "", b"", [0, 0, 0, 5_001, 0, 0, 0, 0, 0]),
+            ),
+            (Event::HostBack(id("b")), expected(20, "b", "", b"", none)),
+            (
+                Event::NoRoomFound(Duration::from_millis(10_000)),
+                expected(25, "", "", b"", [0, 0, 0, 10_000, 0, 0, 0, 0, 0]),
+            ),
+            (
                 Event::Discovered {
                     address: "host:1".into(),
                 },
@@ -728,6 +843,20 @@ mod tests {
                     bytes: Bytes::from_static(b"no"),
                 }),
                 expected(13, "", "host:1", b"no", [0, 0, 0, 0, 7, -18, 0, 0, 0]),
+            ),
+            (
+                Event::DiscoveryRefused(DiscoveryRefused {
+                    found_by: FoundBy::Seed,
+                    result: ConnectionResult {
+                        target: "seed:1".into(),
+                        success: false,
+                        code: -20,
+                        peer: None,
+                        reason: 0,
+                        bytes: Bytes::from_static(b"why"),
+                    },
+                }),
+                expected(21, "", "seed:1", b"why", [0, 0, 0, 0, 0, -20, 0, 0, 0]),
             ),
         ] {
             assert_eq!(seen(&told), expected);
@@ -754,7 +883,31 @@ mod tests {
                 // SAFETY: it is valid during the call.
                 let event = unsafe { *event };
                 assert_eq!((event.channel, event.delivery), (255, delivery as u8));
-                assert_eq!((event.missed, event.peer_index, event.reserved), (0, 7, 0));
+                assert_eq!((event.missed, event.peer_index, event.found_by), (0, 7, 0));
+            });
+        }
+    }
+
+    #[test]
+    fn a_refusal_carries_how_the_member_was_found() {
+        for (found_by, number) in [
+            (FoundBy::LocalNetwork, MMN_FOUND_IN_LOCAL_NETWORK),
+            (FoundBy::Seed, MMN_FOUND_AS_SEED),
+        ] {
+            let refused = Event::DiscoveryRefused(DiscoveryRefused {
+                found_by,
+                result: ConnectionResult {
+                    target: "host:1".into(),
+                    success: false,
+                    code: -11,
+                    peer: None,
+                    reason: 0,
+                    bytes: Bytes::new(),
+                },
+            });
+            tell(indexed(&refused, 0), |event| {
+                // SAFETY: it is valid during the call.
+                assert_eq!(i32::from(unsafe { (*event).found_by }), number);
             });
         }
     }
@@ -781,6 +934,7 @@ mod tests {
             (LeftReason::Kicked, 4),
             (LeftReason::Violation, 5),
             (LeftReason::GaveUp, 6),
+            (LeftReason::RoomEnded, 7),
         ] {
             assert_eq!(left_reason(reason), number);
         }
@@ -788,5 +942,6 @@ mod tests {
         assert_eq!(end_reason(EndReason::HostLeft), 1);
         assert_eq!(end_reason(EndReason::HostLost), 2);
         assert_eq!(end_reason(EndReason::Disconnected), 3);
+        assert_eq!(end_reason(EndReason::DuplicateId), 4);
     }
 }

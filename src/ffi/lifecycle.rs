@@ -6,9 +6,11 @@ use super::arguments::{peer_id as peer_id_argument, session_id as session_id_arg
 use super::config::NetworkConfigFFI;
 use super::failure::Failure;
 use super::guard::{command, guard};
+use super::module;
 use crate::config::Config;
 use crate::dispatch;
 use crate::error::StartError;
+use crate::room::Closed;
 use crate::runtime;
 
 /// Opens the process's room with default settings: those of NetworkConfigFFI, except that each
@@ -84,20 +86,24 @@ pub(super) fn refuse_second_room() -> Result<(), StartError> {
 
 /// Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies
 /// the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
-/// of a callback that is running: that callback must not wait for the thread that calls this. It
-/// also waits for a host name that the system is resolving for ConnectToPeer, because the system
-/// offers no way to cancel that. With MMN_STRATEGY_ETCD it waits for host names at most 1 second;
-/// a thread that still resolves one then stays behind, and the host must not unload the library.
+/// of a callback that is running: that callback must not wait for the thread that calls this.
 ///
 /// When it returns, no callback of the room runs or will run, all of them are unregistered, and the
 /// event handler's `drop_fn` has run. If no log callback is registered, the host may unload the
-/// library.
+/// library. A host name that the system is still resolving is abandoned, because the system offers
+/// no way to cancel that: its thread calls nothing of the host and ends with the answer. The library
+/// then stays in memory until the process ends, even if the host unloads it.
 ///
 /// Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, including those
 /// that PollEvents runs (nothing changes).
 #[unsafe(no_mangle)]
 pub extern "C" fn ShutdownNetwork() -> i32 {
-    command("ShutdownNetwork", || Ok(runtime::shutdown()?))
+    command("ShutdownNetwork", || {
+        if runtime::shutdown()? == Closed::ButForLookups {
+            module::stay_loaded();
+        }
+        Ok(())
+    })
 }
 
 /// Whether a room is open: 1 or 0.

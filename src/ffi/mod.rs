@@ -37,6 +37,7 @@ mod failure;
 mod fork;
 mod growing;
 mod guard;
+mod module;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod sequences;
 mod strings;

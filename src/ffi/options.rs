@@ -157,6 +157,22 @@ pub struct NetworkOptions {
     pub topology: u32,
     /// 0. Since ABI version 10.
     pub reserved3: u32,
+    /// How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
+    /// [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind
+    /// "join a game": then a player whose dial fails does not become the host of a room of its own,
+    /// and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse
+    /// each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds
+    /// receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other.
+    /// Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and
+    /// MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.
+    pub entry: u32,
+    /// While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0,
+    /// which is for ever]. In poll mode that is the time since the last PollEvents, else the time for
+    /// which the running callback has been running. After that the member yields to one that may lead
+    /// and whose host has taken events within half of that time. Without such a member it leads on. It
+    /// yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since
+    /// ABI version 11.
+    pub yield_after_ms: u32,
 }
 
 /// Bytes of [`NetworkOptions`] in the first version that had it. Never changes.
@@ -176,9 +192,13 @@ const SEVENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, etcd);
 /// Bytes of it in version 8 of the ABI. Never changes.
 const EIGHTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, topology);
 
+/// Bytes of it in version 10 of the ABI. Never changes.
+const TENTH_VERSION_BYTES: usize = std::mem::offset_of!(NetworkOptions, entry);
+
 impl Growing for NetworkOptions {
     const NAME: &'static str = "NetworkOptions";
     const EARLIER: &'static [usize] = &[
+        TENTH_VERSION_BYTES,
         EIGHTH_VERSION_BYTES,
         SEVENTH_VERSION_BYTES,
         SIXTH_VERSION_BYTES,
@@ -229,6 +249,8 @@ impl Default for NetworkOptions {
             etcd: ptr::null(),
             topology: MMN_TOPOLOGY_MESH,
             reserved3: 0,
+            entry: MMN_ENTRY_ANY,
+            yield_after_ms: 0,
         }
     }
 }

@@ -8,15 +8,20 @@ use super::strings::hand_out;
 use crate::error::ConnectError;
 use crate::runtime;
 use crate::snapshot::PeerView;
-use crate::target::parse_target;
+use crate::target::parse_pasted_target;
 
-/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without white space.
+/// Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and
+/// invisible characters around it are left out, and full-width characters count as ASCII ones, so
+/// that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name
+/// or the number of this machine's interface: "[fe80::1%eth0]:port".
 ///
-/// After MMN_OK, exactly one ConnectionResultCallback follows within handshake_timeout_ms, with
-/// `addr` as passed here. If five dials to an address within a minute end as a wrong guess of the
-/// session id or the secret would, the library does not dial that address for a while: the result
-/// is MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of
-/// seconds.
+/// After MMN_OK, exactly one ConnectionResultCallback follows, with `addr` as passed here: within
+/// handshake_timeout_ms if nothing answers; each answer renews that time, up to three times that in
+/// all. If five dials to an address within a minute end as a wrong guess of the session id or the
+/// secret would, the library does not dial that address for a while: the result is
+/// MMN_RATE_LIMITED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host
+/// name that does not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were
+/// MMN_CONNECTION_FAILED.
 ///
 /// Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
 /// MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
@@ -28,7 +33,7 @@ pub unsafe extern "C" fn ConnectToPeer(addr: *const c_char) -> i32 {
     command("ConnectToPeer", || {
         // SAFETY: the caller's promise, passed on.
         let text = unsafe { text("addr", addr) }?;
-        let target = parse_target(text).map_err(ConnectError::from)?;
+        let target = parse_pasted_target(text).map_err(ConnectError::from)?;
         Ok(room("ConnectToPeer")?.connect(text, target)?)
     })
 }
@@ -79,13 +84,32 @@ pub unsafe extern "C" fn DisconnectPeerEx(
 }
 
 /// An address that other members can pass to ConnectToPeer: the bound port at this machine's best
-/// address. A loopback address only if the machine has no other. NULL when no room is open.
+/// address, the first of GetLocalAddresses. NULL when no room is open.
 ///
 /// The string is valid until this thread's next call that returns a string.
 #[unsafe(no_mangle)]
 pub extern "C" fn GetLocalAddr() -> *const c_char {
     query("GetLocalAddr", || {
         Ok(hand_out(room("GetLocalAddr")?.local_address()))
+    })
+}
+
+/// All addresses that other members can pass to ConnectToPeer, one a line: the address, a blank, and
+/// the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4
+/// addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual
+/// machines. A loopback address only if the machine has no other. An address behind a router works
+/// from inside its network only. NULL when no room is open.
+///
+/// The string is valid until this thread's next call that returns a string. Since ABI version 11.
+#[unsafe(no_mangle)]
+pub extern "C" fn GetLocalAddresses() -> *const c_char {
+    query("GetLocalAddresses", || {
+        let addresses = room("GetLocalAddresses")?.local_addresses();
+        let lines: Vec<_> = addresses
+            .iter()
+            .map(|(address, interface)| format!("{address} {interface}"))
+            .collect();
+        Ok(hand_out(lines.join("\n")))
     })
 }
 
@@ -277,6 +301,7 @@ mod tests {
             key: None,
             rtt,
             jitter: None,
+            host_silent: Duration::ZERO,
         };
         let of_micros = |micros| rtt_ms(&peer(Some(Duration::from_micros(micros))));
         assert_eq!(rtt_ms(&peer(None)), -1);

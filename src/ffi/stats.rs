@@ -62,6 +62,12 @@ pub struct PeerStats {
     pub path: u32,
     /// 0. Since ABI version 10.
     pub reserved: u32,
+    /// How long the peer's host had taken no events when the peer sent its newest heartbeat, in
+    /// milliseconds: in poll mode the time since its last PollEvents, else the time for which its
+    /// running callback had been running. 0 while the link is lost. Since ABI version 11.
+    pub host_silent_ms: u32,
+    /// 0. Since ABI version 11.
+    pub reserved2: u32,
 }
 
 /// The size and the first figure: less can hold no answer.
@@ -143,6 +149,11 @@ impl PeerStats {
                 false => MMN_PATH_DIRECT,
             },
             reserved: 0,
+            host_silent_ms: short(
+                view.map_or(Duration::ZERO, |view| view.host_silent)
+                    .as_millis(),
+            ),
+            reserved2: 0,
         }
     }
 }
@@ -162,11 +173,12 @@ mod tests {
 
     #[test]
     fn the_struct_has_no_padding() {
-        assert_eq!(size_of::<PeerStats>(), 88);
+        assert_eq!(size_of::<PeerStats>(), 96);
         assert_eq!(offset_of!(PeerStats, bytes_sent), 16);
         assert_eq!(offset_of!(PeerStats, queue_bytes), 56);
         assert_eq!(offset_of!(PeerStats, reconnects), 76);
         assert_eq!(offset_of!(PeerStats, path), 80);
+        assert_eq!(offset_of!(PeerStats, host_silent_ms), 88);
         assert_eq!(MIN_STRUCT_SIZE, 8);
     }
 

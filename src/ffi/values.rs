@@ -79,6 +79,14 @@ pub const MMN_TOPOLOGY_MESH: u32 = 0;
 /// topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.
 pub const MMN_TOPOLOGY_STAR: u32 = 1;
 
+/// entry: this member looks for others, and leads when it finds none. Since ABI version 11.
+pub const MMN_ENTRY_ANY: u32 = 0;
+/// entry: this member creates the room: it leads at once. Since ABI version 11.
+pub const MMN_ENTRY_CREATE: u32 = 1;
+/// entry: this member joins a room that another one has created. It neither leads nor admits
+/// anybody before it has followed a leader. Since ABI version 11.
+pub const MMN_ENTRY_JOIN: u32 = 2;
+
 /// quorum_policy: a majority of the members that are connected when an election starts.
 pub const MMN_QUORUM_DYNAMIC: u32 = 0;
 /// quorum_policy: a majority of the voters in quorum_roster, connected or not.

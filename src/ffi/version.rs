@@ -6,7 +6,7 @@ use super::guard::guard;
 
 /// The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
 /// ever removed or changed, except extended functions before version 1.0 of the library.
-pub const MMN_ABI_VERSION: u32 = 10;
+pub const MMN_ABI_VERSION: u32 = 11;
 
 /// The ABI version of the loaded library. A host works with every library whose ABI version is at
 /// least the MMN_ABI_VERSION that the host was compiled with. Works before initialization.

@@ -9,7 +9,7 @@ use super::Chance;
 use super::wild::{Known, Wild};
 use crate::core::election::record::Record;
 use crate::core::id::{Incarnation, MAX_PEER_ID_BYTES, MAX_SESSION_ID_BYTES, PeerId, SessionId};
-use crate::core::relay::{Heard, Place, Relays};
+use crate::core::relay::{BroadcastName, Heard, Place, RelayedCopy, Relays};
 use crate::core::wire::{
     Hello, HelloAck, MAX_CONTROL_FRAME_BYTES, MAX_HELLO_BYTES, PROBE_DATAGRAM, Probe, RoomPolicy,
 };
@@ -209,6 +209,7 @@ pub fn target(bytes: &[u8]) {
             assert_eq!(parse_target(&said).as_ref(), Ok(&target), "{said}");
             match &target.host {
                 Host::Ip(_) => assert!(target.socket_addr().is_some()),
+                Host::LinkLocal { zone, .. } => assert_ne!(*zone, 0),
                 Host::Name(name) => assert!((1..=MAX_HOST_NAME_BYTES).contains(&name.len())),
             }
         }
@@ -250,6 +251,7 @@ pub fn relay(bytes: &[u8]) {
     let mut chance = Chance::Bytes(bytes);
     let (mut heard, mut relays) = (Heard::default(), Relays::default());
     let mut delivered = std::collections::BTreeSet::new();
+    let leaders = ["x", "y", "z"].map(|name| PeerId::new(name).expect("valid"));
     let mut steps = 0;
     while !chance.is_spent() && steps < 4096 {
         steps += 1;
@@ -267,11 +269,26 @@ pub fn relay(bytes: &[u8]) {
         let lane = u16::from(chance.byte() % 2);
         let is_bound = chance.flip();
         if chance.flip() {
-            if heard.is_new(&origin, incarnation, is_bound, lane, number) {
-                let new = delivered.insert((origin.clone(), incarnation, lane, number));
-                assert!(new, "{origin} {incarnation:?} {number} is delivered twice");
-                heard.insert(&origin, incarnation, is_bound, lane, number);
-                assert!(!heard.is_new(&origin, incarnation, is_bound, lane, number));
+            let relay = &leaders[chance.below(leaders.len())];
+            let digest = chance.below(2) as u64;
+            let copy = RelayedCopy {
+                relay,
+                by_leader: true,
+                is_bound,
+                digest,
+            };
+            let name = BroadcastName {
+                origin,
+                incarnation,
+                lane,
+                number,
+            };
+            if heard.is_new(&name, copy) {
+                let new =
+                    delivered.insert((name.origin.clone(), incarnation, lane, number, digest));
+                assert!(new, "{name:?} is delivered twice");
+                heard.insert(&name, copy);
+                assert!(!heard.is_new(&name, copy));
             }
             continue;
         }
@@ -304,6 +321,7 @@ pub(super) fn someone<'a>(chance: Chance<'a>, policy: RoomPolicy) -> Wild<'a> {
         record: Record::default(),
         policy,
         addresses: vec![std::net::SocketAddr::from(([127, 0, 0, 1], 9))],
+        beats: 0,
         tame: false,
         usurps: true,
     }

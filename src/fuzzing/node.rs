@@ -10,7 +10,7 @@ use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::gossip::Windows;
 use crate::core::election::guards::Guards;
 use crate::core::election::seeded::{Intervals, SeededRules, Seeding};
-use crate::core::election::{ElectionConfig, Recovery};
+use crate::core::election::{ElectionConfig, Entry, Recovery};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
@@ -21,7 +21,7 @@ use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
 use crate::core::wire::{
     Authority, Candidate, Envelope, HostMode, MAX_CONTROL_FRAME_BYTES, MergePolicy, Message,
-    PeerEntry, RoomPolicy, Strategy, Topology, Verdict,
+    NoPlace, PeerEntry, RoomPolicy, Strategy, Topology, Verdict,
 };
 
 /// Inputs of one run, at most: a run is to end.
@@ -81,6 +81,11 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
         ..policy
     };
     let eligible = !chance.one_in(4) || seeded;
+    let elects_freely = policy.host_mode == HostMode::Off && quorum == Quorum::Dynamic;
+    let entry = match chance.one_in(4) && elects_freely {
+        true => Entry::Join,
+        false => Entry::Any,
+    };
     let ask_host = chance.one_in(4);
     let auto_reconnect = !chance.one_in(4);
     let seeding = Seeding {
@@ -93,6 +98,7 @@ pub(super) fn watched(bytes: &[u8]) -> BTreeMap<&'static str, usize> {
         policy,
         quorum,
         eligible,
+        entry,
         ask_host,
         auto_reconnect,
         seeding,
@@ -105,6 +111,7 @@ struct Mine {
     policy: RoomPolicy,
     quorum: Quorum,
     eligible: bool,
+    entry: Entry,
     ask_host: bool,
     auto_reconnect: bool,
     seeding: Seeding,
@@ -140,6 +147,7 @@ impl<'a> Run<'a> {
                 windows: Windows::default(),
                 seeding: mine.seeding,
                 etcd: EtcdConfig::default(),
+                entry: mine.entry,
                 guards: Guards::ALL,
             },
             max_connections: 8,
@@ -148,6 +156,7 @@ impl<'a> Run<'a> {
             reconnect: Reconnect::default(),
             member_hold: ms(60_000),
             handshake_timeout: ms(5000),
+            yield_after: None,
             ask_host: mine.ask_host,
             saved: None,
             wall_clock: Duration::from_secs(1_800_000_000),
@@ -250,6 +259,7 @@ impl<'a> Run<'a> {
                     LinkEnd::Disconnected,
                     LinkEnd::Violation("by chance"),
                     LinkEnd::Kicked,
+                    LinkEnd::RoomEnded,
                     LinkEnd::Replaced,
                 ];
                 let why = *self.wild.chance.pick(&why);
@@ -361,7 +371,7 @@ impl<'a> Run<'a> {
                 request,
                 verdict: match self.wild.chance.flip() {
                     true => Verdict::Accepted,
-                    false => Verdict::Full,
+                    false => Verdict::Full(NoPlace::Newcomers),
                 },
             },
             12 => Command::Kick {

@@ -300,6 +300,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
                     let heartbeat = Heartbeat {
                         seq: 1,
                         echo: None,
+                        host_silent_ms: 0,
                         pulse: Opaque::of(&Beat::from(pulses::nth(n, &mut wild))),
                     };
                     seeds.push(core(&mut wild, Message::Heartbeat(heartbeat)));

@@ -22,10 +22,10 @@ use crate::core::election::seeded::{Intervals, Listed, MemberState, SeededRules}
 use crate::core::id::{Fingerprint, Incarnation, MAX_PEER_ID_BYTES, PeerId};
 use crate::core::quorum::{QuorumPolicy, RosterDigest};
 use crate::core::wire::{
-    Authority, Ban, BanVersion, Candidate, Echo, Envelope, Heartbeat, Hello, HelloAck, HostMode,
-    MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
-    MAX_REASON_BYTES, MergePolicy, Message, Opaque, PeerEntry, Probe, RoomPolicy, RoomRules,
-    Strategy, Topology, Verdict,
+    Authority, Ban, BanVersion, Candidate, Decider, Echo, Envelope, Heartbeat, Hello, HelloAck,
+    HostMode, MAX_JOIN_PAYLOAD_BYTES, MAX_KICKED, MAX_PEER_ADDRESSES, MAX_PEER_LIST_ENTRIES,
+    MAX_REASON_BYTES, MergePolicy, Message, NoPlace, Opaque, PeerEntry, Probe, RoomPolicy,
+    RoomRules, Strategy, Topology, Undecided, Verdict,
 };
 use crate::net::frame::{
     ControlFrame, DatagramHeader, DatagramRole, LaneHeader, MAX_ACKED_NUMBERS, MessageHeader,
@@ -67,6 +67,8 @@ pub(crate) struct Wild<'a> {
     pub(crate) policy: RoomPolicy,
     /// Where nobody, or a liar, takes links.
     pub(crate) addresses: Vec<SocketAddr>,
+    /// Heartbeats that it has made: an older number than the newest would be ignored.
+    pub(crate) beats: u64,
     /// Whether it keeps to what does not cost a member its link at once.
     pub(crate) tame: bool,
     /// Whether it uses the rights of a leader against others: names those that it knows in its lists of kicked peers, and
@@ -172,14 +174,16 @@ variants!(messages, Message, |wild| {
     },
     Unbanned => Message::Unbanned(wild.list(MAX_KICKED, Wild::ban)),
     Disconnected => Message::Disconnected { code: wild.signed(), bytes: wild.reason() },
+    JoinWithdrawn => Message::JoinWithdrawn { request: wild.number(1) },
+    Unlinked => Message::Unlinked { peer: wild.id(), other: wild.id() },
 });
 
 variants!(verdicts, Verdict, |wild| {
     Accepted => Verdict::Accepted,
     DuplicatePeerId => Verdict::DuplicatePeerId,
-    Full => Verdict::Full,
+    Full => Verdict::Full(*wild.chance.pick(&[NoPlace::Newcomers, NoPlace::Connections { limit: u32::MAX }, NoPlace::Members { limit: 0 }])),
     Rejected => Verdict::Rejected { reason: wild.signed(), bytes: wild.reason() },
-    Timeout => Verdict::Timeout,
+    Timeout => Verdict::Timeout(*wild.chance.pick(&[Undecided::Host, Undecided::HostSilent, Undecided::Leader, Undecided::Leaving])),
     NotLeader => Verdict::NotLeader,
 });
 
@@ -461,6 +465,21 @@ impl Wild<'_> {
         }
     }
 
+    fn maybe_known_leader(&mut self) -> Option<(PeerId, Fingerprint)> {
+        let known = self.known();
+        self.chance.flip().then_some((known.id, known.key))
+    }
+
+    /// A member, and mostly its key; or nobody.
+    fn maybe_known(&mut self) -> (Option<PeerId>, Option<Fingerprint>) {
+        if self.chance.one_in(4) {
+            return (None, None);
+        }
+        let known = self.known();
+        let key = (!self.chance.one_in(8)).then_some(known.key);
+        (Some(known.id), key)
+    }
+
     fn incarnation_of(&mut self, of: &Known) -> Incarnation {
         let Incarnation { started_us, random } = of.incarnation;
         match self.chance.below(4) {
@@ -522,6 +541,7 @@ impl Wild<'_> {
     fn room_rules(&mut self) -> RoomRules {
         RoomRules {
             version: (self.stamp(), self.number(1)),
+            set_by: self.decider(),
             max_peers: match self.usurps {
                 true => self.small(4),
                 false => *self.chance.pick(&[0, 64, u32::MAX]),
@@ -534,9 +554,20 @@ impl Wild<'_> {
         let (peer, key) = self.kicked_peer();
         Ban {
             version: self.ban_version(),
+            by: self.decider(),
             lifted: self.chance.flip(),
             ..Ban::new(peer, key)
         }
+    }
+
+    fn decider(&mut self) -> Option<Decider> {
+        let of = self.known();
+        let incarnation = self.incarnation_of(&of);
+        let leader = of.id;
+        self.chance.flip().then_some(Decider {
+            leader,
+            incarnation,
+        })
     }
 
     fn ban_version(&mut self) -> BanVersion {
@@ -564,10 +595,14 @@ impl Wild<'_> {
         match self.chance.below(3) {
             0 => Epoch::default(),
             1 => self.record.stamp.epoch.clone(),
-            _ => Epoch {
-                override_seq: self.number(self.record.stamp.epoch.override_seq),
-                assigner: self.maybe_id(),
-            },
+            _ => {
+                let (assigner, assigner_key) = self.maybe_known();
+                Epoch {
+                    override_seq: self.number(self.record.stamp.epoch.override_seq),
+                    assigner,
+                    assigner_key,
+                }
+            }
         }
     }
 
@@ -582,11 +617,15 @@ impl Wild<'_> {
         match self.chance.below(4) {
             0 => Record::default(),
             1 => self.record.clone(),
-            _ => Record {
-                stamp: self.stamp(),
-                leader: self.maybe_id(),
-                assigned: self.chance.one_in(4),
-            },
+            _ => {
+                let (leader, leader_key) = self.maybe_known();
+                Record {
+                    stamp: self.stamp(),
+                    leader,
+                    leader_key,
+                    assigned: self.chance.one_in(4),
+                }
+            }
         }
     }
 
@@ -597,6 +636,7 @@ impl Wild<'_> {
             true => record,
             false => Record {
                 leader: Some(self.me.id.clone()),
+                leader_key: Some(self.me.key),
                 ..record
             },
         }
@@ -609,8 +649,11 @@ impl Wild<'_> {
             record.stamp.epoch = Epoch {
                 override_seq: self.number(self.record.stamp.epoch.override_seq),
                 assigner: Some(self.me.id.clone()),
+                assigner_key: Some(self.me.key),
             };
-            record.leader = Some(self.id());
+            let leader = self.known();
+            record.leader = Some(leader.id);
+            record.leader_key = Some(leader.key);
             record.assigned = true;
         }
         record
@@ -624,6 +667,7 @@ impl Wild<'_> {
         Some(LiveLeader {
             incarnation: self.incarnation_of(&of),
             id: of.id,
+            key: of.key,
             weight: self.small(3),
             led_ms: self.number(1000),
             rest_ms: self.small(1000),
@@ -645,9 +689,14 @@ impl Wild<'_> {
             seq: self.number(10),
             held_us: self.number(1000),
         });
+        self.beats += 1;
         Heartbeat {
-            seq: self.number(10),
+            seq: match !self.tame && self.chance.one_in(16) {
+                true => self.number(self.beats),
+                false => self.beats,
+            },
             echo,
+            host_silent_ms: self.small(20_000),
             pulse: self.part(
                 |wild| {
                     Opaque::of(&Beat {
@@ -662,6 +711,7 @@ impl Wild<'_> {
                 },
                 |wild| {
                     Opaque::of(&Leads {
+                        follows: wild.maybe_known_leader(),
                         leads: wild.chance.flip(),
                     })
                 },
@@ -950,6 +1000,7 @@ impl Wild<'_> {
             max_message_size: self.small(262_144),
             eligible,
             priority: self.signed(),
+            has_leader: self.chance.flip(),
             side: self.part(
                 |wild| Opaque::of(&wild.side()),
                 |_| Opaque::default(),

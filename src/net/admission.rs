@@ -76,8 +76,11 @@ pub(crate) enum AdmissionError {
     #[error("the other end is in another room or has another secret")]
     AuthenticationFailed,
     /// Others guessed wrong at that address before, and nothing shows that this is a member.
-    #[error("too many wrong guesses from there lately")]
-    TooManyGuesses,
+    #[error("too many wrong guesses from there lately; none is taken for {seconds} s")]
+    TooManyGuesses {
+        /// For how long strangers there get no attempt.
+        seconds: u64,
+    },
     /// A frame that is not what it should be.
     #[error("the other end sent a malformed {what}")]
     Malformed {
@@ -113,9 +116,18 @@ impl AdmissionError {
             Self::SessionMismatch => abi::SESSION_MISMATCH,
             Self::AuthenticationFailed => abi::AUTHENTICATION_FAILED,
             Self::Malformed { .. } | Self::JoinPayloadTooLong { .. } => abi::SERIALIZATION_ERROR,
-            Self::TooManyGuesses | Self::NoTls { .. } => abi::CONNECTION_FAILED,
+            Self::TooManyGuesses { .. } => abi::RATE_LIMITED,
+            Self::NoTls { .. } => abi::CONNECTION_FAILED,
             Self::Frame(error) => error.code(),
             Self::Connection(error) => error.code(),
+        }
+    }
+
+    /// What the close says beside the code: of too many guesses for how many seconds, in digits.
+    pub(crate) fn close_reason(&self) -> String {
+        match self {
+            Self::TooManyGuesses { seconds } => seconds.to_string(),
+            _ => String::new(),
         }
     }
 
@@ -251,7 +263,7 @@ async fn admit_on(
         Err(error) => {
             let error = with_reason(connection, error);
             // Before the streams are dropped: their end must not reach the other end first.
-            connection.close(close_code(error.code()), b"");
+            connection.close(close_code(error.code()), error.close_reason().as_bytes());
             Err(error)
         }
     }

@@ -12,6 +12,12 @@ pub(crate) const DISCONNECTED: VarInt = VarInt::from_u32(2);
 pub(crate) const SUPERSEDED: VarInt = VarInt::from_u32(3);
 /// The receiver broke the protocol.
 pub(crate) const VIOLATION: VarInt = VarInt::from_u32(4);
+/// The room is over for the sender, which does not come back.
+pub(crate) const ROOM_ENDED: VarInt = VarInt::from_u32(5);
+/// The sender goes on in another room, where another member has the receiver's id.
+pub(crate) const MOVED_FROM_DUPLICATE: VarInt = VarInt::from_u32(6);
+/// The sender goes on in another room, whose leader has banned the receiver.
+pub(crate) const MOVED_FROM_BANNED: VarInt = VarInt::from_u32(7);
 
 /// Why a link is given up whose peer reads no control messages.
 pub(crate) const STALLED: &str = "the control stream is stalled";

@@ -112,6 +112,24 @@ impl Patience {
 /// # Errors
 /// What no honest sender sends.
 pub(crate) fn unpack(packed: &[u8], max: usize) -> Result<Bytes, &'static str> {
+    let (len, block) = parted(packed, max)?;
+    let mut payload = vec![0; len];
+    match decompress_into(block, &mut payload) {
+        Ok(written) if written == len => Ok(payload.into()),
+        _ => Err("a compressed message is not what it says"),
+    }
+}
+
+/// How long the payload of `packed` will be. Nothing is allocated.
+///
+/// # Errors
+/// What no honest sender sends.
+pub(crate) fn unpacked_len(packed: &[u8], max: usize) -> Result<usize, &'static str> {
+    parted(packed, max).map(|(len, _)| len)
+}
+
+/// The length of a payload, and its block.
+fn parted(packed: &[u8], max: usize) -> Result<(usize, &[u8]), &'static str> {
     let (length, block) = packed
         .split_first_chunk::<LENGTH_BYTES>()
         .ok_or("a compressed message without its length")?;
@@ -122,11 +140,7 @@ pub(crate) fn unpack(packed: &[u8], max: usize) -> Result<Bytes, &'static str> {
     if len > block.len().saturating_mul(MAX_RATIO) {
         return Err("a compressed message cannot be as long as it says");
     }
-    let mut payload = vec![0; len];
-    match decompress_into(block, &mut payload) {
-        Ok(written) if written == len => Ok(payload.into()),
-        _ => Err("a compressed message is not what it says"),
-    }
+    Ok((len, block))
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ use super::outbox::{DEFAULT_PRIORITY, Dropped, Loose, LooseRelay, OutMessage, Ou
 use super::relay::{ask_hearing, ask_leading};
 use super::tunnel::Tunnels;
 use crate::core::event::{Delivery, Direction, Event};
-use crate::core::id::PeerId;
+use crate::core::id::{Incarnation, PeerId};
 use crate::core::virtual_address::is_virtual;
-use crate::core::wire::PROBE_DATAGRAM;
+use crate::core::wire::{Opaque, PROBE_DATAGRAM};
 use crate::dispatch::Dispatch;
 
 /// Datagrams that wait until their sender has joined, at most.
@@ -179,6 +179,12 @@ impl DatagramReader {
         Ok(())
     }
 
+    /// A datagram waits for nothing, and nothing stops it.
+    async fn hearing(&self, origin: &PeerId, incarnation: Incarnation, token: &Opaque) -> Hearing {
+        let at_once = (false, Duration::ZERO);
+        ask_hearing(&self.asker, origin, Some(incarnation), at_once, token).await
+    }
+
     /// In whose name the host gets the message, and as what this node relays it, if it does. `None` if it is dropped.
     async fn sender(&self, role: DatagramRole) -> Option<(PeerId, Option<LooseRelay>)> {
         let asker = &self.asker;
@@ -197,7 +203,7 @@ impl DatagramReader {
                 origin,
                 incarnation,
                 token,
-            } => match ask_hearing(asker, &origin, Some(incarnation), false, &token).await {
+            } => match self.hearing(&origin, incarnation, &token).await {
                 Hearing::Yes { .. } => Some((origin, None)),
                 Hearing::No => None,
                 Hearing::NotYet => {

@@ -13,7 +13,7 @@ use quinn::{
     Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, TransportConfig,
 };
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::admission::{
     AdmissionError, RoomProof, accept_stranger, close_after_flush, dial_stranger, read_hello,
@@ -22,11 +22,15 @@ use super::admission::{
 use super::close;
 use super::frame::{ControlFrame, FrameError, put_value, read_frame};
 use super::identity::{
-    DialError, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint, server_config,
+    DialError, IDLE_TIMEOUT, Identity, SERVER_NAME, client_config, close_code, peer_fingerprint,
+    server_config,
 };
 use super::in_progress::{InProgress, MAX_WAIT};
-use super::limiter::{MAX_FAILURES_OF_ONE, Source};
+use super::limiter::{MAX_FAILURES_OF_ONE, Source, WINDOW};
+use super::lingering::Lingering;
 use super::link::Admitted;
+use super::progress::{Overdue, Progress, Step};
+use super::socket::canonical;
 use super::tries::{ClosedFor, Tries, Try};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::virtual_address::is_virtual;
@@ -49,6 +53,11 @@ const PLACES_FOR_ALL: usize = MAX_ADMISSIONS / 2;
 const FAILED_ADMISSION_HOLD: Duration = Duration::from_millis(200);
 /// The same for addresses where too many guesses were wrong: a member there must not wait long behind strangers.
 const CLOSED_ADMISSION_HOLD: Duration = Duration::from_millis(50);
+/// QUIC keeps a connection that this end closed for three probe timeouts (RFC 9000 section 10.2), each of up to three round
+/// trips after the first sample (RFC 9002 section 6.2.1).
+const RTTS_OF_A_CLOSE: u32 = 9;
+/// The same at least: a probe timeout includes the other end's delay of acknowledgements.
+const MIN_CLOSE: Duration = Duration::from_secs(1);
 /// Longest encoded [`ControlFrame::Ready`].
 const MAX_READY_BYTES: usize = 8;
 
@@ -57,6 +66,21 @@ pub(crate) type Reservation = Arc<()>;
 
 /// Which of the host's own dials it is: they are counted from 1 on.
 pub(crate) type HostDial = u64;
+
+/// A dial to make.
+#[derive(Clone, Copy)]
+pub(crate) struct DialRequest<'a> {
+    /// Where to.
+    pub(crate) address: SocketAddr,
+    /// The key that must answer, where it is known.
+    pub(crate) expected: Option<Fingerprint>,
+    /// Which dial of the host it is, if the host asked for this link.
+    pub(crate) by_hand: Option<HostDial>,
+    /// Its time.
+    pub(crate) progress: &'a Progress,
+    /// Shared by dials of which one link is wanted: once connected, they continue one at a time.
+    pub(crate) turn: Option<&'a tokio::sync::Mutex<()>>,
+}
 
 /// What an admission asks the room.
 pub(crate) enum Ask {
@@ -68,8 +92,8 @@ pub(crate) enum Ask {
         at: SocketAddr,
         /// Which dial of the host it is, if the host asked for this link.
         by_hand: Option<HostDial>,
-        /// Our Hello; or the code that ends the dial.
-        answer: oneshot::Sender<Result<Hello, Code>>,
+        /// Our Hello; or why the dial ends.
+        answer: oneshot::Sender<Result<Hello, Refused>>,
     },
     /// The peer that we dialled says this: do we take it?
     Check {
@@ -79,6 +103,8 @@ pub(crate) enum Ask {
         key: Fingerprint,
         /// Where it is.
         from: SocketAddr,
+        /// The connection to it.
+        connection: Connection,
         /// Which dial of our host it is, if that asked for this link.
         by_hand: Option<HostDial>,
         /// A place for it; or why the dial ends.
@@ -92,6 +118,8 @@ pub(crate) enum Ask {
         key: Fingerprint,
         /// Where it is.
         from: SocketAddr,
+        /// The connection to it.
+        connection: Connection,
         /// What we say, and a place for it unless that is a refusal.
         answer: oneshot::Sender<(HelloAck, Option<Reservation>)>,
     },
@@ -133,6 +161,18 @@ pub(crate) struct Refused {
     pub(crate) reason: i32,
     /// What that application said.
     pub(crate) bytes: Bytes,
+    /// This end refuses.
+    pub(crate) is_own: bool,
+}
+
+impl Refused {
+    /// With a sentence for the host.
+    pub(crate) fn because(code: Code, why: impl Into<Bytes>) -> Self {
+        Self {
+            bytes: why.into(),
+            ..code.into()
+        }
+    }
 }
 
 impl From<Code> for Refused {
@@ -142,6 +182,7 @@ impl From<Code> for Refused {
             kicked: false,
             reason: 0,
             bytes: Bytes::new(),
+            is_own: false,
         }
     }
 }
@@ -173,6 +214,8 @@ pub(crate) struct Connector {
     pub(crate) endpoint: Endpoint,
     pub(crate) identity: Identity,
     pub(crate) transport: Arc<TransportConfig>,
+    /// That of the connections that this node accepts.
+    pub(crate) idle_timeout: Duration,
     /// The same for links through a tunnel.
     pub(crate) tunnel_transport: Arc<TransportConfig>,
     pub(crate) proof: RoomProof,
@@ -187,34 +230,30 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// Dials `address` and enters the link into the room, within the handshake's time.
+    /// Dials and enters the link into the room.
     ///
-    /// A process that we dial learns whether it has guessed our room, as does one that dials us. So without an `expected`
+    /// A process that we dial learns whether it has guessed our room, as does one that dials us. So without an expected
     /// key the dial takes an attempt of its address, unless the key of the answering process is known.
     ///
     /// # Errors
-    /// What the host receives: `AlreadyConnected` if there is a link to that peer; `ConnectionFailed` with a
-    /// sentence if the address has no attempt left.
-    pub(crate) async fn dial(
-        &self,
-        address: SocketAddr,
-        expected: Option<Fingerprint>,
-        by_hand: Option<HostDial>,
-        limit: Duration,
-    ) -> Result<PeerId, Refused> {
-        let dial = self.dial_without_limit(address, expected, by_hand);
-        match timeout(limit, dial).await {
+    /// What the host receives: `AlreadyConnected` if there is a link to that peer; `RateLimited` with a
+    /// sentence if the address has no attempt left, `Timeout` with one that says how far the dial came.
+    pub(crate) async fn dial(&self, request: DialRequest<'_>) -> Result<PeerId, Refused> {
+        let dial = self.dial_without_limit(request);
+        match request.progress.within(dial).await {
             Ok(result) => result,
-            Err(_) => Err(Code::Timeout.into()),
+            Err(overdue) => Err(no_answer(request.address, overdue)),
         }
     }
 
-    async fn dial_without_limit(
-        &self,
-        address: SocketAddr,
-        expected: Option<Fingerprint>,
-        by_hand: Option<HostDial>,
-    ) -> Result<PeerId, Refused> {
+    async fn dial_without_limit(&self, request: DialRequest<'_>) -> Result<PeerId, Refused> {
+        let DialRequest {
+            address,
+            expected,
+            by_hand,
+            progress,
+            turn,
+        } = request;
         let ip = address.ip();
         if expected.is_none() && is_virtual(address) {
             return Err(Code::InvalidArgument.into()); // a member behind a tunnel is named by its key
@@ -241,12 +280,17 @@ impl Connector {
             .map_err(|error| said(DialError::from(error).code()))?;
         let connection = connecting
             .await
-            .map_err(|error| said(DialError::from(error).code()))?;
+            .map_err(|error| said_by_stranger(DialError::from(error).code()))?;
         let guard = CloseOnDrop::new(&connection);
+        progress.reached(Step::Connected);
         let key = peer_fingerprint(&connection).ok_or(Code::ConnectionFailed)?;
         if key == self.identity.fingerprint() {
             return Err(Code::InvalidArgument.into()); // our own socket, by another name
         }
+        let _turn = match turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
         let guess = if expected.is_some() || self.knows(key).await? {
             None
         } else if by_hand.is_none() && self.tries_out.has_failed(key) {
@@ -268,10 +312,10 @@ impl Connector {
                 answer,
             })
             .await??;
-        let exchange = self.dial_exchange(&connection, &hello, key, by_hand, guess);
+        let exchange = self.dial_exchange(&connection, &hello, key, by_hand, guess, progress);
         let (send, recv, theirs, reservation) = match exchange.await {
             Ok(admitted) => admitted,
-            Err(error) => return Err(self.explain(&connection, error)),
+            Err(error) => return Err(self.explain(&connection, error, progress.step())),
         };
         let peer = theirs.peer_id.clone();
         self.attach(Attach {
@@ -301,21 +345,20 @@ impl Connector {
         key: Fingerprint,
         by_hand: Option<HostDial>,
         guess: Option<Try>,
+        progress: &Progress,
     ) -> Result<(SendStream, RecvStream, Hello, Reservation), Refusal> {
         let (mut send, mut recv) = dial_stranger(connection, &self.proof, guess).await?;
+        progress.reached(Step::Proved);
         write_hello(&mut send, hello).await?;
         let ack = read_hello_ack(&mut recv).await?;
-        let rules = [Code::PolicyMismatch, Code::MaxConnectionsReached];
-        if rules.iter().any(|code| ack.code == code.value()) && !ack.bytes.is_empty() {
-            let why = String::from_utf8_lossy(&ack.bytes);
-            tracing::warn!(?why, "the rules of the room forbid it");
-        }
+        progress.reached(Step::Greeted);
         if ack.code != 0 {
             return Err(Refusal::Said(Refused {
                 code: said(ack.code),
                 kicked: ack.kicked,
                 reason: ack.reason,
                 bytes: Bytes::from(ack.bytes),
+                is_own: false,
             }));
         }
         let theirs = ack.hello.clone();
@@ -325,6 +368,7 @@ impl Connector {
                 hello: theirs,
                 key,
                 from,
+                connection: connection.clone(),
                 by_hand,
                 answer,
             })
@@ -338,31 +382,35 @@ impl Connector {
     }
 
     /// The code for the host; the other end gets it too, where it is our word.
-    fn explain(&self, connection: &Connection, refusal: Refusal) -> Refused {
+    fn explain(&self, connection: &Connection, refusal: Refusal, step: Step) -> Refused {
         match refusal {
             Refusal::Said(refused) => refused,
             Refusal::Ours(refused) => {
                 connection.close(close_code(refused.code.value()), b"");
-                refused
+                Refused {
+                    is_own: true,
+                    ..refused
+                }
             }
             Refusal::Admission(error) => {
                 tracing::debug!(%error, "a dial failed");
-                // The other end's word says more than our failing to read.
+                // The other end's close says more than our failing to read.
                 let closed = connection.close_reason();
                 connection.close(close_code(error.code()), b"");
-                let code = match closed {
-                    // Both dialled at once, and the other link is in use already.
-                    Some(ConnectionError::ApplicationClosed(closed))
-                        if closed.error_code == close::SUPERSEDED =>
-                    {
-                        Code::AlreadyConnected
+                // Both dialled at once, and the other link is in use already.
+                if let Some(ConnectionError::ApplicationClosed(closed)) = &closed
+                    && closed.error_code == close::SUPERSEDED
+                {
+                    return Code::AlreadyConnected.into();
+                }
+                match (closed.map(DialError::from), error) {
+                    (Some(DialError::Closed { code, reason }), _)
+                    | (_, AdmissionError::Connection(DialError::Closed { code, reason })) => {
+                        let address = connection.remote_address();
+                        closed_by_other(address, code, &reason, step)
                     }
-                    closed => match closed.map(DialError::from) {
-                        Some(DialError::Closed { code }) => said(code),
-                        _ => said(error.code()),
-                    },
-                };
-                code.into()
+                    (_, error) => said(error.code()).into(),
+                }
             }
         }
     }
@@ -378,15 +426,16 @@ impl Connector {
         }
     }
 
-    /// Waits for a place and admits, both together within the handshake's time: by then the dialler has
-    /// given up, and the next in line can use its place.
+    /// Waits for a place and admits. A stranger has the handshake's time for both together: by then an honest one has given
+    /// up, and the next in line can use its place. Who has proved that it knows the room has more.
     async fn accept_in_turn(&self, incoming: Incoming, waiting_room: &WaitingRoom) {
-        let until = Instant::now() + self.handshake_timeout;
+        let progress = Progress::new(self.handshake_timeout);
         let attempt = self.in_progress.begin(incoming.remote_address());
         let from = incoming.remote_address().ip();
         let closed = || self.tries_in.closed(from).is_some();
         let few_are_free = waiting_room.places.available_permits() < PLACES_FOR_ALL;
-        if (few_are_free || closed()) && incoming.may_retry() {
+        let many_linger = waiting_room.lingering.are_many();
+        if (few_are_free || many_linger || closed()) && incoming.may_retry() {
             // It fails only where it may not be asked.
             let _ = incoming.retry();
             return;
@@ -402,16 +451,23 @@ impl Connector {
                 true => Some(waiting_room.of_closed.acquire().await.ok()?),
                 false => None,
             };
-            Some((mine, of_closed, waiting_room.places.acquire().await.ok()?))
+            // Should it fail, its connection lingers, and holds no place meanwhile.
+            let may_linger = waiting_room.lingering.begin(from).await?;
+            let places = (mine, of_closed, waiting_room.places.acquire().await.ok()?);
+            Some((may_linger, places))
         };
-        let Ok(Some(_places)) = timeout_at(until, places).await else {
+        let Ok(Some((may_linger, _places))) = progress.within(places).await else {
             return incoming.ignore();
         };
         let began = Instant::now();
         // An admission that takes too long closes its connection when it is dropped.
-        let admission = timeout_at(until, self.accept(incoming)).await;
+        let admission = progress.within(self.accept(incoming, &progress)).await;
         drop(attempt);
-        if admission != Ok(true) {
+        if let Err(lingers) = admission.unwrap_or(Err(self.idle_timeout)) {
+            tokio::spawn(async move {
+                sleep(lingers).await;
+                drop(may_linger);
+            });
             let hold = match closed() {
                 true => CLOSED_ADMISSION_HOLD,
                 false => FAILED_ADMISSION_HOLD,
@@ -420,8 +476,11 @@ impl Connector {
         }
     }
 
-    /// Tells whether the link is part of the room.
-    async fn accept(&self, incoming: Incoming) -> bool {
+    /// Enters the link into the room.
+    ///
+    /// # Errors
+    /// How long the connection lingers.
+    async fn accept(&self, incoming: Incoming, progress: &Progress) -> Result<(), Duration> {
         let from = incoming.remote_address();
         let accepted = match is_virtual(from) {
             false => incoming.accept(),
@@ -429,32 +488,33 @@ impl Connector {
                 Ok(config) => incoming.accept_with(Arc::new(config)),
                 Err(error) => {
                     log_internal(&error);
-                    return false;
+                    return Err(Duration::ZERO);
                 }
             },
         };
-        let Ok(connecting) = accepted else {
-            return false;
+        let connecting = accepted.map_err(|_| Duration::ZERO)?;
+        let idle_timeout = match is_virtual(from) {
+            false => self.idle_timeout,
+            true => IDLE_TIMEOUT,
         };
-        let Ok(connection) = connecting.await else {
-            return false;
-        };
+        let connection = connecting.await.map_err(|_| idle_timeout)?;
         let guard = CloseOnDrop::new(&connection);
-        match self.accept_exchange(&connection).await {
+        match self.accept_exchange(&connection, progress).await {
             Ok(()) => {
                 guard.disarm();
-                return true;
+                return Ok(());
             }
             Err(Refusal::Admission(error)) => {
                 tracing::debug!(%from, %error, "a link was not admitted");
-                connection.close(close_code(error.code()), b"");
+                let reason = error.close_reason();
+                connection.close(close_code(error.code()), reason.as_bytes());
             }
             Err(Refusal::Ours(Refused { code, .. }) | Refusal::Said(Refused { code, .. })) => {
                 tracing::debug!(%from, ?code, "a link was not admitted");
                 connection.close(close_code(code.value()), b"");
             }
         }
-        false
+        Err((connection.rtt() * RTTS_OF_A_CLOSE).max(MIN_CLOSE))
     }
 
     fn transport_to(&self, address: SocketAddr) -> Arc<TransportConfig> {
@@ -464,28 +524,40 @@ impl Connector {
         })
     }
 
-    async fn accept_exchange(&self, connection: &Connection) -> Result<(), Refusal> {
+    async fn accept_exchange(
+        &self,
+        connection: &Connection,
+        progress: &Progress,
+    ) -> Result<(), Refusal> {
         let key = peer_fingerprint(connection).ok_or(Refusal::from(Code::ConnectionFailed))?;
         let from = connection.remote_address().ip();
         let known = self.knows(key).await?;
-        if !known && self.tries_in.closed(from).is_some() {
-            return Err(AdmissionError::TooManyGuesses.into());
+        if !known && let Some(closed) = self.tries_in.closed(from) {
+            let seconds = closed.seconds();
+            return Err(AdmissionError::TooManyGuesses { seconds }.into());
         }
         let (mut send, mut recv) = accept_stranger(connection, &self.proof, async || match known {
             true => Ok(None),
             false => match self.tries_in.begin(from, key).await {
                 Ok(begun) => Ok(Some(begun)),
-                Err(ClosedFor(_)) => Err(AdmissionError::TooManyGuesses),
+                Err(closed) => {
+                    let seconds = closed.seconds();
+                    Err(AdmissionError::TooManyGuesses { seconds })
+                }
             },
         })
         .await?;
+        // From here on it is no stranger, and may be slow.
+        progress.reached(Step::Proved);
         let theirs = read_hello(&mut recv).await?;
+        progress.reached(Step::Greeted);
         let hello = theirs.clone();
         let (ack, reservation) = self
             .ask(|answer| Ask::Admit {
                 hello,
                 key,
                 from: connection.remote_address(),
+                connection: connection.clone(),
                 answer,
             })
             .await?;
@@ -494,6 +566,8 @@ impl Connector {
             close_after_flush(connection, send, ack.code).await;
             return Err(Refusal::Said(said(ack.code).into()));
         };
+        // The room's answer has taken its own time.
+        progress.reached(Step::Greeted);
         say_ready(&mut send).await?;
         hear_ready(&mut recv).await?;
         self.attach(Attach {
@@ -657,6 +731,7 @@ struct WaitingRoom {
     places: Semaphore,
     /// Those that addresses share where too many guesses were wrong.
     of_closed: Semaphore,
+    lingering: Lingering,
     lines: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
 }
 
@@ -665,6 +740,7 @@ impl WaitingRoom {
         Self {
             places: Semaphore::new(MAX_ADMISSIONS),
             of_closed: Semaphore::new(MAX_ADMISSIONS_OF_CLOSED),
+            lingering: Lingering::default(),
             lines: Mutex::default(),
         }
     }
@@ -685,19 +761,48 @@ impl WaitingRoom {
     }
 }
 
+/// The end of a dial whose time is over.
+fn no_answer(address: SocketAddr, Overdue { step, after }: Overdue) -> Refused {
+    let address = canonical(address);
+    let seconds = after.as_secs_f32();
+    let why = match step {
+        Step::Begun => format!("{address} did not answer within {seconds:.1} s"),
+        Step::Connected => format!(
+            "{address} answered, but had not shown after {seconds:.1} s that it knows the room"
+        ),
+        Step::Proved => format!(
+            "{address} knows the room, but had not decided after {seconds:.1} s whether this member may enter"
+        ),
+        Step::Greeted => format!(
+            "{address} let this member enter, but the link was not ready after {seconds:.1} s"
+        ),
+    };
+    Refused::because(Code::Timeout, why)
+}
+
 /// Why an address is not dialled.
-fn no_dials_to(ip: IpAddr, ClosedFor(rest): ClosedFor) -> Refused {
+fn no_dials_to(ip: IpAddr, closed: ClosedFor) -> Refused {
     let address = ip.to_canonical();
-    let seconds = rest.as_secs() + 1;
+    let seconds = closed.seconds();
     let why = format!(
-        "{address} is not dialled for another {seconds} s: {MAX_FAILURES_OF_ONE} dials to it within a minute \
-         ended as they do with somebody who guesses the room's name or secret; try again then"
+        "asked too often: {address} is not dialled for another {seconds} s, because {MAX_FAILURES_OF_ONE} dials to it \
+         within a minute ended as wrong guesses of the room's name or secret do; try again then"
     );
-    tracing::debug!(%address, seconds, "not dialled: too many failed there");
-    Refused {
-        bytes: Bytes::from(why),
-        ..Code::ConnectionFailed.into()
-    }
+    Refused::because(Code::RateLimited, why)
+}
+
+/// The other end takes no attempt from here. `reason` is its close's: for how many seconds, in digits.
+fn takes_no_attempts(address: SocketAddr, reason: &[u8]) -> Refused {
+    let address = canonical(address);
+    let seconds = std::str::from_utf8(reason).ok();
+    let seconds = seconds.and_then(|digits| digits.parse::<u64>().ok());
+    let longest = WINDOW.as_secs() + 1;
+    let seconds = seconds.unwrap_or(longest).clamp(1, longest);
+    let why = format!(
+        "asked too often: {address} takes no attempt from this address for another {seconds} s, because \
+         {MAX_FAILURES_OF_ONE} within a minute were wrong guesses of the room's name or secret; try again then"
+    );
+    Refused::because(Code::RateLimited, why)
 }
 
 /// The code in which a link that does not come about ends. What it would mean for the link to be there
@@ -706,6 +811,32 @@ fn said(value: i32) -> Code {
     match Code::from_value(value) {
         None | Some(Code::Ok | Code::AlreadyConnected) => Code::ConnectionFailed,
         Some(code) => code,
+    }
+}
+
+/// The end of a dial that the other end closed.
+fn closed_by_other(address: SocketAddr, code: i32, reason: &[u8], step: Step) -> Refused {
+    let code = match step < Step::Proved {
+        true => said_by_stranger(code),
+        false => said(code),
+    };
+    match code {
+        Code::RateLimited => takes_no_attempts(address, reason),
+        code => code.into(),
+    }
+}
+
+/// The same from an end that has not shown that it knows the room: it cannot speak for a member.
+fn said_by_stranger(value: i32) -> Code {
+    match said(value) {
+        code @ (Code::SessionMismatch
+        | Code::AuthenticationFailed
+        | Code::VersionMismatch
+        | Code::SerializationError
+        | Code::RateLimited
+        | Code::Timeout
+        | Code::InternalError) => code,
+        _ => Code::ConnectionFailed,
     }
 }
 

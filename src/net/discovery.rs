@@ -10,7 +10,8 @@ mod ending;
 mod finds;
 mod neighbours;
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,12 +21,14 @@ use mdns_sd::{DaemonEvent, IfKind, Receiver, ResolvedService, ScopedIp, ServiceD
 use mdns_sd::{ServiceEvent, ServiceInfo};
 use ring::rand::{SecureRandom, SystemRandom};
 use sha2::Sha256;
+use socket2::{Domain, Protocol, Socket, Type};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use super::dial::Connector;
+use super::dial::{Connector, DialRequest, Refused};
+use super::progress::Progress;
 use super::socket::Bound;
 use super::tries::ClosedFor;
 use crate::config::DiscoveryMode;
@@ -44,7 +47,7 @@ const SERVICE: &str = "_meta-mystia._udp.local.";
 /// The TXT key of the protocol's version.
 const VERSION_KEY: &str = "v";
 /// The protocol's version, as in [`super::identity::ALPN`].
-const VERSION: &str = "6";
+const VERSION: &str = "7";
 /// The TXT key of the room's tag.
 const TAG_KEY: &str = "t";
 /// What the tag is the hash of, keyed with the room's name.
@@ -62,6 +65,8 @@ const FIRST_FLOOD_PAUSE: Duration = Duration::from_secs(10);
 const LONGEST_FLOOD_PAUSE: Duration = Duration::from_secs(300);
 /// A responder that has lasted for so long was not flooded: the next pause is the first again.
 const CALM: Duration = Duration::from_secs(600);
+/// How often it is looked whether the port is free, while nothing is announced.
+const PORT_CHECK: Duration = Duration::from_secs(5);
 /// Wait before looking anew, when the responder has given up telling what it finds because it was too much.
 const BROWSE_PAUSE: Duration = Duration::from_secs(10);
 
@@ -88,10 +93,18 @@ pub(crate) struct DiscoveryConfig<'a> {
     pub(crate) mode: DiscoveryMode,
     /// Whether this node takes links, and so announces itself.
     pub(crate) announces: bool,
-    /// Told each address of each member that is found, where the mode is to report.
-    pub(crate) found: mpsc::Sender<SocketAddr>,
+    /// Receives what the host may want to know.
+    pub(crate) found: mpsc::Sender<Found>,
     /// Set as soon as something was announced.
     pub(crate) announced: Arc<AtomicBool>,
+}
+
+/// What discovery reports.
+pub(crate) enum Found {
+    /// An address of a member, where the mode is to report.
+    Member(SocketAddr),
+    /// A dial of one that was found has failed.
+    Refused(SocketAddr, Refused),
 }
 
 /// Discovery that runs. To be ended with [`Discovery::say_goodbye`].
@@ -184,6 +197,8 @@ impl Responder {
 enum Over {
     Stopped,
     Flooded,
+    /// Another program has the port for itself.
+    PortTaken,
 }
 
 /// The task.
@@ -194,10 +209,10 @@ struct Runner {
     tag: String,
     bound: Bound,
     mode: DiscoveryMode,
-    found: mpsc::Sender<SocketAddr>,
+    found: mpsc::Sender<Found>,
     announced: Arc<AtomicBool>,
     finds: Finds,
-    dials: JoinSet<(Dial, Outcome)>,
+    dials: JoinSet<(Dial, Outcome, Option<Refused>)>,
 }
 
 impl Runner {
@@ -218,11 +233,19 @@ impl Runner {
             if began.elapsed() > CALM {
                 pause = FIRST_FLOOD_PAUSE;
             }
-            tracing::warn!(
-                limit = MAX_CACHED_RECORDS,
-                seconds = pause.as_secs(),
-                "discovery pauses: the local network floods it with records"
-            );
+            let port = self.mdns_port;
+            match over {
+                Over::PortTaken => tracing::warn!(
+                    port,
+                    seconds = PORT_CHECK.as_secs(),
+                    "discovery waits: another program has its UDP port for itself; end that program, or give all members another mdns_port"
+                ),
+                _ => tracing::warn!(
+                    limit = MAX_CACHED_RECORDS,
+                    seconds = pause.as_secs(),
+                    "discovery pauses: the local network floods it with records"
+                ),
+            }
             // What it found may be forged. It takes a moment to its end, in which this thread must not wait.
             self.finds.forget();
             let ended = tokio::task::spawn_blocking(move || responder.end().wait());
@@ -233,9 +256,13 @@ impl Runner {
                         let _ = ended.await;
                         return None;
                     }
-                    () = sleep(pause) => {}
+                    () = sleep(if over == Over::PortTaken { PORT_CHECK } else { pause }) => {}
                 }
-                pause = (pause * 2).min(LONGEST_FLOOD_PAUSE);
+                match over {
+                    Over::PortTaken if is_taken(port) => continue,
+                    Over::PortTaken => tracing::info!(port, "discovery has its UDP port"),
+                    _ => pause = (pause * 2).min(LONGEST_FLOOD_PAUSE),
+                }
                 match Responder::start(self.mdns_port, self.service.clone()) {
                     Ok(responder) => break responder,
                     Err(error) => tracing::warn!(%error, "discovery does not begin anew yet"),
@@ -251,6 +278,7 @@ impl Runner {
     ) -> Over {
         let mut unanswered = 0;
         let mut browse_at = None;
+        let mut port_check_at = Instant::now();
         let mut check = interval(CACHE_CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -273,8 +301,13 @@ impl Runner {
                     }
                 }
                 Some(done) = self.dials.join_next() => {
-                    if let Ok((dial, outcome)) = done {
+                    if let Ok((dial, outcome, refused)) = done {
                         self.finds.dialled(Instant::now(), &dial, outcome);
+                        if let Some(refused) = refused {
+                            let refused = Found::Refused(dial.address, refused);
+                            // The room goes away where nothing reads it.
+                            let _ = self.found.send(refused).await;
+                        }
                     }
                 }
                 () = sleep_until(dial_at.unwrap_or_else(far)) => self.dial_those_due(),
@@ -285,6 +318,13 @@ impl Runner {
                         Ok(events) => responder.events = events,
                         Err(_) => return Over::Flooded,
                     }
+                }
+                () = sleep_until(port_check_at) => {
+                    // What is announced has the port, and so has what takes nothing but answers.
+                    if !self.announced.load(Ordering::Relaxed) && is_taken(self.mdns_port) {
+                        return Over::PortTaken;
+                    }
+                    port_check_at = Instant::now() + PORT_CHECK;
                 }
                 _ = check.tick() => {
                     match cached_records(&responder.daemon).await {
@@ -315,7 +355,7 @@ impl Runner {
                     tracing::info!(%address, "found a member in the local network");
                     if self.mode == DiscoveryMode::Report {
                         // The room goes away where nobody listens.
-                        let _ = self.found.send(address).await;
+                        let _ = self.found.send(Found::Member(address)).await;
                     }
                 }
             }
@@ -368,15 +408,24 @@ impl Runner {
         for dial in self.finds.due(now, closed) {
             let gate = Arc::clone(&self.gate);
             self.dials.spawn(async move {
+                let mut failed = None;
                 let outcome = match gate.is_linked(&dial.all_addresses).await {
                     true => Outcome::Linked,
                     false => {
-                        let limit = gate.handshake_timeout;
+                        let progress = Progress::new(gate.handshake_timeout);
+                        let request = DialRequest {
+                            address: dial.address,
+                            expected: None,
+                            by_hand: None,
+                            progress: &progress,
+                            turn: None,
+                        };
                         let result = tokio::select! {
-                            result = gate.dial(dial.address, None, None, limit) => result,
+                            result = gate.dial(request) => result,
                             () = super::socket::refused(dial.address) => Err(Code::ConnectionFailed.into()),
                         };
                         tracing::debug!(address = %dial.address, ?result, "dialled what was found");
+                        failed = result.as_ref().err().cloned();
                         match outcome_of(result.map_err(|refused| refused.code)) {
                             // Another dial was faster.
                             Outcome::LinkedElsewhere if gate.is_linked(&dial.all_addresses).await => {
@@ -386,10 +435,28 @@ impl Runner {
                         }
                     }
                 };
-                (dial, outcome)
+                (dial, outcome, failed)
             });
         }
     }
+}
+
+/// Whether another program has the port without sharing it. The responder shares its sockets' ports, and does not report
+/// one that it does not get.
+fn is_taken(port: u16) -> bool {
+    let bound = || -> io::Result<()> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_reuse_address(true)?;
+        #[cfg(unix)]
+        socket.set_reuse_port(true)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())
+    };
+    bound().is_err_and(|error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+        )
+    })
 }
 
 /// Records that the responder remembers, unless it does not answer.

@@ -1,5 +1,6 @@
 //! What links tell and ask the room, and what they share with it.
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,7 +8,8 @@ use std::time::Duration;
 use quinn::ConnectionError;
 use tokio::sync::{mpsc, oneshot};
 
-use super::outbox::Outboxes;
+use super::budget::Budget;
+use super::outbox::{OutMessage, Outboxes};
 use super::tunnel::Tunnels;
 use crate::core::id::{Incarnation, PeerId};
 use crate::core::relay::{Heard, Relays};
@@ -70,6 +72,8 @@ pub(crate) struct InAnothersName {
     pub(crate) may_wait: bool,
     /// The relay's, as leader.
     pub(crate) token: Opaque,
+    /// For how long this host took nothing from the lane, since another leader is known.
+    pub(crate) stopped: Duration,
     pub(crate) answer: oneshot::Sender<Hearing>,
 }
 
@@ -80,6 +84,8 @@ pub(crate) enum Hearing {
     Yes {
         /// Whether it is of the present incarnation of a member.
         is_bound: bool,
+        /// Whether its relay leads, and not only did a moment ago.
+        by_leader: bool,
     },
     /// It is dropped, and was counted.
     No,
@@ -106,6 +112,8 @@ pub(crate) struct LinkContext {
     pub(crate) relaying: Arc<Relaying>,
     pub(crate) tunnels: Arc<Tunnels>,
     pub(crate) events: mpsc::Sender<(LinkId, LinkEvent)>,
+    /// Memory for messages that the host has not taken.
+    pub(crate) budget: Arc<Budget>,
     /// Longest message that this host takes, in bytes.
     pub(crate) max_message_size: usize,
     /// How long a peer may take nothing from its control stream.
@@ -119,6 +127,8 @@ pub(crate) struct Relaying {
     pub(super) heard: tokio::sync::Mutex<Heard>,
     relays: Mutex<Relays>,
     dropped: AtomicU64,
+    /// So that nobody can make up a message with the digest of another.
+    digests: RandomState,
 }
 
 impl Relaying {
@@ -130,6 +140,16 @@ impl Relaying {
     /// How many messages in another's name were dropped.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// A digest of a broadcast: what each relay passes on as it is.
+    pub(super) fn digest(&self, message: &OutMessage, channel: u8) -> u64 {
+        let OutMessage {
+            payload,
+            msg_type,
+            flags,
+        } = message;
+        self.digests.hash_one((channel, msg_type, flags, payload))
     }
 
     pub(super) fn relays(&self) -> MutexGuard<'_, Relays> {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use quinn::crypto::rustls::{NoInitialCipherSuite, QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, ConnectError, Connection, ConnectionError, ServerConfig};
 use quinn::{
@@ -32,15 +33,20 @@ use super::congestion::DelayBoundConfig;
 use crate::core::id::Fingerprint;
 
 /// The protocol and its version. An incompatible change takes a new number.
-pub(crate) const ALPN: &[u8] = b"mmn/6";
+pub(crate) const ALPN: &[u8] = b"mmn/7";
 /// What every dial passes to quinn as the server's name. It is not sent: names mean nothing to raw keys.
 pub(crate) const SERVER_NAME: &str = "mmn";
 
 /// The search for a path's MTU ends when the next step would be shorter: it probes 1326 and 1452 bytes. Finer steps cost a new
 /// link twice as many packets, and would save at most a tenth of those of bulk data on the few paths between the two.
 const MTU_STEP_BYTES: u16 = 126;
-/// Silence after which quinn gives a connection up. Only a backstop: liveness is the core's.
+/// Silence after which quinn gives a connection up that this node dials. Only a backstop: liveness is the core's.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// The same of a connection that this node accepts, at least; the shorter one counts at both ends. A stranger can leave a
+/// connection behind that only this ends (`Lingering`).
+const MIN_ACCEPTED_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The same at most, whatever the heartbeats.
+const MAX_ACCEPTED_IDLE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Streams that the other end may have open towards us: the control stream.
 pub(crate) const MAX_INCOMING_BIDI_STREAMS: u32 = 1;
 /// Streams that a member may have open towards us: 256 channels, the lane of unordered broadcasts through the leader, 128
@@ -262,6 +268,22 @@ pub(crate) fn transport_config() -> TransportConfig {
     transport
 }
 
+/// Silence after which quinn gives a connection up that this node accepts. The core's heartbeats are faster.
+pub(crate) fn accepted_idle_timeout(heartbeat_timeout: Duration) -> Duration {
+    heartbeat_timeout
+        .saturating_mul(2)
+        .clamp(MIN_ACCEPTED_IDLE_TIMEOUT, MAX_ACCEPTED_IDLE_TIMEOUT)
+}
+
+/// [`transport_config`] for the end that accepts. QUIC keeps the connection alive while the room decides about a newcomer.
+pub(crate) fn accepting_transport_config(idle_timeout: Duration) -> TransportConfig {
+    let mut transport = transport_config();
+    transport
+        .max_idle_timeout(IdleTimeout::try_from(idle_timeout).ok())
+        .keep_alive_interval(Some(idle_timeout / 3));
+    transport
+}
+
 /// Lets the other end, which has shown that it knows the room, open its first lanes and fill the full window.
 pub(crate) fn open_windows(connection: &Connection) {
     connection.set_max_concurrent_uni_streams(VarInt::from_u32(FIRST_INCOMING_UNI_STREAMS));
@@ -311,6 +333,7 @@ pub(crate) mod abi {
     pub(crate) const VERSION_MISMATCH: i32 = -12;
     pub(crate) const AUTHENTICATION_FAILED: i32 = -17;
     pub(crate) const TIMEOUT: i32 = -19;
+    pub(crate) const RATE_LIMITED: i32 = -22;
 }
 
 /// Why a dial gave no usable connection, or a connection ended before the admission was over.
@@ -333,6 +356,8 @@ pub(crate) enum DialError {
     Closed {
         /// The ABI code, negative.
         code: i32,
+        /// What it gave beside the code.
+        reason: Bytes,
     },
     /// Anything else.
     #[error("connection failed: {0}")]
@@ -345,7 +370,7 @@ impl DialError {
         match self {
             Self::VersionMismatch => abi::VERSION_MISMATCH,
             Self::TimedOut => abi::TIMEOUT,
-            Self::Closed { code } => *code,
+            Self::Closed { code, .. } => *code,
             Self::Refused | Self::WrongKey | Self::Failed(_) => abi::CONNECTION_FAILED,
         }
     }
@@ -371,7 +396,10 @@ impl From<&ConnectionError> for DialError {
                 _ => Self::Failed(error.to_string()),
             },
             ConnectionError::ApplicationClosed(close) => match code_of_close(close.error_code) {
-                Some(code) => Self::Closed { code },
+                Some(code) => Self::Closed {
+                    code,
+                    reason: close.reason.clone(),
+                },
                 None => Self::Failed(error.to_string()),
             },
             _ => Self::Failed(error.to_string()),

@@ -1,16 +1,20 @@
 //! What is taken of a peer's lane: the host gets it, the sender gets an ack, and the room is asked what may be taken.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
 
 use super::control::Queued;
 use super::events::{LinkContext, LinkEvent, LinkId};
-use super::frame::{ControlFrame, MAX_ACKED_NUMBERS, is_ordered};
+use super::frame::{ControlFrame, MAX_ACKED_NUMBERS, MAX_UNORDERED_SPAN, is_ordered};
 use super::outbox::OutMessage;
 use super::received::Received;
+use crate::core::bounded::BoundedMap;
 use crate::core::event::{Delivery, Incoming};
 use crate::core::id::PeerId;
 use crate::dispatch::Wake;
@@ -154,7 +158,28 @@ impl Intake {
     /// Gives the host a message, once there is room for it.
     pub(super) async fn deliver(&self, from: PeerId, message: OutMessage, channel: u8) {
         let message = self.incoming(from, message, channel);
-        self.asker.context.dispatch.push_message(message).await;
+        let dispatch = &self.asker.context.dispatch;
+        self.stopping(dispatch.push_message(message)).await;
+    }
+
+    /// Waits for this host, and notes for how long: nothing of the lane is read meanwhile.
+    pub(super) async fn stopping<T>(&self, waits: impl Future<Output = T>) -> T {
+        tokio::pin!(waits);
+        // Nearly always there is room.
+        let ready = poll_fn(|cx| {
+            Poll::Ready(match waits.as_mut().poll(cx) {
+                Poll::Ready(done) => Some(done),
+                Poll::Pending => None,
+            })
+        });
+        if let Some(done) = ready.await {
+            return done;
+        }
+        let from = Instant::now();
+        let done = waits.await;
+        let received = &self.asker.received;
+        received.stopped(self.lane, from, Instant::now());
+        done
     }
 
     /// The same for one of several messages of the peer that are here. Its handler may not run before [`Intake::wake`]; that
@@ -162,7 +187,7 @@ impl Intake {
     pub(super) async fn deliver_one_of_many(&mut self, message: OutMessage, channel: u8) {
         let message = self.incoming(self.asker.peer.clone(), message, channel);
         let dispatch = &self.asker.context.dispatch;
-        if dispatch.push_one_of_many(message).await == Wake::Owed {
+        if self.stopping(dispatch.push_one_of_many(message)).await == Wake::Owed {
             self.unwoken += 1;
             if self.unwoken == MAX_UNWOKEN {
                 self.wake();
@@ -192,10 +217,40 @@ impl Intake {
 pub(super) struct UnorderedIntake {
     pub(super) asker: Asker,
     control: mpsc::Sender<Queued>,
-    /// Taken, and the sender has no ack.
-    pending: Arc<Mutex<Vec<u64>>>,
-    /// Notified when the first of those is there.
-    first: Arc<Notify>,
+    owed: Arc<Mutex<Owed>>,
+    /// Notified when an ack is due.
+    due: Arc<Notify>,
+}
+
+/// The ack that the sender of unordered messages is owed.
+#[derive(Default)]
+struct Owed {
+    /// Messages that it names, beyond the number before which all were taken.
+    taken: BoundedMap<u64, (), { MAX_UNORDERED_SPAN as usize }>,
+    is_due: bool,
+}
+
+impl Owed {
+    /// Notes a message that was taken, however often it comes again. All before number `next` were taken, and that far the ack
+    /// names no message. Returns whether an ack is due that was not before.
+    fn note(&mut self, number: u64, next: u64) -> bool {
+        while let Some((&first, ())) = self.taken.first_key_value()
+            && first < next
+        {
+            self.taken.remove(&first);
+        }
+        if number >= next {
+            // All that are left are within one span, so there is room for it.
+            let _ = self.taken.insert(number, ());
+        }
+        !std::mem::replace(&mut self.is_due, true)
+    }
+
+    /// The numbers of the ack. None is due any more.
+    fn take(&mut self) -> Vec<u64> {
+        self.is_due = false;
+        self.taken.take().into_keys().collect()
+    }
 }
 
 impl UnorderedIntake {
@@ -203,8 +258,8 @@ impl UnorderedIntake {
         Self {
             asker,
             control,
-            pending: Arc::default(),
-            first: Arc::default(),
+            owed: Arc::default(),
+            due: Arc::default(),
         }
     }
 
@@ -232,31 +287,32 @@ impl UnorderedIntake {
     }
 
     fn owe(&self, number: u64) {
-        let mut pending = self.pending();
-        pending.push(number);
-        if pending.len() == 1 {
-            self.first.notify_one();
+        let next = self.asker.received.unordered().next();
+        if self.owed().note(number, next) {
+            self.due.notify_one();
         }
     }
 
-    fn pending(&self) -> MutexGuard<'_, Vec<u64>> {
+    fn owed(&self) -> MutexGuard<'_, Owed> {
         // Nothing panics halfway through a change.
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Acknowledges what was taken, some time after the first of it.
+    /// Acknowledges messages that were taken, some time after the first of them.
     pub(super) async fn run_acks(self, delay: std::time::Duration) {
         loop {
-            self.first.notified().await;
+            self.due.notified().await;
             tokio::time::sleep(delay).await;
-            let taken = std::mem::take(&mut *self.pending());
-            for taken in taken.chunks(MAX_ACKED_NUMBERS) {
-                let next = self.asker.received.unordered().next();
-                let taken = taken.iter().copied().filter(|number| *number >= next);
-                let frame = ControlFrame::AckUnordered {
-                    next,
-                    taken: taken.collect(),
-                };
+            let taken = self.owed().take();
+            let next = self.asker.received.unordered().next();
+            let beyond: Vec<_> = taken.into_iter().filter(|taken| *taken >= next).collect();
+            let mut parts: Vec<_> = beyond.chunks(MAX_ACKED_NUMBERS).collect();
+            if parts.is_empty() {
+                parts.push(&[]);
+            }
+            for part in parts {
+                let taken = part.to_vec();
+                let frame = ControlFrame::AckUnordered { next, taken };
                 // Without a writer the link has ended.
                 let _ = self.control.send(frame.into()).await;
             }
@@ -313,6 +369,7 @@ mod tests {
             relaying: Arc::default(),
             tunnels: Arc::new(Tunnels::new(Fingerprint([1; 32]))),
             events: mpsc::channel(1).0,
+            budget: Arc::default(),
             max_message_size: 1 << 20,
             write_timeout: TIMEOUT,
         };
@@ -396,5 +453,23 @@ mod tests {
             assert_eq!(hears.recv_timeout(TIMEOUT), Ok(number));
         }
         drop((waits, told));
+    }
+
+    #[test]
+    fn an_ack_of_unordered_messages_names_each_once_and_no_more_than_are_under_way() {
+        let mut owed = Owed::default();
+        assert!(owed.note(5, 0));
+        for _ in 0..100_000 {
+            assert!(!owed.note(5, 0));
+            assert!(!owed.note(3, 4), "all before 4 were taken");
+        }
+        assert_eq!(owed.take(), [5]);
+        assert!(owed.note(3, 4), "an ack is due all the same");
+        assert!(owed.take().is_empty());
+        for number in 0..3 * MAX_UNORDERED_SPAN {
+            owed.note(number, (number + 1).saturating_sub(MAX_UNORDERED_SPAN));
+        }
+        let newest = 2 * MAX_UNORDERED_SPAN..3 * MAX_UNORDERED_SPAN;
+        assert_eq!(owed.take(), newest.collect::<Vec<_>>());
     }
 }

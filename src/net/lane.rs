@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use quinn::{Connection, ReadError, RecvStream, SendStream, VarInt, WriteError};
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::compression::{Patience, unpack};
+use super::budget::{Reserved, Share};
+use super::compression::{Patience, unpack, unpacked_len};
 use super::control::Queued;
 use super::events::LinkEvent;
 use super::frame::{
     CLASSIC_LANE, FrameError, Frames, LENGTH_BYTES, LaneHeader, MAX_MESSAGE_HEADER_BYTES,
     MessageHeader, MessageRole, OWN_FLAG, UNORDERED_LANE, is_ordered, take_frame,
 };
-use super::identity::{RECEIVE_WINDOW_BYTES, open_all_lanes};
+use super::identity::open_all_lanes;
 use super::intake::{Asker, Intake, UnorderedIntake};
 use super::outbox::{OutMessage, Outboxes};
 use super::relay::{self, Broadcast, RelayedReader};
@@ -30,6 +31,8 @@ const WRITE_BATCH_BYTES: usize = 32 * 1024;
 const READ_CHUNKS: usize = 32;
 /// Frames up to this length are read without a part of the budget.
 const FREE_FRAME_BYTES: usize = 64 * 1024;
+/// Messages up to this length are unpacked without one.
+const FREE_UNPACKED_BYTES: usize = 4 * 1024;
 /// Time after which an ack goes to the sender even for fewer messages.
 const ACK_DELAY: Duration = Duration::from_millis(1);
 /// First message type that applications may use.
@@ -264,8 +267,10 @@ struct Shared {
     unordered: UnorderedIntake,
     /// Ordered lanes that the peer has opened on this link.
     opened: Arc<Mutex<BTreeSet<u16>>>,
-    /// Bytes of long messages that may be here in part.
-    budget: Arc<Semaphore>,
+    /// For long messages that are here in part.
+    reading: Share,
+    /// For compressed messages at their full length.
+    unpacked: Share,
 }
 
 /// Why a lane is read no further.
@@ -289,13 +294,19 @@ impl Readers {
         control: mpsc::Sender<Queued>,
         tasks: Tasks,
     ) -> Self {
-        let budget = asker.context.max_message_size + RECEIVE_WINDOW_BYTES as usize;
+        let context = &asker.context;
+        let longest_frame = context
+            .max_message_size
+            .saturating_add(MAX_MESSAGE_HEADER_BYTES);
+        let reading = context.budget.share_of_reading(longest_frame);
+        let unpacked = context.budget.share_of_unpacked(context.max_message_size);
         let shared = Shared {
             unordered: UnorderedIntake::new(asker.clone(), control.clone()),
             asker,
             control,
             opened: Arc::default(),
-            budget: Arc::new(Semaphore::new(budget)),
+            reading,
+            unpacked,
         };
         Self {
             connection,
@@ -330,7 +341,7 @@ impl Shared {
                 .context
                 .max_message_size
                 .saturating_add(MAX_MESSAGE_HEADER_BYTES),
-            budget: Arc::clone(&self.budget),
+            budget: self.reading.clone(),
             held: None,
             taken: None,
         };
@@ -348,7 +359,7 @@ impl Shared {
 
     async fn read_lane(self, lane: u16, stream: FrameStream) -> LaneEnd {
         if lane == UNORDERED_LANE {
-            return match read_unordered(&self.unordered, stream).await {
+            return match read_unordered(&self.unordered, &self.unpacked, stream).await {
                 Ok(()) => LaneEnd::Done,
                 Err(end) => end,
             };
@@ -367,13 +378,18 @@ impl Shared {
         let reader = Reader {
             intake: Intake::new(self.asker, lane, self.control),
             relayed: RelayedReader::default(),
+            unpacked: self.unpacked,
         };
         reader.read(stream).await
     }
 }
 
 /// Reads one message, the only one of its stream.
-async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Result<(), LaneEnd> {
+async fn read_unordered(
+    intake: &UnorderedIntake,
+    memory: &Share,
+    mut stream: FrameStream,
+) -> Result<(), LaneEnd> {
     let Some(frame) = stream.next().await? else {
         return Ok(()); // its sender gave it up, or moved to another link
     };
@@ -385,8 +401,10 @@ async fn read_unordered(intake: &UnorderedIntake, mut stream: FrameStream) -> Re
         return Ok(());
     }
     let max = intake.asker.context.max_message_size;
-    let (message, _) = unpacked(payload, &header, max)?;
+    let unpacked = Unpacked::of(payload, &header, max, memory, || ()).await?;
+    let message = unpacked.message;
     intake.take(header.seq, message, header.channel).await;
+    drop(unpacked.memory);
     match stream.next().await? {
         None => Ok(()),
         Some(_) => Err("a second message on the stream of an unordered one".into()),
@@ -412,11 +430,11 @@ struct FrameStream {
     chunks: Vec<Bytes>,
     buffer: BytesMut,
     max_frame: usize,
-    budget: Arc<Semaphore>,
+    budget: Share,
     /// The part of the budget that the long message needs which is being read.
-    held: Option<OwnedSemaphorePermit>,
+    held: Option<Reserved>,
     /// The same of the last one, until the next is asked for.
-    taken: Option<OwnedSemaphorePermit>,
+    taken: Option<Reserved>,
 }
 
 impl FrameStream {
@@ -493,10 +511,7 @@ impl FrameStream {
     async fn hold_budget(&mut self) {
         let len = self.frame_len();
         if self.held.is_none() && len > FREE_FRAME_BYTES {
-            // A frame is bounded far below 4 GiB.
-            let len = u32::try_from(len).unwrap_or(u32::MAX);
-            // It fails only when the budget is closed, which nobody does.
-            self.held = Arc::clone(&self.budget).acquire_many_owned(len).await.ok();
+            self.held = Some(self.budget.reserve(len).await);
         }
     }
 }
@@ -505,6 +520,7 @@ impl FrameStream {
 struct Reader {
     intake: Intake,
     relayed: RelayedReader,
+    unpacked: Share,
 }
 
 impl Reader {
@@ -565,7 +581,14 @@ impl Reader {
         }
         let wire_len = payload.len();
         let max = intake.asker.context.max_message_size;
-        let (message, packed) = unpacked(payload, &header, max)?;
+        // What fills the memory may be what the dispatcher was not woken for.
+        let before_waiting = || intake.wake();
+        let unpacked = Unpacked::of(payload, &header, max, &self.unpacked, before_waiting);
+        let Unpacked {
+            message,
+            packed,
+            memory: _memory,
+        } = unpacked.await?;
         if header.role != MessageRole::Peer {
             intake.wake(); // those ask the room, and wait
         }
@@ -611,24 +634,50 @@ impl Reader {
     }
 }
 
-/// The message as its sender's host gave it, and its compressed form if it came in that.
-fn unpacked(
-    payload: Bytes,
-    header: &MessageHeader,
-    max: usize,
-) -> Result<(OutMessage, Option<Bytes>), &'static str> {
-    if payload.len() > max {
-        return Err("a message is longer than this host takes");
+/// A message as its sender's host gave it.
+struct Unpacked {
+    message: OutMessage,
+    /// Its compressed form, if it came in that.
+    packed: Option<Bytes>,
+    /// That of the other one, until the host has it.
+    memory: Option<Reserved>,
+}
+
+impl Unpacked {
+    /// Sets memory aside for all of it before it is unpacked.
+    async fn of(
+        payload: Bytes,
+        header: &MessageHeader,
+        max: usize,
+        memory: &Share,
+        before_waiting: impl FnOnce(),
+    ) -> Result<Self, &'static str> {
+        if payload.len() > max {
+            return Err("a message is longer than this host takes");
+        }
+        let (payload, packed, memory) = if header.flags & OWN_FLAG != 0 {
+            let len = unpacked_len(&payload, max)?;
+            let mut reserved = None;
+            if len > FREE_UNPACKED_BYTES {
+                reserved = memory.try_reserve(len);
+                if reserved.is_none() {
+                    before_waiting();
+                    reserved = Some(memory.reserve(len).await);
+                }
+            }
+            (unpack(&payload, max)?, Some(payload), reserved)
+        } else {
+            (payload, None, None)
+        };
+        let message = OutMessage {
+            payload,
+            msg_type: header.msg_type,
+            flags: header.flags & !OWN_FLAG,
+        };
+        Ok(Self {
+            message,
+            packed,
+            memory,
+        })
     }
-    let is_packed = header.flags & OWN_FLAG != 0;
-    let (payload, packed) = match is_packed {
-        true => (unpack(&payload, max)?, Some(payload)),
-        false => (payload, None),
-    };
-    let message = OutMessage {
-        payload,
-        msg_type: header.msg_type,
-        flags: header.flags & !OWN_FLAG,
-    };
-    Ok((message, packed))
 }

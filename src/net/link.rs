@@ -259,10 +259,8 @@ impl Link {
         heard
     }
 
-    /// Frames of decrypted packets only, so that nobody outside of the link can feign life.
     fn frames_received(&self) -> u64 {
-        let frames = self.connection.stats().frame_rx;
-        frames.acks + frames.ping + frames.stream + frames.datagram + frames.max_stream_data
+        frames_received(&self.connection)
     }
 
     /// Whether its packets go through the leader.
@@ -283,4 +281,10 @@ impl Drop for Link {
             task.abort();
         }
     }
+}
+
+/// Frames of decrypted packets only, so that nobody outside of the connection can feign life.
+pub(crate) fn frames_received(connection: &Connection) -> u64 {
+    let frames = connection.stats().frame_rx;
+    frames.acks + frames.ping + frames.stream + frames.datagram + frames.max_stream_data
 }

@@ -1,6 +1,7 @@
 //! Links: the endpoint, who may enter, streams and queues.
 
 pub(crate) mod admission;
+pub(crate) mod budget;
 pub(crate) mod close;
 pub(crate) mod compression;
 mod congestion;
@@ -9,14 +10,18 @@ pub(crate) mod datagrams;
 pub(crate) mod dial;
 pub(crate) mod discovery;
 pub(crate) mod events;
+mod failures;
 pub(crate) mod frame;
 pub(crate) mod identity;
 pub(crate) mod in_progress;
 mod intake;
 pub(crate) mod lane;
 pub(crate) mod limiter;
+pub(crate) mod lingering;
 pub(crate) mod link;
+pub(crate) mod names;
 pub(crate) mod outbox;
+pub(crate) mod progress;
 pub(crate) mod received;
 mod relay;
 pub(crate) mod simulation;

@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::frame::MAX_UNORDERED_SPAN;
 use crate::core::id::PeerId;
@@ -19,6 +22,7 @@ pub(crate) struct Received {
     lanes: Mutex<BTreeMap<u16, Arc<AtomicU64>>>,
     unordered: Mutex<Unordered>,
     sequenced: Mutex<Sequenced>,
+    stops: Mutex<Stops>,
     /// Messages taken.
     pub(crate) count: Arc<AtomicU64>,
 }
@@ -39,6 +43,21 @@ impl Received {
         lock(&self.unordered)
     }
 
+    /// Another member than this peer leads since then; or no other is known to.
+    pub(crate) fn another_leads(&self, since: Option<Instant>) {
+        lock(&self.stops).another_leads(since);
+    }
+
+    /// This host took nothing from that lane for a while.
+    pub(super) fn stopped(&self, lane: u16, from: Instant, until: Instant) {
+        lock(&self.stops).note(lane, from, until);
+    }
+
+    /// For how long this host took nothing from that lane since another leader is known.
+    pub(super) fn stopped_for(&self, lane: u16) -> Duration {
+        lock(&self.stops).of(lane)
+    }
+
     pub(super) fn sequenced(&self) -> MutexGuard<'_, Sequenced> {
         lock(&self.sequenced)
     }
@@ -47,6 +66,34 @@ impl Received {
 /// Nothing panics halfway through a change of what these hold.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// For how long this host took nothing from each lane, since another than the peer is known to lead. What the peer sent as
+/// leader before may have arrived by then.
+#[derive(Debug, Default)]
+struct Stops {
+    another_leads_since: Option<Instant>,
+    lanes: BTreeMap<u16, Duration>,
+}
+
+impl Stops {
+    fn another_leads(&mut self, since: Option<Instant>) {
+        if since.is_none() || self.another_leads_since.is_none() {
+            self.another_leads_since = since;
+            self.lanes.clear();
+        }
+    }
+
+    fn note(&mut self, lane: u16, from: Instant, until: Instant) {
+        if let Some(since) = self.another_leads_since {
+            let stopped = until.saturating_duration_since(from.max(since));
+            *self.lanes.entry(lane).or_default() += stopped;
+        }
+    }
+
+    fn of(&self, lane: u16) -> Duration {
+        self.lanes.get(&lane).copied().unwrap_or_default()
+    }
 }
 
 /// Which unordered messages were taken: all before a number, and some beyond it.
@@ -147,6 +194,26 @@ impl Keys {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stop_counts_from_when_another_leads_and_for_its_lane() {
+        let at = |ms| Instant::now() + Duration::from_millis(ms);
+        let (begin, change, end) = (at(0), at(100), at(250));
+        let received = Received::default();
+        received.stopped(3, begin, end);
+        assert_eq!(received.stopped_for(3), Duration::ZERO, "it leads itself");
+        received.another_leads(Some(change));
+        received.another_leads(Some(end));
+        received.stopped(3, begin, end);
+        received.stopped(3, end, end + Duration::from_millis(5));
+        assert_eq!(
+            received.stopped_for(3),
+            end - change + Duration::from_millis(5)
+        );
+        assert_eq!(received.stopped_for(4), Duration::ZERO);
+        received.another_leads(None);
+        assert_eq!(received.stopped_for(3), Duration::ZERO, "it leads again");
+    }
 
     #[test]
     fn unordered_messages_are_new_once_whatever_their_order() {

@@ -4,17 +4,19 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use super::events::{Hearing, InAnothersName, Leading, LinkEvent, RelayEvent};
 use super::intake::{Asker, Intake};
 use super::outbox::{DEFAULT_PRIORITY, OutMessage, Relay, Reliable};
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::relay::Place;
+use crate::core::relay::{BroadcastName, Place, RelayedCopy};
 use crate::core::wire::Opaque;
 
-/// Names a broadcast.
+/// A broadcast on its way to the host.
 #[derive(Debug, Clone)]
 pub(super) struct Broadcast {
     pub(super) origin: PeerId,
@@ -69,18 +71,27 @@ impl RelayedReader {
             return Err(RUNS_OUT);
         }
         let (origin, incarnation) = (&broadcast.origin, broadcast.incarnation);
-        let mut hearing =
-            ask_hearing(&intake.asker, origin, Some(incarnation), false, &token).await;
+        let mut hearing = ask_hearing_on(intake, origin, Some(incarnation), false, &token).await;
         if hearing == Hearing::NotYet && !self.unknown_incarnations.contains(origin, incarnation) {
             // The sender learns what was taken before; then it waits, because nothing more is read.
             intake.ack().await;
-            hearing = ask_hearing(&intake.asker, origin, Some(incarnation), true, &token).await;
+            let waits = ask_hearing_on(intake, origin, Some(incarnation), true, &token);
+            let from = Instant::now();
+            hearing = waits.await;
+            if let Hearing::Yes { .. } = hearing {
+                // One that nobody has stops the lane on its relay's account.
+                let received = &intake.asker.received;
+                received.stopped(intake.lane, from, Instant::now());
+            }
             if hearing == Hearing::NotYet {
                 self.unknown_incarnations.note(origin.clone(), incarnation);
             }
         }
         match hearing {
-            Hearing::Yes { is_bound } => deliver_once(intake, broadcast, is_bound, message).await,
+            Hearing::Yes {
+                is_bound,
+                by_leader,
+            } => deliver_once(intake, broadcast, (is_bound, by_leader), message).await,
             Hearing::No => {}
             Hearing::NotYet => intake.asker.context.relaying.count_dropped(),
         }
@@ -96,16 +107,36 @@ pub(super) async fn take_forwarded(
     message: OutMessage,
     channel: u8,
 ) {
-    if ask_hearing(&intake.asker, &origin, None, false, &token).await != Hearing::No {
+    if ask_hearing_on(intake, &origin, None, false, &token).await != Hearing::No {
         intake.deliver(origin, message, channel).await;
     }
 }
 
+async fn ask_hearing_on(
+    intake: &Intake,
+    origin: &PeerId,
+    incarnation: Option<Incarnation>,
+    may_wait: bool,
+    token: &Opaque,
+) -> Hearing {
+    let stopped = intake.asker.received.stopped_for(intake.lane);
+    ask_hearing(
+        &intake.asker,
+        origin,
+        incarnation,
+        (may_wait, stopped),
+        token,
+    )
+    .await
+}
+
+/// Asks whether a message in another's name may be delivered. It `may_wait` for the incarnation of its origin, and this host
+/// `stopped` what it came on for so long.
 pub(super) async fn ask_hearing(
     asker: &Asker,
     origin: &PeerId,
     incarnation: Option<Incarnation>,
-    may_wait: bool,
+    (may_wait, stopped): (bool, Duration),
     token: &Opaque,
 ) -> Hearing {
     let event = |answer| {
@@ -114,24 +145,42 @@ pub(super) async fn ask_hearing(
             incarnation,
             may_wait,
             token: token.clone(),
+            stopped,
             answer,
         }))
     };
     asker.ask(event).await.unwrap_or(Hearing::No)
 }
 
-async fn deliver_once(intake: &Intake, broadcast: Broadcast, is_bound: bool, message: OutMessage) {
+async fn deliver_once(
+    intake: &Intake,
+    broadcast: Broadcast,
+    (is_bound, by_leader): (bool, bool),
+    message: OutMessage,
+) {
     let Broadcast {
         origin,
         incarnation,
         number,
         channel,
     } = broadcast;
-    let lane = intake.lane;
-    let mut heard = intake.asker.context.relaying.heard.lock().await;
-    if heard.is_new(&origin, incarnation, is_bound, lane, number) {
-        intake.deliver(origin.clone(), message, channel).await;
-        heard.insert(&origin, incarnation, is_bound, lane, number);
+    let relaying = &intake.asker.context.relaying;
+    let name = BroadcastName {
+        origin: origin.clone(),
+        incarnation,
+        lane: intake.lane,
+        number,
+    };
+    let copy = RelayedCopy {
+        relay: &intake.asker.peer,
+        by_leader,
+        is_bound,
+        digest: relaying.digest(&message, channel),
+    };
+    let mut heard = intake.stopping(relaying.heard.lock()).await;
+    if heard.is_new(&name, copy) {
+        intake.deliver(origin, message, channel).await;
+        heard.insert(&name, copy);
     }
 }
 
@@ -193,7 +242,7 @@ pub(super) async fn take_central(
         number,
         channel,
     };
-    deliver_once(intake, broadcast, true, relay.message).await;
+    deliver_once(intake, broadcast, (true, true), relay.message).await;
     let next = relaying
         .relays()
         .done(&intake.asker.peer, relay.incarnation, intake.lane, number);

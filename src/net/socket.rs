@@ -13,6 +13,8 @@ use crate::fork;
 pub(crate) const SOCKET_BUFFER_BYTES: usize = 2 << 20;
 /// Most addresses that a member says it may be reached at.
 pub(crate) const MAX_OWN_ADDRESSES: usize = crate::core::wire::MAX_PEER_ADDRESSES;
+/// Most addresses of this machine that the host can list.
+pub(crate) const MAX_LISTED_ADDRESSES: usize = 64;
 
 /// Which addresses the socket has: one, or all of this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,27 +50,52 @@ impl Bound {
     pub(crate) fn addresses(self) -> Vec<SocketAddr> {
         let found = match self.single() {
             Some(ip) => vec![ip],
-            None => {
-                let found = interfaces()
-                    .into_iter()
-                    .filter(|interface| {
-                        !matches!(
-                            interface.oper_status,
-                            IfOperStatus::Down
-                                | IfOperStatus::NotPresent
-                                | IfOperStatus::LowerLayerDown
-                        )
-                    })
-                    .map(|interface| interface.ip())
-                    .filter(|ip| self.reaches(SocketAddr::new(*ip, self.port)))
-                    .collect();
-                best_first(found, source_of_default_route())
+            None => self.every_address().into_iter().map(|own| own.ip).collect(),
+        };
+        let mut addresses: Vec<_> = found
+            .into_iter()
+            .map(|ip| SocketAddr::new(ip, self.port))
+            .collect();
+        addresses.truncate(MAX_OWN_ADDRESSES);
+        addresses
+    }
+
+    /// The addresses at which another peer may dial this host, each with the name of its interface: at most
+    /// [`MAX_LISTED_ADDRESSES`], best first, and loopback only when nothing else exists, or is bound. Never empty.
+    pub(crate) fn named_addresses(self) -> Vec<(SocketAddr, String)> {
+        let found = match self.single() {
+            Some(ip) => {
+                let interfaces = interfaces();
+                let interface = interfaces.into_iter().find(|own| own.ip() == ip);
+                let name = interface.map_or_else(String::new, |own| own.name);
+                vec![OwnAddress {
+                    ip,
+                    name,
+                    ..OwnAddress::LOOPBACK
+                }]
             }
+            None => self.every_address(),
         };
         found
             .into_iter()
-            .map(|ip| SocketAddr::new(ip, self.port))
+            .map(|own| (SocketAddr::new(own.ip, self.port), own.name))
             .collect()
+    }
+
+    /// Those of all interfaces that are up.
+    fn every_address(self) -> Vec<OwnAddress> {
+        let found = interfaces()
+            .into_iter()
+            .filter(|interface| {
+                !matches!(
+                    interface.oper_status,
+                    IfOperStatus::Down | IfOperStatus::NotPresent | IfOperStatus::LowerLayerDown
+                )
+            })
+            .map(OwnAddress::from)
+            .filter(|own| self.reaches(SocketAddr::new(own.ip, self.port)))
+            .collect();
+        best_first(found, source_of_default_route())
     }
 
     /// Whether `address` leads back to the socket.
@@ -197,35 +224,103 @@ fn interfaces() -> Vec<Interface> {
     })
 }
 
+/// An address of an interface of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnAddress {
+    ip: IpAddr,
+    /// The interface's name.
+    name: String,
+    /// Whether the interface leads into a tunnel or a virtual machine, as far as this can be seen.
+    is_virtual: bool,
+}
+
+impl OwnAddress {
+    const LOOPBACK: Self = Self {
+        ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        name: String::new(),
+        is_virtual: false,
+    };
+
+    /// How likely another peer reaches it, the likeliest first; `None` when it cannot.
+    fn class(&self) -> Option<u8> {
+        if self.ip.is_loopback() || self.ip.is_unspecified() || self.ip.is_multicast() {
+            return None;
+        }
+        match (self.ip, self.is_virtual) {
+            (IpAddr::V4(v4), _) if v4.is_link_local() => Some(4),
+            // It would need the reader's interface number.
+            (IpAddr::V6(v6), _) if v6.is_unicast_link_local() => None,
+            (IpAddr::V4(_), false) => Some(0),
+            (IpAddr::V6(_), false) => Some(1),
+            (IpAddr::V4(_), true) => Some(2),
+            (IpAddr::V6(_), true) => Some(3),
+        }
+    }
+}
+
+impl From<Interface> for OwnAddress {
+    fn from(interface: Interface) -> Self {
+        Self {
+            ip: interface.ip(),
+            is_virtual: interface.is_p2p() || is_virtual_interface(&interface.name),
+            name: interface.name,
+        }
+    }
+}
+
+/// Whether drivers of tunnels, bridges to virtual machines and containers name their interfaces so. Some of them look
+/// like Ethernet to the system in everything else.
+fn is_virtual_interface(name: &str) -> bool {
+    /// Beginnings on Linux and macOS, which number their interfaces.
+    const NUMBERED: [&str; 14] = [
+        "br-",
+        "docker",
+        "ham",
+        "ipsec",
+        "ppp",
+        "tailscale",
+        "tap",
+        "tun",
+        "utun",
+        "veth",
+        "virbr",
+        "vmnet",
+        "wg",
+        "zt",
+    ];
+    /// Parts of names on Windows, where adapters have titles.
+    const TITLED: [&str; 10] = [
+        "hamachi",
+        "hyper-v",
+        "openvpn",
+        "radmin",
+        "tailscale",
+        "vethernet",
+        "virtualbox",
+        "vmware",
+        "wireguard",
+        "zerotier",
+    ];
+    let name = name.to_ascii_lowercase();
+    NUMBERED.iter().any(|beginning| name.starts_with(beginning))
+        || TITLED.iter().any(|part| name.contains(part))
+}
+
 /// Orders by class, within a class the one `preferred` first, else as found.
-fn best_first(mut found: Vec<IpAddr>, preferred: Option<IpAddr>) -> Vec<IpAddr> {
-    found.retain(|ip| class(*ip).is_some());
+fn best_first(mut found: Vec<OwnAddress>, preferred: Option<IpAddr>) -> Vec<OwnAddress> {
+    found.retain(|own| own.class().is_some());
     // The sort is stable: what the system listed first stays first.
-    found.sort_by_key(|ip| (class(*ip), Some(*ip) != preferred));
-    let mut best: Vec<IpAddr> = Vec::new();
-    for ip in found {
-        if best.len() < MAX_OWN_ADDRESSES && !best.contains(&ip) {
-            best.push(ip);
+    found.sort_by_key(|own| (own.class(), Some(own.ip) != preferred));
+    let mut best: Vec<OwnAddress> = Vec::new();
+    for own in found {
+        if best.len() < MAX_LISTED_ADDRESSES && !best.iter().any(|other| other.ip == own.ip) {
+            best.push(own);
         }
     }
     if best.is_empty() {
-        best.push(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        best.push(OwnAddress::LOOPBACK);
     }
     best
-}
-
-/// How likely another peer reaches `ip`, the likeliest first; `None` when it cannot.
-fn class(ip: IpAddr) -> Option<u8> {
-    if ip.is_loopback() || ip.is_unspecified() || ip.is_multicast() {
-        return None;
-    }
-    match ip {
-        IpAddr::V4(v4) if v4.is_link_local() => Some(2),
-        IpAddr::V4(_) => Some(0),
-        // It would need the reader's interface number.
-        IpAddr::V6(v6) if v6.is_unicast_link_local() => None,
-        IpAddr::V6(_) => Some(1),
-    }
 }
 
 /// The IPv4 address from which this host would talk to the internet, as the system's routes have it: of
@@ -317,37 +412,103 @@ mod tests {
         assert!(socket.local_addr().expect("bound").is_ipv4());
     }
 
+    /// An interface called `name` with that address.
+    fn own(text: &str, name: &str) -> OwnAddress {
+        OwnAddress {
+            ip: ip(text),
+            name: name.to_owned(),
+            is_virtual: is_virtual_interface(name),
+        }
+    }
+
+    fn ordered(found: &[(&str, &str)], preferred: Option<&str>) -> Vec<String> {
+        let found = found.iter().map(|(text, name)| own(text, name)).collect();
+        let best = best_first(found, preferred.map(ip));
+        best.iter().map(|own| own.ip.to_string()).collect()
+    }
+
     #[test]
-    fn addresses_are_ordered_by_who_can_reach_them_and_at_most_four() {
+    fn addresses_are_ordered_by_likely_reach() {
         let found = [
-            "127.0.0.1",
-            "::1",
-            "fe80::1",
-            "169.254.7.7",
-            "2001:db8::5",
-            "172.17.0.1",
-            "192.168.1.20",
-            "192.168.1.20",
-            "fd00::9",
-            "224.0.0.1",
+            ("127.0.0.1", "lo"),
+            ("::1", "lo"),
+            ("fe80::1", "eth0"),
+            ("169.254.7.7", "eth1"),
+            ("2001:db8::5", "eth0"),
+            ("172.17.0.1", "docker0"),
+            ("10.0.0.7", "eth1"),
+            ("192.168.1.20", "eth0"),
+            ("192.168.1.20", "eth0"),
+            ("fd00::9", "eth0"),
+            ("224.0.0.1", "eth0"),
         ];
-        let found: Vec<IpAddr> = found.iter().map(|text| ip(text)).collect();
-        let expected = ["192.168.1.20", "172.17.0.1", "2001:db8::5", "fd00::9"].map(ip);
+        let rest = ["2001:db8::5", "fd00::9", "172.17.0.1", "169.254.7.7"];
+        let first = ordered(&found, Some("192.168.1.20"));
+        assert_eq!(first, [&["192.168.1.20", "10.0.0.7"], &rest[..]].concat());
+        let first = ordered(&found, None);
+        assert_eq!(first, [&["10.0.0.7", "192.168.1.20"], &rest[..]].concat());
+    }
+
+    #[test]
+    fn the_lan_comes_before_a_vpn_with_and_without_a_default_route() {
+        for vpn in [
+            "tun0",
+            "wg0",
+            "utun4",
+            "zt7nnig3nm",
+            "Radmin VPN",
+            "Tailscale",
+            "vEthernet (WSL)",
+        ] {
+            let found = [("100.100.1.2", vpn), ("192.168.1.20", "Wi-Fi")];
+            for preferred in [None, Some("100.100.1.2")] {
+                assert_eq!(
+                    ordered(&found, preferred),
+                    ["192.168.1.20", "100.100.1.2"],
+                    "{vpn}"
+                );
+            }
+        }
+        let found = [("100.100.1.2", "tun0")];
         assert_eq!(
-            best_first(found.clone(), Some(ip("192.168.1.20"))),
-            expected
+            ordered(&found, None),
+            ["100.100.1.2"],
+            "a VPN is better than loopback"
         );
-        let expected = ["172.17.0.1", "192.168.1.20", "2001:db8::5", "fd00::9"].map(ip);
-        assert_eq!(best_first(found, None), expected);
+        for lan in [
+            "eth0",
+            "enp3s0",
+            "wlan0",
+            "Ethernet 2",
+            "Wi-Fi",
+            "en0",
+            "bond0",
+            "br0",
+        ] {
+            assert!(!is_virtual_interface(lan), "{lan}");
+        }
     }
 
     #[test]
     fn a_link_local_v4_address_is_better_than_loopback_which_is_better_than_none() {
-        let found = vec![ip("127.0.0.1"), ip("fe80::1"), ip("169.254.7.7")];
-        assert_eq!(best_first(found, None), [ip("169.254.7.7")]);
-        let found = vec![ip("::1"), ip("127.0.0.1"), ip("fe80::1")];
-        assert_eq!(best_first(found, None), [ip("127.0.0.1")]);
-        assert_eq!(best_first(Vec::new(), None), [ip("127.0.0.1")]);
+        let found = [
+            ("127.0.0.1", "lo"),
+            ("fe80::1", "eth0"),
+            ("169.254.7.7", "eth0"),
+        ];
+        assert_eq!(ordered(&found, None), ["169.254.7.7"]);
+        let found = [("::1", "lo"), ("127.0.0.1", "lo"), ("fe80::1", "eth0")];
+        assert_eq!(ordered(&found, None), ["127.0.0.1"]);
+        assert_eq!(ordered(&[], None), ["127.0.0.1"]);
+    }
+
+    #[test]
+    fn lists_of_addresses_are_bounded() {
+        let many: Vec<_> = (0..1000u32)
+            .map(|n| Ipv4Addr::from_bits(0x0A00_0000 + n).to_string())
+            .collect();
+        let many: Vec<_> = many.iter().map(|text| (text.as_str(), "eth0")).collect();
+        assert_eq!(ordered(&many, None).len(), MAX_LISTED_ADDRESSES);
     }
 
     #[test]
@@ -356,6 +517,14 @@ mod tests {
         let addresses = everywhere.addresses();
         assert!((1..=MAX_OWN_ADDRESSES).contains(&addresses.len()));
         assert_eq!(addresses[0], everywhere.best_address());
+        let named = everywhere.named_addresses();
+        assert!(
+            named
+                .iter()
+                .map(|(address, _)| *address)
+                .take(MAX_OWN_ADDRESSES)
+                .eq(addresses.iter().copied())
+        );
         for own in addresses {
             assert!(is_dialable(own), "{own}");
             assert!(everywhere.is_own(own), "{own}");
@@ -383,6 +552,8 @@ mod tests {
     fn a_socket_of_one_address_has_that_address_alone() {
         let v4 = bound(Some("127.0.0.2"), 4433);
         assert_eq!(v4.addresses(), [address("127.0.0.2:4433")]);
+        let loopback = bound(Some("127.0.0.1"), 4433).named_addresses();
+        assert_eq!(loopback, [(address("127.0.0.1:4433"), "lo".to_owned())]);
         assert!(v4.is_own(address("127.0.0.2:4433")));
         assert!(v4.is_own(address("[::ffff:127.0.0.2]:4433")));
         assert!(!v4.is_own(address("127.0.0.1:4433")));

@@ -24,6 +24,13 @@ pub(crate) enum Direction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ClosedFor(pub(crate) Duration);
 
+impl ClosedFor {
+    /// The same, rounded up.
+    pub(crate) fn seconds(self) -> u64 {
+        self.0.as_secs() + 1
+    }
+}
+
 /// The tries of one direction.
 pub(crate) struct Tries {
     direction: Direction,

@@ -17,8 +17,9 @@ use std::time::Duration;
 use quinn::udp::{RecvMeta, Transmit, UdpSocketState};
 use quinn::{AsyncTimer, AsyncUdpSocket, Runtime, TokioRuntime, UdpPoller};
 use tokio::io::{Interest, ReadBuf};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
+use super::failures::Failures;
 use super::simulation::{Fate, Simulation, Waiting};
 use super::socket::canonical;
 use super::timers::Timers;
@@ -87,6 +88,14 @@ struct Line {
     /// `None` where the system lacks one of them: one packet a call, as it is.
     options: Option<UdpSocketState>,
     waiting: Mutex<Waiting>,
+    reading: Mutex<Reading>,
+}
+
+/// How the socket is read.
+#[derive(Debug, Default)]
+struct Reading {
+    failures: Failures,
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Udp {
@@ -101,6 +110,7 @@ impl Udp {
             socket: tokio::net::UdpSocket::from_std(socket)?,
             options,
             waiting: Mutex::new(Waiting::new(runtime.seed)),
+            reading: Mutex::default(),
         });
         let simulation = Arc::clone(&runtime.simulation);
         tokio::spawn(send_what_waits(
@@ -224,6 +234,11 @@ impl Line {
         bufs: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pause) = &mut reading.pause {
+            ready!(Future::poll(pause.as_mut(), cx));
+            reading.pause = None;
+        }
         let received = match &self.options {
             Some(options) => loop {
                 ready!(self.socket.poll_recv_ready(cx))?;
@@ -251,6 +266,7 @@ impl Line {
         };
         match received {
             Ok(count) => {
+                reading.failures.end();
                 for meta in &mut meta[..count] {
                     meta.addr = self.mapped(meta.addr);
                     if is_forged(meta.addr) {
@@ -262,6 +278,17 @@ impl Line {
             // quinn would give the socket up. Some systems report here that an earlier packet did not arrive.
             Err(error) => {
                 tracing::debug!(%error, "the socket reports an error");
+                let next = reading.failures.add();
+                if next.warn {
+                    tracing::warn!(%error, "the socket receives nothing but errors; it is read less often until that ends");
+                }
+                if !next.pause.is_zero() {
+                    let mut pause = Box::pin(sleep(next.pause));
+                    if Future::poll(pause.as_mut(), cx).is_pending() {
+                        reading.pause = Some(pause);
+                        return Poll::Pending;
+                    }
+                }
                 cx.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -1,31 +1,76 @@
 //! Admissions ask: what do we say to a peer, and do we take it? The core decides, maybe after it has asked
 //! the leader or the host; here are the open questions, and the places that are kept meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
+use quinn::Connection;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::core::id::{Fingerprint, PeerId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::membership::Membership;
 use crate::core::node::{AdmissionRefusal, Input};
 use crate::core::time::Time;
 use crate::core::virtual_address::is_virtual;
-use crate::core::wire::{Candidate, Hello, HelloAck, PeerEntry, Verdict};
+use crate::core::wire::{Candidate, Hello, HelloAck, NoPlace, PeerEntry, Undecided, Verdict};
 use crate::error::Code;
 use crate::net::dial::{Refused, Reservation};
+use crate::net::identity::close_code;
+use crate::net::link::frames_received;
 use crate::net::socket;
+
+/// How long somebody who is being admitted is asked for a sign of life, where another wants its id: so many round trips of its
+/// connection, but at least and at most so long.
+const PROBE_ROUND_TRIPS: u32 = 3;
+const MIN_PROBE: Duration = Duration::from_millis(500);
+const MAX_PROBE: Duration = Duration::from_secs(2);
+/// Time between two of these questions: one may be lost.
+const PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// Kicks whose reasons are remembered, at most; a reason has at most 3 KiB.
+const MAX_KICK_REASONS: usize = 64;
 
 /// Admissions that are under way.
 #[derive(Default)]
 pub(super) struct Admissions {
     /// Places kept for admissions that go on.
-    reserved: BTreeMap<PeerId, (Fingerprint, Weak<()>)>,
+    reserved: BTreeMap<PeerId, Kept>,
     questions: BTreeMap<u64, Question>,
+    disputes: Vec<Dispute>,
     asked: u64,
+}
+
+/// A place that is kept for somebody who is being admitted.
+struct Kept {
+    key: Fingerprint,
+    incarnation: Incarnation,
+    place: Weak<()>,
+    /// Of the latest of its admissions: two ends may dial each other.
+    connection: Connection,
+    /// What the core was asked about it.
+    tickets: Vec<u64>,
+}
+
+/// Somebody whose id another one holds that is being admitted, too, and that is asked for a sign of life.
+struct Dispute {
+    applicant: Applicant,
+    /// The holder's connection, and what had arrived on it.
+    holder: Connection,
+    arrived: u64,
+    ping_at: Instant,
+    until: Instant,
+}
+
+/// What becomes of a dispute now.
+pub(super) enum Settled {
+    /// The holder is alive, or whoever asked is gone.
+    Answer(Answer),
+    /// The holder is gone by itself, or gave no sign of life: it has lost its place, and these are its questions.
+    Free(Applicant, Vec<u64>),
 }
 
 /// Somebody whose Hello stands.
@@ -33,6 +78,7 @@ pub(super) struct Applicant {
     pub(super) hello: Hello,
     pub(super) key: Fingerprint,
     pub(super) from: SocketAddr,
+    pub(super) connection: Connection,
     /// When its Hello arrived, on the core's clock.
     pub(super) arrived: Time,
     /// Whether this node takes it without asking the leader.
@@ -104,40 +150,124 @@ impl Admissions {
     pub(super) fn reserved(&self) -> impl Iterator<Item = &PeerId> {
         self.reserved
             .iter()
-            .filter(|(_, (_, place))| place.strong_count() > 0)
+            .filter(|(_, kept)| kept.place.strong_count() > 0)
             .map(|(peer, _)| peer)
     }
 
-    /// Keeps a place for a peer that is being admitted.
+    /// The connection of somebody else who is being admitted under that id: with another key, or as another incarnation.
+    fn rival(&self, peer: &PeerId, key: Fingerprint, incarnation: Incarnation) -> Option<&Kept> {
+        let kept = self.reserved.get(peer)?;
+        let is_another = (kept.key, kept.incarnation) != (key, incarnation);
+        (is_another && kept.place.strong_count() > 0).then_some(kept)
+    }
+
+    /// Asks who holds the id of the applicant for a sign of life, if somebody else is being admitted under it. Gives the
+    /// applicant back if nobody is.
+    pub(super) fn dispute(&mut self, applicant: Applicant, now: Instant) -> Option<Applicant> {
+        let hello = &applicant.hello;
+        let rival = self.rival(&hello.peer_id, applicant.key, hello.incarnation);
+        let Some(holder) = rival.map(|kept| kept.connection.clone()) else {
+            return Some(applicant);
+        };
+        let wait = (holder.rtt() * PROBE_ROUND_TRIPS).clamp(MIN_PROBE, MAX_PROBE);
+        self.disputes.push(Dispute {
+            applicant,
+            arrived: frames_received(&holder),
+            holder,
+            ping_at: now,
+            until: now + wait,
+        });
+        None
+    }
+
+    /// Whether an id is in dispute.
+    pub(super) fn has_disputes(&self) -> bool {
+        !self.disputes.is_empty()
+    }
+
+    /// Looks who gave a sign of life, and asks again.
+    pub(super) fn settle(&mut self, now: Instant) -> Vec<Settled> {
+        let mut settled = Vec::new();
+        for mut dispute in std::mem::take(&mut self.disputes) {
+            let Applicant { hello, key, .. } = &dispute.applicant;
+            let rival = self.rival(&hello.peer_id, *key, hello.incarnation);
+            if rival.is_none() {
+                settled.push(Settled::Free(dispute.applicant, Vec::new()));
+            } else if dispute.applicant.asker.is_gone() {
+                // Nobody waits for an answer.
+            } else if frames_received(&dispute.holder) > dispute.arrived {
+                let taken = Err(Code::DuplicatePeerId.into());
+                settled.push(Settled::Answer(dispute.applicant.answer(taken)));
+            } else if now >= dispute.until {
+                let tickets = self.evict(&hello.peer_id.clone());
+                settled.push(Settled::Free(dispute.applicant, tickets));
+            } else {
+                if now >= dispute.ping_at {
+                    dispute.ping_at = now + PROBE_INTERVAL;
+                    // What cannot be sent is as good as lost.
+                    let _ = dispute.holder.send_datagram(Bytes::new());
+                }
+                self.disputes.push(dispute);
+            }
+        }
+        settled
+    }
+
+    /// Ends the admissions under an id. Gives their questions, which the core is to withdraw.
+    fn evict(&mut self, peer: &PeerId) -> Vec<u64> {
+        let Some(kept) = self.reserved.remove(peer) else {
+            return Vec::new();
+        };
+        kept.connection
+            .close(close_code(Code::DuplicatePeerId.value()), b"");
+        for ticket in &kept.tickets {
+            self.questions.remove(ticket);
+        }
+        kept.tickets
+    }
+
+    /// Keeps a place for a peer that is being admitted over `connection`.
     ///
     /// # Errors
-    /// Another key has the place, or the members and those who are being admitted fill the room.
+    /// Somebody else has the place, or the members and those who are being admitted fill the room.
     pub(super) fn reserve(
         &mut self,
         peer: &PeerId,
-        key: Fingerprint,
+        (key, incarnation): (Fingerprint, Incarnation),
+        connection: &Connection,
         members: &Membership,
         max_connections: usize,
-    ) -> Result<Reservation, Code> {
+    ) -> Result<Reservation, Refused> {
         self.reserved
-            .retain(|_, (_, place)| place.strong_count() > 0);
-        let kept = self.reserved.get(peer);
-        if kept.is_some_and(|(reserved_for, _)| *reserved_for != key) {
-            return Err(Code::DuplicatePeerId);
+            .retain(|_, kept| kept.place.strong_count() > 0);
+        if self.rival(peer, key, incarnation).is_some() {
+            return Err(Code::DuplicatePeerId.into());
         }
         let is_new = |id: &PeerId| members.get(id).is_none();
         if is_new(peer) {
             let newcomers = self.reserved().filter(|id| *id != peer && is_new(id));
             if members.len() + newcomers.count() >= max_connections {
-                return Err(Code::MaxConnectionsReached);
+                return Err(explained(
+                    Code::MaxConnectionsReached,
+                    NoPlace::connections(max_connections),
+                ));
             }
         }
-        if let Some(place) = kept.and_then(|(_, place)| place.upgrade()) {
+        if let Some(kept) = self.reserved.get_mut(peer)
+            && let Some(place) = kept.place.upgrade()
+        {
+            kept.connection = connection.clone();
             return Ok(place);
         }
         let place = Reservation::default();
-        self.reserved
-            .insert(peer.clone(), (key, Arc::downgrade(&place)));
+        let kept = Kept {
+            key,
+            incarnation,
+            place: Arc::downgrade(&place),
+            connection: connection.clone(),
+            tickets: Vec::new(),
+        };
+        self.reserved.insert(peer.clone(), kept);
         Ok(place)
     }
 
@@ -154,6 +284,9 @@ impl Admissions {
         until: Instant,
     ) -> u64 {
         self.asked += 1;
+        if let Some(kept) = self.reserved.get_mut(&applicant.hello.peer_id) {
+            kept.tickets.push(self.asked);
+        }
         let question = Question {
             applicant,
             place,
@@ -237,13 +370,14 @@ impl Admissions {
                 return None;
             }
             Verdict::DuplicatePeerId => Code::DuplicatePeerId.into(),
-            Verdict::Full => Code::MaxConnectionsReached.into(),
+            Verdict::Full(no_place) => explained(Code::MaxConnectionsReached, no_place),
             Verdict::Rejected { reason, bytes } => Refused {
                 reason,
                 bytes: Bytes::from(bytes),
                 ..Code::Rejected.into()
             },
-            Verdict::Timeout | Verdict::NotLeader => Code::Timeout.into(),
+            Verdict::Timeout(undecided) => explained(Code::Timeout, undecided),
+            Verdict::NotLeader => explained(Code::Timeout, Undecided::Leader),
         };
         self.end(ticket, Err(refused))
     }
@@ -301,7 +435,9 @@ impl Answer {
 pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
     let code = match refusal {
         AdmissionRefusal::DuplicatePeerId(_) | AdmissionRefusal::Bound(_) => Code::DuplicatePeerId,
-        AdmissionRefusal::Full(_) => Code::MaxConnectionsReached,
+        AdmissionRefusal::Full(no_place) => {
+            return explained(Code::MaxConnectionsReached, no_place);
+        }
         AdmissionRefusal::VoterKey(_) => {
             return explained(Code::DuplicatePeerId, refusal);
         }
@@ -309,24 +445,59 @@ pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
         AdmissionRefusal::Kicked(_) => {
             return Refused {
                 kicked: true,
-                ..Code::Rejected.into()
+                ..explained(Code::Rejected, refusal)
             };
         }
-        AdmissionRefusal::Banned(_) | AdmissionRefusal::Ended => Code::Rejected,
-        AdmissionRefusal::Leaving => Code::ConnectionFailed,
+        AdmissionRefusal::Banned(_) | AdmissionRefusal::Ended => {
+            return explained(Code::Rejected, refusal);
+        }
+        AdmissionRefusal::Leaving => return explained(Code::ConnectionFailed, refusal),
+        AdmissionRefusal::Looking => return explained(Code::LookingForRoom, refusal),
     };
     code.into()
 }
 
-fn explained(code: Code, refusal: &AdmissionRefusal) -> Refused {
-    Refused {
-        bytes: Bytes::from(refusal.to_string()),
-        ..code.into()
+/// The code with a sentence for the player that wanted to enter.
+pub(super) fn explained(code: Code, why: impl fmt::Display) -> Refused {
+    Refused::because(code, why.to_string())
+}
+
+/// With which number and bytes peers were kicked lately, for those that ask to enter again.
+#[derive(Default)]
+pub(super) struct KickReasons {
+    /// The newest last.
+    reasons: VecDeque<(PeerId, i32, Bytes)>,
+}
+
+impl KickReasons {
+    pub(super) fn remember(&mut self, peer: &PeerId, code: i32, bytes: &[u8]) {
+        self.reasons.retain(|(known, ..)| known != peer);
+        if code == 0 && bytes.is_empty() {
+            return;
+        }
+        if self.reasons.len() >= MAX_KICK_REASONS {
+            self.reasons.pop_front();
+        }
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.reasons.push_back((peer.clone(), code, bytes));
+    }
+
+    /// Gives the host of a kicked peer what the kick gave it, instead of the library's sentence.
+    pub(super) fn explain(&self, peer: &PeerId, mut refused: Refused) -> Refused {
+        let known = self.reasons.iter().find(|(known, ..)| known == peer);
+        if let Some((_, code, bytes)) = known
+            && refused.kicked
+        {
+            refused.reason = *code;
+            refused.bytes = bytes.clone();
+        }
+        refused
     }
 }
 
 /// Where a peer that was seen at `from` accepts links.
 pub(super) fn listens_at(from: SocketAddr, hello: &Hello) -> Option<SocketAddr> {
-    let address = SocketAddr::new(socket::canonical(from).ip(), hello.listen_port);
+    let mut address = socket::canonical(from); // with the zone of a link-local address
+    address.set_port(hello.listen_port);
     (!is_virtual(from)).then_some(address)
 }

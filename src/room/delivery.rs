@@ -86,8 +86,8 @@ impl Room {
         }
     }
 
-    /// The longest unreliable message that goes to `peer`, or to every connected peer, in bytes. `None` where it is not
-    /// connected, or nobody is.
+    /// The longest unreliable message that goes to `peer`, or to every connected peer, in bytes; where nobody is connected,
+    /// the longest that every new link carries. `None` where the peer is not connected.
     pub fn max_datagram_size(&self, peer: Option<&PeerId>) -> Option<usize> {
         let max = self
             .shared

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
 
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::introductions::{Dial, is_dialable};
@@ -15,12 +14,17 @@ use crate::core::node::{Input, Node};
 use crate::core::virtual_address::virtual_address;
 use crate::dispatch::ConnectionResult;
 use crate::error::Code;
-use crate::net::dial::{Connector, HostDial, Refused};
+use crate::net::dial::{Connector, DialRequest, HostDial, Refused};
+use crate::net::names::{LookupError, Names};
+use crate::net::progress::{Progress, Step};
 use crate::net::socket::{self, Bound};
-use crate::target::{Host, Target, parse_target};
+use crate::target::{Host, Target, parse_pasted_target};
 
 /// Time between two dials of one member at different addresses.
 const DIAL_STAGGER: Duration = Duration::from_millis(100);
+
+/// Addresses of a name that are dialled, at most.
+const MAX_ADDRESSES_OF_NAME: usize = 16;
 
 /// Disconnected peers that running dials are kept from, at most; the oldest give way.
 const MAX_SEVERED: usize = 1024;
@@ -30,6 +34,7 @@ const MAX_SEVERED: usize = 1024;
 /// Whom a dial reaches is known only when it is there: until then it could undo a later DisconnectPeer.
 pub(super) struct Dialling {
     gate: Arc<Connector>,
+    names: Arc<Names>,
     bound: Bound,
     done: mpsc::UnboundedSender<DialDone>,
     begun: HostDial,
@@ -63,11 +68,13 @@ impl Dialling {
     /// How each dial ended goes to `done`.
     pub(super) fn new(
         gate: Arc<Connector>,
+        names: Names,
         bound: Bound,
         done: mpsc::UnboundedSender<DialDone>,
     ) -> Self {
         Self {
             gate,
+            names: Arc::new(names),
             bound,
             done,
             begun: 0,
@@ -80,13 +87,9 @@ impl Dialling {
     /// The core wants to be linked to a member.
     pub(super) fn dial(&self, dial: Dial) {
         let gate = Arc::clone(&self.gate);
-        let done = self.done.clone();
-        tokio::spawn(async move {
-            let peer = dial.peer.clone();
-            let result = dial_member(&gate, dial).await;
-            // Without a driver nobody waits for it.
-            let _ = done.send(DialDone::Core(peer, result));
-        });
+        let peer = dial.peer.clone();
+        let run = async move { dial_member(&gate, dial).await };
+        self.spawn(run, |result| DialDone::Core(peer, result));
     }
 
     /// The host wants a link to the member at an address.
@@ -94,13 +97,35 @@ impl Dialling {
         self.begun += 1;
         let number = self.begun;
         self.running.insert(number);
-        let gate = Arc::clone(&self.gate);
+        let run = self.dial_target(target, Some(number));
+        self.spawn(run, move |result| DialDone::Host(number, text, result));
+    }
+
+    /// Runs a dial. Each ends once, one that panics, too.
+    fn spawn(
+        &self,
+        dial: impl Future<Output = Result<PeerId, Refused>> + Send + 'static,
+        ended: impl FnOnce(Result<PeerId, Refused>) -> DialDone + Send + 'static,
+    ) {
         let done = self.done.clone();
-        let bound = self.bound;
+        let dial = tokio::spawn(dial);
         tokio::spawn(async move {
-            let result = dial_target(&gate, &target, bound, Some(number)).await;
-            let _ = done.send(DialDone::Host(number, text, result));
+            // The panic has been logged.
+            let result = dial.await;
+            let result = result.unwrap_or_else(|_| Err(Code::InternalError.into()));
+            // Without a driver nothing waits for it.
+            let _ = done.send(ended(result));
         });
+    }
+
+    fn dial_target(
+        &self,
+        target: Target,
+        number: Option<HostDial>,
+    ) -> impl Future<Output = Result<PeerId, Refused>> + Send + 'static {
+        let (gate, names) = (Arc::clone(&self.gate), Arc::clone(&self.names));
+        let bound = self.bound;
+        async move { dial_target(&gate, &names, &target, bound, number).await }
     }
 
     /// The election wants links to these seeds: dials those that are not linked and are not being dialled.
@@ -112,18 +137,13 @@ impl Dialling {
                 None => false,
             };
             // The options of the room hold no other addresses.
-            let target = parse_target(&seed).ok().filter(|_| !needs_none);
+            let target = parse_pasted_target(&seed).ok().filter(|_| !needs_none);
             let Some(target) = target else {
                 continue;
             };
             self.seeds.insert(Arc::clone(&seed), Seed::Dialled);
-            let gate = Arc::clone(&self.gate);
-            let done = self.done.clone();
-            let bound = self.bound;
-            tokio::spawn(async move {
-                let result = dial_target(&gate, &target, bound, None).await;
-                let _ = done.send(DialDone::Seed(seed, result));
-            });
+            let run = self.dial_target(target, None);
+            self.spawn(run, |result| DialDone::Seed(seed, result));
         }
     }
 
@@ -251,8 +271,11 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         let gate = Arc::clone(gate);
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
-            let limit = gate.handshake_timeout;
-            (true, gate.dial(address, Some(dial.key), None, limit).await)
+            let progress = Progress::new(gate.handshake_timeout);
+            (
+                true,
+                gate.dial(to_member(address, dial.key, &progress)).await,
+            )
         });
         wait += DIAL_STAGGER;
     }
@@ -265,9 +288,12 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
         };
         attempts.spawn(async move {
             tokio::time::sleep(wait).await;
-            let limit = gate.handshake_timeout;
+            let progress = Progress::new(gate.handshake_timeout);
             let address = virtual_address(dial.key);
-            (false, gate.dial(address, Some(dial.key), None, limit).await)
+            (
+                false,
+                gate.dial(to_member(address, dial.key, &progress)).await,
+            )
         });
     }
     let mut result = Err(Code::ConnectionFailed.into());
@@ -293,54 +319,115 @@ async fn dial_member(gate: &Arc<Connector>, dial: Dial) -> Result<PeerId, Refuse
     result
 }
 
-/// Resolves and dials, within the handshake's time for all addresses together. Seeds have no `number`; one to which there
-/// is a link is not dialled.
+fn to_member(address: SocketAddr, key: Fingerprint, progress: &Progress) -> DialRequest<'_> {
+    DialRequest {
+        address,
+        expected: Some(key),
+        by_hand: None,
+        progress,
+        turn: None,
+    }
+}
+
+/// Resolves and dials. Seeds have no `number`; one to which there is a link is not dialled.
 async fn dial_target(
-    gate: &Connector,
+    gate: &Arc<Connector>,
+    names: &Names,
     target: &Target,
     bound: Bound,
     number: Option<HostDial>,
 ) -> Result<PeerId, Refused> {
-    let limit = Instant::now() + gate.handshake_timeout;
-    let addresses: Vec<SocketAddr> = match &target.host {
-        Host::Ip(ip) => vec![SocketAddr::new(*ip, target.port)],
+    let progress = Progress::new(gate.handshake_timeout);
+    let addresses = match &target.host {
+        Host::Ip(_) | Host::LinkLocal { .. } => target.socket_addr().into_iter().collect(),
         Host::Name(name) => {
-            let lookup = tokio::net::lookup_host((name.as_str(), target.port));
-            match timeout(gate.handshake_timeout, lookup).await {
-                Ok(Ok(addresses)) => addresses.collect(),
-                Ok(Err(error)) => {
-                    tracing::debug!(%name, %error, "a name was not resolved");
-                    return Err(Code::ConnectionFailed.into());
-                }
-                Err(_) => return Err(Code::Timeout.into()),
-            }
+            let lookup = progress.within(names.look_up(name, target.port)).await;
+            let found = lookup.unwrap_or_else(|overdue| {
+                let name = name.clone();
+                Err(LookupError::NoAnswer { name, overdue })
+            });
+            let mut addresses = found.map_err(|error| not_resolved(&error))?;
+            addresses.truncate(MAX_ADDRESSES_OF_NAME);
+            addresses
         }
     };
+    // The resolver has had its time, and each address has its own.
+    progress.reached(Step::Begun);
     if number.is_none() && gate.is_linked(&addresses).await {
         return Err(Code::AlreadyConnected.into());
     }
-    let mut result = Err(Code::ConnectionFailed.into());
-    for (index, address) in addresses.iter().enumerate() {
-        if bound.is_own(*address) {
-            result = Err(Code::InvalidArgument.into());
-            continue;
-        }
-        if !is_dialable(*address) || !bound.reaches(*address) {
-            continue;
-        }
-        let left = limit.saturating_duration_since(Instant::now());
-        let addresses_left = u32::try_from(addresses.len() - index).unwrap_or(u32::MAX);
-        result = tokio::select! {
-            dialled = gate.dial(*address, None, number, left / addresses_left) => dialled,
-            () = socket::refused(*address) => Err(Code::ConnectionFailed.into()),
+    dial_any(gate, &addresses, bound, number, &progress).await
+}
+
+/// Dials addresses of one machine, one shortly after the other, until a room answers at one of them. Rooms are asked one at
+/// a time: each exchange is a guess to the machine that is asked.
+async fn dial_any(
+    gate: &Arc<Connector>,
+    addresses: &[SocketAddr],
+    bound: Bound,
+    number: Option<HostDial>,
+    progress: &Progress,
+) -> Result<PeerId, Refused> {
+    let is_own = |address: &SocketAddr| bound.is_own(*address);
+    let mut result = match addresses.iter().any(is_own) {
+        true => Err(Code::InvalidArgument.into()),
+        false => Err(Code::ConnectionFailed.into()),
+    };
+    let others = addresses
+        .iter()
+        .copied()
+        .filter(|address| !is_own(address) && is_dialable(*address) && bound.reaches(*address));
+    let turn = Arc::<tokio::sync::Mutex<()>>::default();
+    let mut wait = Duration::ZERO;
+    let mut attempts = JoinSet::new();
+    for address in others {
+        let (gate, turn, progress) = (Arc::clone(gate), Arc::clone(&turn), progress.branch());
+        attempts.spawn(async move {
+            tokio::time::sleep(wait).await;
+            let request = DialRequest {
+                address,
+                expected: None,
+                by_hand: number,
+                progress: &progress,
+                turn: Some(&turn),
+            };
+            tokio::select! {
+                dialled = gate.dial(request) => dialled,
+                () = socket::refused(address) => Err(nothing_listens(address)),
+            }
+        });
+        wait += DIAL_STAGGER;
+    }
+    while let Some(ended) = attempts.join_next().await {
+        let refused = match ended {
+            Ok(Ok(peer)) => return Ok(peer),
+            Ok(Err(refused)) => refused,
+            Err(_) => Code::InternalError.into(), // it panicked, which has been logged
         };
-        let unreachable =
-            |refused: &Refused| matches!(refused.code, Code::ConnectionFailed | Code::Timeout);
-        if !result.as_ref().is_err_and(unreachable) {
+        let is_final = !may_answer_elsewhere(refused.code);
+        result = Err(refused);
+        if is_final {
             break;
         }
     }
     result
+}
+
+/// Whether no room has answered at an address: one may at another address of the same machine.
+fn may_answer_elsewhere(code: Code) -> bool {
+    matches!(
+        code,
+        Code::ConnectionFailed | Code::Timeout | Code::RateLimited | Code::InternalError
+    )
+}
+
+fn not_resolved(error: &LookupError) -> Refused {
+    Refused::because(Code::NameNotResolved, error.to_string())
+}
+
+fn nothing_listens(address: SocketAddr) -> Refused {
+    let why = format!("nothing listens at {address}, as the system there reports");
+    Refused::because(Code::ConnectionFailed, why)
 }
 
 /// Whether another dial cannot end better.

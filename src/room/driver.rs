@@ -9,12 +9,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
+use quinn::Connection;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::admissions::{Admissions, Answer, Applicant, Asker, Step, listens_at, refused_by};
+use super::admissions::{
+    Admissions, Answer, Applicant, Asker, KickReasons, Settled, Step, explained, listens_at,
+    refused_by,
+};
 use super::dialling::{DialDone, Dialling, connection_result, core_dial_ended};
 use super::live_node::LiveNode;
+use super::refusals::Refusals;
 use super::relay::Broadcasts;
 use super::sessions::{Attached, Count, Sessions};
 use super::shared::{Disconnection, HostCommand, Shared};
@@ -22,10 +27,11 @@ use super::state_file::StateWriter;
 use super::store::Store;
 use super::timers::{Timer, TimerTable};
 use super::unjudged::Unjudged;
-use super::view::{log, snapshot};
+use super::view::{log, log_result, snapshot};
 use crate::clock::Moment;
 use crate::core::election::engine::{Answer as StoreAnswer, Call};
 use crate::core::election::gossip::Windows;
+use crate::core::event::{DiscoveryRefused, FoundBy, LeftReason};
 use crate::core::id::{Fingerprint, PeerId};
 use crate::core::node::{
     AdmissionRefusal, Command, CommandError, Event, Input, LinkEnd, LinkUp, Output,
@@ -35,7 +41,7 @@ use crate::core::wire::{Hello, HostMode, Opaque, Verdict};
 use crate::error::Code;
 use crate::net::close;
 use crate::net::dial::{Ask, Attach, Connector, Refused, Reservation};
-use crate::net::discovery::Discovery;
+use crate::net::discovery::{Discovery, Found};
 use crate::net::events::{LinkEvent, LinkId};
 use crate::net::frame::ControlFrame;
 use crate::net::identity::close_code;
@@ -43,6 +49,11 @@ use crate::net::tunnel::Tunnels;
 
 /// What a guest of a star says to those who dial it.
 const DIAL_THE_HOST: &str = "this member is a guest of a star (topology 1); dial the host";
+/// What the host receives whose dial began before its DisconnectPeer, or after the end of its room.
+const DISCONNECTED_MEANWHILE: &str =
+    "this host called DisconnectPeer for that member after the dial had begun";
+const OUT_OF_THE_ROOM: &str =
+    "the room is over for this member; call ShutdownNetwork, then open it again";
 /// How long accepted messages are flushed when the host leaves or disconnects a peer.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 /// How long leaving takes at most.
@@ -55,9 +66,14 @@ const MIN_STORE_FAREWELL: Duration = Duration::from_secs(1);
 const CLOSE_LIMIT: Duration = Duration::from_millis(300);
 /// How often it is looked whether the host was told of a departure that somebody waits for.
 const HOST_POLL: Duration = Duration::from_millis(5);
+/// How often the core learns for how long the host has taken no events, at most.
+const HOST_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Departures that the host is still to be told of, at most: nobody is admitted beyond, so that members that
 /// come and go do not fill the memory of a host that looks away.
 const MAX_UNTOLD_DEPARTURES: usize = 256;
+
+/// Answers an admission whether its link is part of the room.
+type AttachAnswer = oneshot::Sender<Result<(), Code>>;
 
 /// The state of the network thread.
 pub(super) struct Driver {
@@ -65,6 +81,10 @@ pub(super) struct Driver {
     pub(super) node: LiveNode,
     pub(super) sessions: Sessions,
     pub(super) admissions: Admissions,
+    /// Links that are ready, and wait until the host knows that the last holder of the id is gone.
+    pub(super) attaching: Vec<(Box<Attach>, AttachAnswer)>,
+    pub(super) kick_reasons: KickReasons,
+    pub(super) refusals: Refusals,
     pub(super) dialling: Dialling,
     pub(super) broadcasts: Broadcasts,
     pub(super) unjudged: Unjudged,
@@ -84,6 +104,8 @@ pub(super) struct Driver {
     pub(super) join_payload: Vec<u8>,
     pub(super) leave_asked: bool,
     pub(super) departed: bool,
+    /// When the core learned last whether the host takes its events.
+    pub(super) host_seen_at: Instant,
     /// Whether a change without an event is published at the end of this turn.
     pub(super) publishes_later: bool,
     /// Whether there is such a change.
@@ -99,7 +121,7 @@ pub(super) struct Queues {
     pub(super) dials: mpsc::UnboundedReceiver<DialDone>,
     /// Peers to disconnect that have taken what was queued for them.
     pub(super) disconnects: mpsc::UnboundedReceiver<Disconnection>,
-    pub(super) discovered: mpsc::Receiver<SocketAddr>,
+    pub(super) discovered: mpsc::Receiver<Found>,
     /// Which states are safe on disk.
     pub(super) persisted: mpsc::UnboundedReceiver<u64>,
     /// What the external store answers: one answer for every request, but for watches.
@@ -107,12 +129,14 @@ pub(super) struct Queues {
 }
 
 impl Driver {
-    /// Drives the room until the host leaves it.
-    pub(super) async fn run(mut self) {
+    /// Drives the room until the host leaves it. Returns when the host's call that leaves must end.
+    pub(super) async fn run(mut self) -> Instant {
         while !self.leave_asked {
             self.step().await;
         }
-        self.leave().await;
+        let limit = Instant::now() + LEAVE_LIMIT;
+        self.leave(limit).await;
+        limit
     }
 
     /// Waits for the next thing and deals with it. Nothing is lost when it is dropped while it waits.
@@ -138,7 +162,7 @@ impl Driver {
             Some((call, answer)) = queues.answers.recv() => {
                 self.feed(Input::Engine { call, answer });
             }
-            Some(address) = queues.discovered.recv() => self.found(address),
+            Some(found) = queues.discovered.recv() => self.found(found),
             () = sleep_until(deadline) => {
                 // By the clock that counts the machine's sleep, too.
                 let planned = deadline.saturating_duration_since(timer_began);
@@ -154,7 +178,13 @@ impl Driver {
             let deadline = match timer {
                 Timer::Core => self.node.next_deadline(),
                 Timer::Departure => self.sessions.next_deadline(),
-                Timer::HostPoll if self.admissions.waiting().next().is_none() => None,
+                Timer::HostPoll
+                    if self.admissions.waiting().next().is_none()
+                        && !self.admissions.has_disputes()
+                        && self.attaching.is_empty() =>
+                {
+                    None
+                }
                 // What comes in meanwhile does not put it off.
                 Timer::HostPoll => {
                     let set = self.timers.get(timer);
@@ -182,6 +212,10 @@ impl Driver {
                     for ticket in waiting {
                         self.proceed(ticket);
                     }
+                    self.settle_disputes(now);
+                    for (attach, answer) in std::mem::take(&mut self.attaching) {
+                        self.attach(attach, answer);
+                    }
                 }
                 // The next step begins with it.
                 Timer::Origin | Timer::Leadership => {}
@@ -190,13 +224,34 @@ impl Driver {
     }
 
     fn tick(&mut self) {
-        for peer in self.sessions.heard_since_probe() {
-            self.feed(Input::Heard { peer });
-        }
+        self.hear_probed();
+        self.look_at_host();
         if let Some(shows) = self.node.wall_clock_set() {
             self.feed(Input::WallClock(shows));
         }
         self.feed(Input::Tick);
+    }
+
+    /// The core learns who gave a sign of life since it was probed.
+    fn hear_probed(&mut self) {
+        for peer in self.sessions.heard_since_probe() {
+            self.feed(Input::Heard { peer });
+        }
+    }
+
+    /// The core shows the others, with its heartbeats, for how long the host has taken no events. An input follows, and with it
+    /// what this one sets off is carried out.
+    fn look_at_host(&mut self) {
+        if self.host_seen_at.elapsed() < HOST_LOOK_INTERVAL {
+            return;
+        }
+        self.host_seen_at = Instant::now();
+        let since = self.shared.dispatch.host_silent_since();
+        let now = self.node.now();
+        let since = since.map(|since| now - since.elapsed());
+        if let Err(error) = self.node.handle(Input::HostSilentSince(since)) {
+            tracing::error!(%error, "the core refused an event");
+        }
     }
 }
 
@@ -257,6 +312,7 @@ impl Driver {
         for peer in self.broadcasts.follow_leader(&self.node.core) {
             self.sessions.say(&peer, ControlFrame::BroadcastAgain);
         }
+        self.sessions.follow(self.node.core.leader());
         self.lay_tunnels();
         if events.is_empty() && self.publishes_later {
             self.is_unpublished = true;
@@ -323,7 +379,11 @@ impl Driver {
         }
         log(&event);
         if let Event::Left(left) = event {
-            return self.sessions.end(left, self.node.core.is_over());
+            if left.why == LeftReason::Kicked {
+                let bytes = &left.bytes;
+                self.kick_reasons.remember(&left.peer, left.code, bytes);
+            }
+            return self.sessions.end(left);
         }
         self.shared.dispatch.push(event);
     }
@@ -384,22 +444,41 @@ impl Driver {
             DialDone::Host(number, target, result) => {
                 self.dialling.host_dial_ended(number);
                 self.feed(Input::HostDialing(self.dialling.is_dialling()));
-                let result = Event::ConnectionResult(connection_result(target, result));
-                self.shared.dispatch.push(result);
+                let result = connection_result(target, result);
+                log_result(&result);
+                self.shared.dispatch.push(Event::ConnectionResult(result));
                 self.shared.connects_running.fetch_sub(1, Ordering::Relaxed);
             }
             DialDone::Seed(seed, result) => {
+                if let Err(refused) = &result {
+                    self.refused(FoundBy::Seed, seed.to_string(), refused.clone());
+                }
                 self.dialling.seed_dial_ended(&seed, result);
                 self.feed(Input::HostDialing(self.dialling.is_dialling()));
             }
         }
     }
 
-    /// Discovery has found a member, and the host wants to know.
-    fn found(&mut self, address: SocketAddr) {
-        self.tell(Event::Discovered {
-            address: address.to_string(),
-        });
+    /// Discovery reports something to the host.
+    fn found(&mut self, found: Found) {
+        match found {
+            Found::Member(address) => self.tell(Event::Discovered {
+                address: address.to_string(),
+            }),
+            Found::Refused(address, refused) => {
+                self.refused(FoundBy::LocalNetwork, address.to_string(), refused);
+            }
+        }
+    }
+
+    /// A dial that no host asked for was refused.
+    fn refused(&mut self, found_by: FoundBy, address: String, refused: Refused) {
+        let now = Instant::now();
+        if self.refusals.is_news(now, &address, &refused) {
+            let result = connection_result(address, Err(refused));
+            let refused = DiscoveryRefused { found_by, result };
+            self.tell(Event::DiscoveryRefused(refused));
+        }
     }
 }
 
@@ -415,11 +494,11 @@ impl Driver {
                 answer,
             } => {
                 let _ = answer.send(if self.dialling.is_severed(by_hand, None, key) {
-                    Err(Code::Rejected)
+                    Err(severed())
                 } else if self.sessions.is_linked(key, is_virtual(at)) {
-                    Err(Code::AlreadyConnected)
+                    Err(Code::AlreadyConnected.into())
                 } else if self.node.core.is_over() {
-                    Err(Code::Rejected)
+                    Err(Refused::because(Code::Rejected, OUT_OF_THE_ROOM))
                 } else {
                     let side = self.node.core.side(self.node.now());
                     Ok(self.hello(key, at, by_hand.is_some(), side))
@@ -429,12 +508,13 @@ impl Driver {
                 hello,
                 key,
                 from,
+                connection,
                 by_hand,
                 answer,
             } => {
                 let peer = Some(&hello.peer_id);
                 if self.dialling.is_severed(by_hand, peer, key) {
-                    let _ = answer.send(Err(Code::Rejected.into()));
+                    let _ = answer.send(Err(severed()));
                     return;
                 }
                 let by_hand = by_hand.is_some();
@@ -445,6 +525,7 @@ impl Driver {
                     hello,
                     key,
                     from,
+                    connection,
                     arrived: self.node.now(),
                     invited: by_hand || alone,
                     asker: Asker::Dialler { by_hand, answer },
@@ -454,11 +535,13 @@ impl Driver {
                 hello,
                 key,
                 from,
+                connection,
                 answer,
             } => self.consider(Applicant {
                 hello,
                 key,
                 from,
+                connection,
                 arrived: self.node.now(),
                 invited: false,
                 asker: Asker::Acceptor(answer),
@@ -474,7 +557,7 @@ impl Driver {
                 let mut known = members.flat_map(|(_, member)| &member.addresses);
                 let _ = answer.send(known.any(|address| addresses.contains(address)));
             }
-            Ask::Attach(attach, answer) => self.attach(*attach, answer),
+            Ask::Attach(attach, answer) => self.attach(attach, answer),
         }
     }
 
@@ -488,13 +571,37 @@ impl Driver {
             return self.answer(applicant.answer(Err(refused)));
         }
         let by_own_hand = applicant.asker.is_own_hand();
-        match self.place_for(&applicant.hello, applicant.key, by_own_hand, true) {
+        let Some(applicant) = self.admissions.dispute(applicant, Instant::now()) else {
+            return; // the holder of the id is asked for a sign of life
+        };
+        let Applicant {
+            hello,
+            key,
+            connection,
+            ..
+        } = &applicant;
+        match self.place_for((hello, *key), connection, by_own_hand, true) {
             Ok(place) => {
                 let until = Instant::now() + self.shared.config.handshake_timeout;
                 let ticket = self.admissions.begin(applicant, place, until);
                 self.proceed(ticket);
             }
             Err(refused) => self.answer(applicant.answer(Err(refused))),
+        }
+    }
+
+    /// Whoever held an id in dispute was asked for a sign of life.
+    fn settle_disputes(&mut self, now: Instant) {
+        for settled in self.admissions.settle(now) {
+            match settled {
+                Settled::Answer(answer) => self.answer(answer),
+                Settled::Free(applicant, tickets) => {
+                    for ticket in tickets {
+                        self.feed(Input::JoinWithdrawn { ticket });
+                    }
+                    self.consider(applicant);
+                }
+            }
         }
     }
 
@@ -542,6 +649,7 @@ impl Driver {
             max_message_size: max_message_size.try_into().unwrap_or(u32::MAX),
             eligible,
             priority,
+            has_leader: core.leader().is_some(),
             side,
             join_payload: self.join_payload.clone(),
         }
@@ -551,8 +659,8 @@ impl Driver {
     /// another key: the core finds out whether its holder lives.
     fn place_for(
         &mut self,
-        hello: &Hello,
-        key: Fingerprint,
+        (hello, key): (&Hello, Fingerprint),
+        connection: &Connection,
         by_own_hand: bool,
         may_dispute: bool,
     ) -> Result<Reservation, Refused> {
@@ -563,17 +671,21 @@ impl Driver {
             Err(AdmissionRefusal::Bound(_)) if may_dispute => {}
             Err(refusal) => {
                 tracing::info!(%peer, %refusal, "not admitted");
-                return Err(refused_by(&refusal));
+                let refused = refused_by(&refusal);
+                return Err(self.kick_reasons.explain(peer, refused));
             }
         }
         self.end_outlived_session(hello, key);
         if self.sessions.untold_departures() >= MAX_UNTOLD_DEPARTURES {
-            return Err(Code::MaxConnectionsReached.into());
+            let why =
+                "a host has not yet received that earlier players left; try again in a few seconds";
+            return Err(explained(Code::MaxConnectionsReached, why));
         }
         let members = self.node.core.membership();
         let max_connections = self.shared.config.max_connections;
-        let place = self.admissions.reserve(peer, key, members, max_connections);
-        place.map_err(Refused::from)
+        let who = (key, hello.incarnation);
+        let admissions = &mut self.admissions;
+        admissions.reserve(peer, who, connection, members, max_connections)
     }
 
     /// A peer that says that it has ended our session with it, that it has restarted, or that it has lost our
@@ -592,50 +704,77 @@ impl Driver {
         }
     }
 
-    fn attach(&mut self, attach: Attach, answer: oneshot::Sender<Result<(), Code>>) {
-        let Attach {
-            link,
-            theirs,
-            key,
-            our_side,
-            our_generation,
-            our_losses,
-            dialled,
-            by_hand,
-            reservation,
-        } = attach;
-        let peer = theirs.peer_id.clone();
-        let connection = link.connection.clone();
-        if self.dialling.is_severed(by_hand, Some(&peer), key) {
+    fn attach(&mut self, attach: Box<Attach>, answer: AttachAnswer) {
+        let (peer, key) = (attach.theirs.peer_id.clone(), attach.key);
+        let connection = attach.link.connection.clone();
+        if self.dialling.is_severed(attach.by_hand, Some(&peer), key) {
             // The other end may have the link: it hears what the host said.
             connection.close(close::DISCONNECTED, b"");
             let _ = answer.send(Err(Code::Rejected));
             return;
         }
-        let by_hand = by_hand.is_some();
-        let count = Count {
-            generation: our_generation.max(theirs.generation),
-            losses: our_losses.max(theirs.losses),
+        if self
+            .sessions
+            .key_of(&peer)
+            .is_some_and(|holder| holder != key)
+        {
+            // The holder of the id may have given a sign of life since it was asked for one.
+            self.hear_probed();
+        }
+        let said = Count {
+            generation: attach.our_generation,
+            losses: attach.our_losses,
         };
+        let count = said.with(&attach.theirs);
         // The place is ours until here; what happened meanwhile may still stand against the link.
         let admitted = if answer.is_closed() {
             Err(Code::Timeout) // the asker has given up
         } else {
-            match self.place_for(&theirs, key, by_hand, false) {
+            let by_own_hand = attach.by_hand.is_some();
+            match self.place_for((&attach.theirs, key), &connection, by_own_hand, false) {
                 Err(refused) => Err(refused.code),
-                Ok(_) if count < self.sessions.count(key) || !self.sessions.is_free(&peer) => {
-                    Err(Code::ConnectionFailed)
-                }
+                Ok(_) if count < self.sessions.count(key) => Err(Code::ConnectionFailed),
                 Ok(_) => Ok(()),
             }
         };
         if let Err(code) = admitted {
             // Before the streams are dropped: the other end may have the link, and would take the end of the
             // control stream for an offence.
-            connection.close(close_code(code.value()), b"");
+            let reason = match self.node.core.is_over() {
+                true => close::ROOM_ENDED,
+                false => close_code(code.value()),
+            };
+            connection.close(reason, b"");
             let _ = answer.send(Err(code));
             return;
         }
+        self.feed(Input::LinkReady {
+            peer: peer.clone(),
+            key,
+            incarnation: attach.theirs.incarnation,
+        });
+        if !self.sessions.is_free(&peer) {
+            return self.attaching.push((attach, answer));
+        }
+        self.take_link(*attach, count);
+        let _ = answer.send(Ok(()));
+    }
+
+    /// A link becomes part of the room.
+    fn take_link(&mut self, attach: Attach, count: Count) {
+        let Attach {
+            link,
+            theirs,
+            key,
+            our_side,
+            dialled,
+            by_hand,
+            reservation,
+            ..
+        } = attach;
+        let peer = theirs.peer_id.clone();
+        let by_hand = by_hand.is_some();
+        let at = link.connection.remote_address();
         drop(reservation);
         self.admissions.release(&peer);
 
@@ -647,7 +786,6 @@ impl Driver {
             if by_hand {
                 self.feed(Input::Command(Command::Pardon(key)));
             }
-            let at = connection.remote_address();
             let through_leader = is_virtual(at);
             let addresses = listens_at(at, &theirs);
             self.feed(Input::LinkUp(Box::new(LinkUp {
@@ -667,15 +805,17 @@ impl Driver {
                 self.sessions.start_lanes(&peer);
             }
         }
-        let _ = answer.send(Ok(()));
     }
+}
+
+fn severed() -> Refused {
+    Refused::because(Code::Rejected, DISCONNECTED_MEANWHILE)
 }
 
 /// The end.
 impl Driver {
-    /// Leaves the room: flush, leave, close, all within [`LEAVE_LIMIT`].
-    async fn leave(mut self) {
-        let limit = Instant::now() + LEAVE_LIMIT;
+    /// Leaves the room: flush, leave, close, all until `limit`.
+    async fn leave(mut self, limit: Instant) {
         self.gate.endpoint.set_server_config(None);
         // All open and later questions are answered at once with "closed": leaving takes time.
         self.queues.commands.close();

@@ -14,6 +14,7 @@ mod live_node;
 mod locks;
 mod moderation;
 mod opening;
+mod refusals;
 mod relay;
 mod sessions;
 mod shared;
@@ -47,13 +48,14 @@ use crate::error::{
 };
 use crate::glance::{self, Glance};
 use crate::net::identity;
+use crate::net::names;
 use crate::net::outbox::{OutboxLimits, Outboxes, SenderRole};
 use crate::net::socket::Bound;
 use crate::simulated::SimulatedNetwork;
 use crate::snapshot::Snapshot;
 use crate::target::Target;
 
-use opening::Opened;
+use opening::{Opened, Outside};
 use shared::{Disconnection, HostCommand, Shared};
 use store::{Answers, Store};
 
@@ -84,12 +86,22 @@ pub fn fill_identity_key(key: &mut [u8; IDENTITY_KEY_BYTES]) -> Result<(), NoKey
     Ok(())
 }
 
+/// What is left of a room that has been closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// Nothing.
+    Entirely,
+    /// Threads that look up names, perhaps. Each ends when the system's resolver returns; until then the library must stay
+    /// in memory.
+    ButForLookups,
+}
+
 /// One room, from `InitializeNetwork` to `ShutdownNetwork`.
 pub struct Room {
     shared: Arc<Shared>,
     bound: Bound,
     key: Fingerprint,
-    network: Mutex<Option<JoinHandle<()>>>,
+    network: Mutex<Option<JoinHandle<Closed>>>,
 }
 
 impl Room {
@@ -131,19 +143,23 @@ impl Room {
         dispatch: Arc<Dispatch>,
         glance: &'static Glance,
     ) -> Result<Self, StartError> {
-        Self::open_asking(peer_id, session_id, config, dispatch, glance, store::start)
+        let outside = Outside {
+            start_store: store::start,
+            lookup: names::system_lookup(),
+        };
+        Self::open_asking(peer_id, session_id, config, dispatch, glance, outside)
     }
 
-    /// The same with another external store.
+    /// Opens a room that asks another external store, or another resolver.
     fn open_asking(
         peer_id: PeerId,
         session_id: SessionId,
         config: Config,
         dispatch: Arc<Dispatch>,
         glance: &'static Glance,
-        start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>
-        + Send
-        + 'static,
+        outside: Outside<
+            impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError> + Send + 'static,
+        >,
     ) -> Result<Self, StartError> {
         let (commands, command_queue) = mpsc::unbounded_channel();
         let outboxes = Outboxes::new(OutboxLimits {
@@ -173,7 +189,7 @@ impl Room {
             .name("mmn-network".into())
             .spawn({
                 let shared = Arc::clone(&shared);
-                move || opening::run(shared, command_queue, &started, start_store)
+                move || opening::run(shared, command_queue, &started, outside)
             })
             .map_err(StartError::internal)?;
         match start.recv() {
@@ -194,10 +210,9 @@ impl Room {
         }
     }
 
-    /// Leaves politely and releases everything: when it returns, no thread and no callback of the room runs.
-    /// Takes at most 2 s for the network, and waits for a callback that is running, and for a name lookup: where etcd elects a
-    /// second at most, and a thread that looks up a name may stay.
-    pub fn close(&self) {
+    /// Leaves politely and releases everything: when it returns, no callback of the room runs, and no thread but those of
+    /// [`Closed::ButForLookups`]. Takes at most 2 s for the network, and waits for a callback that is running.
+    pub fn close(&self) -> Closed {
         self.shared.outboxes.shut();
         // A network thread that has ended takes no command.
         let _ = self.shared.commands.send(HostCommand::Leave);
@@ -206,10 +221,9 @@ impl Room {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(network) = network {
-            join(network);
-        }
+        let closed = network.map_or(Closed::Entirely, join);
         self.shared.dispatch.stop();
+        closed
     }
 
     /// The own name.
@@ -235,6 +249,11 @@ impl Room {
     /// An address that another peer can dial.
     pub fn local_address(&self) -> SocketAddr {
         self.bound.best_address()
+    }
+
+    /// The addresses that another peer can dial, best first, each with the name of its interface.
+    pub fn local_addresses(&self) -> Vec<(SocketAddr, String)> {
+        self.bound.named_addresses()
     }
 
     /// Whether discovery announces this node in the local network.
@@ -488,8 +507,9 @@ impl Drop for Room {
     }
 }
 
-fn join(network: JoinHandle<()>) {
-    if network.join().is_err() {
+fn join(network: JoinHandle<Closed>) -> Closed {
+    network.join().unwrap_or_else(|_| {
         tracing::error!("the network thread panicked");
-    }
+        Closed::ButForLookups
+    })
 }

@@ -8,13 +8,16 @@ use std::time::Duration;
 use quinn::{Endpoint, EndpointConfig};
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-use super::admissions::Admissions;
+use super::Closed;
+use super::admissions::{Admissions, KickReasons};
 use super::dialling::Dialling;
 use super::driver::{Driver, Queues};
 #[cfg(test)]
 use super::hostile::cut::CuttableRuntime;
 use super::live_node::{LiveNode, since_1970};
+use super::refusals::Refusals;
 use super::relay::Broadcasts;
 use super::sessions::Sessions;
 use super::shared::{HostCommand, Shared};
@@ -37,18 +40,19 @@ use crate::error::StartError;
 use crate::fork::{self, ClosedInChildren};
 use crate::net::admission::RoomProof;
 use crate::net::dial::{Connector, DialLocks};
-use crate::net::discovery::{Discovery, DiscoveryConfig};
+use crate::net::discovery::{Discovery, DiscoveryConfig, Found};
 use crate::net::events::{EVENT_QUEUE, LinkContext};
-use crate::net::identity::{Identity, server_config, transport_config};
+use crate::net::identity::{
+    Identity, accepted_idle_timeout, accepting_transport_config, server_config, transport_config,
+};
 use crate::net::in_progress::InProgress;
+use crate::net::names::{self, Lookup, Names};
 use crate::net::socket::{self, Bound};
 use crate::net::timers::Timers;
 use crate::net::tries::{Direction, Tries};
 use crate::net::tunnel::{Tunnels, tunnel_transport_config};
 use crate::net::udp::UdpRuntime;
 
-/// How long a room that asks an external store waits at its end for a name that is being resolved, which nothing can stop.
-const LOOKUP_LIMIT: Duration = Duration::from_secs(1);
 /// Questions of admissions that wait.
 const ASK_QUEUE: usize = 64;
 /// Addresses found by discovery of which the host is still to be told.
@@ -61,14 +65,25 @@ pub(super) struct Opened {
     pub(super) key: Fingerprint,
 }
 
-/// The body of the network thread. Tells through `started` what is bound, or why nothing is. `start_store` starts the external
-/// store, where the strategy asks one.
-pub(super) fn run(
+/// What a room asks outside of the library.
+pub(super) struct Outside<S> {
+    /// Starts the external store, where the strategy asks one.
+    pub(super) start_store: S,
+    /// Looks up the names of hosts.
+    pub(super) lookup: Lookup,
+}
+
+/// The body of the network thread. Tells through `started` what is bound, or why nothing is. Returns what is left
+/// of the room.
+pub(super) fn run<S>(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
     started: &blocking::SyncSender<Result<Opened, StartError>>,
-    start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
-) {
+    outside: Outside<S>,
+) -> Closed
+where
+    S: FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
+{
     fork::enter_own_thread();
     // Dropped after the runtime, and so after the socket.
     let mut socket = None;
@@ -80,39 +95,49 @@ pub(super) fn run(
         Err(error) => {
             // The opener waits for this one word.
             let _ = started.send(Err(StartError::internal(error)));
-            return;
+            return Closed::Entirely;
         }
     };
     let elects_elsewhere = shared.config.etcd.is_some();
-    runtime.block_on(async {
-        match open(shared, commands, &mut socket, start_store) {
+    let limit = runtime.block_on(async {
+        match open(shared, commands, &mut socket, outside) {
             Ok((driver, opened)) => {
                 let _ = started.send(Ok(opened));
                 // A task of its own: to wake what `block_on` itself runs takes a system call each time. It is never aborted, and
                 // a panic in it has been logged.
-                let _ = tokio::spawn(driver.run()).await;
+                tokio::spawn(driver.run()).await.ok()
             }
             Err(error) => {
                 let _ = started.send(Err(error));
+                None
             }
         }
     });
-    // It ends its tasks and waits for a resolver that is still running.
+    let mut are_running = false;
     if elects_elsewhere {
-        // That of the external store asks again and again, as long as names are not resolved.
-        runtime.shutdown_timeout(LOOKUP_LIMIT);
+        // The client of the external store looks up names on threads of the runtime, again and again.
+        let limit = limit.unwrap_or_else(Instant::now);
+        runtime.shutdown_timeout(limit.saturating_duration_since(Instant::now()));
+        are_running = Instant::now() >= limit;
     } else {
         drop(runtime);
     }
     drop(socket);
+    match are_running || names::are_running() {
+        true => Closed::ButForLookups,
+        false => Closed::Entirely,
+    }
 }
 
-fn open(
+fn open<S>(
     shared: Arc<Shared>,
     commands: mpsc::UnboundedReceiver<HostCommand>,
     socket: &mut Option<ClosedInChildren>,
-    start_store: impl FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
-) -> Result<(Driver, Opened), StartError> {
+    outside: Outside<S>,
+) -> Result<(Driver, Opened), StartError>
+where
+    S: FnOnce(EtcdSettings, Answers) -> Result<Box<dyn Store>, StartError>,
+{
     let config = &shared.config;
     if let Some(roster) = config.quorum.roster()
         && config.seeding.is_seed
@@ -125,7 +150,9 @@ fn open(
     let (identity, state_file, saved) = take_member(&shared, now)?;
     let incarnation = state_file.as_ref().map_or(now, StateFile::incarnation);
     let transport = Arc::new(transport_config());
-    let server = server_config(&identity, Arc::clone(&transport)).map_err(StartError::internal)?;
+    let idle_timeout = accepted_idle_timeout(config.heartbeat_timeout());
+    let accepting = Arc::new(accepting_transport_config(idle_timeout));
+    let server = server_config(&identity, accepting).map_err(StartError::internal)?;
     let udp = socket::bind(config.bind_address, config.bind_port).map_err(|source| {
         let ip = config.bind_address;
         let ip = ip.unwrap_or(Ipv6Addr::UNSPECIFIED.into());
@@ -191,7 +218,7 @@ fn open(
 
     let (answers_in, answers) = mpsc::unbounded_channel();
     let store = config.etcd.as_ref();
-    let store = store.map(|etcd| start_store(etcd.settings.clone(), answers_in));
+    let store = store.map(|etcd| (outside.start_store)(etcd.settings.clone(), answers_in));
     let store = store.transpose()?;
 
     let key = identity.fingerprint();
@@ -205,6 +232,7 @@ fn open(
         },
         identity,
         transport,
+        idle_timeout,
         tunnel_transport: Arc::new(tunnel_transport_config()),
         asks: asks_in,
         handshake_timeout: config.handshake_timeout,
@@ -223,6 +251,7 @@ fn open(
         relaying: Arc::clone(&shared.centralized.relaying),
         tunnels: Arc::clone(&tunnels),
         events,
+        budget: Arc::default(),
         max_message_size: config.max_message_size,
         write_timeout: config.write_timeout,
     };
@@ -237,7 +266,15 @@ fn open(
         node,
         sessions: Sessions::new(shared.peer_id.clone(), link_context),
         admissions: Admissions::default(),
-        dialling: Dialling::new(Arc::clone(&gate), bound, dial_done),
+        attaching: Vec::new(),
+        kick_reasons: KickReasons::default(),
+        refusals: Refusals::default(),
+        dialling: Dialling::new(
+            Arc::clone(&gate),
+            Names::new(outside.lookup),
+            bound,
+            dial_done,
+        ),
         broadcasts: Broadcasts::new(centralized, Arc::clone(&shared.outboxes)),
         unjudged: Unjudged::default(),
         timers: TimerTable::default(),
@@ -260,6 +297,7 @@ fn open(
         state,
         store,
         join_payload: Vec::new(),
+        host_seen_at: Instant::now(),
         leave_asked: false,
         departed: false,
         publishes_later: false,
@@ -299,6 +337,7 @@ fn node_config(
         },
         member_hold: member_hold(config),
         handshake_timeout: config.handshake_timeout,
+        yield_after: config.yield_after,
         ask_host: false,
         wall_clock,
         saved,
@@ -332,6 +371,7 @@ fn election_config(config: &Config, bound: Bound) -> ElectionConfig {
         heartbeat_timeout: config.heartbeat_timeout(),
         election_timeout_min: config.election_timeout_min,
         election_timeout_max: config.election_timeout_max,
+        entry: config.entry,
         auto_election: config.auto_election_enabled,
         eligible: config.eligible,
         priority: config.priority,
@@ -364,7 +404,7 @@ fn start_discovery(
     shared: &Shared,
     bound: Bound,
     gate: &Arc<Connector>,
-    found: mpsc::Sender<SocketAddr>,
+    found: mpsc::Sender<Found>,
 ) -> Option<Discovery> {
     let mdns_port = shared.config.mdns_port?;
     if shared.config.discovery == DiscoveryMode::Off {

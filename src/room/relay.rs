@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::core::id::{Incarnation, PeerId};
-use crate::core::node::{Node, OriginIncarnation};
+use crate::core::node::{Node, OriginIncarnation, Speaker};
 use crate::net::events::{Hearing, InAnothersName, Leading, Relaying};
 use crate::net::outbox::{Lead, Outboxes};
 
@@ -52,6 +52,7 @@ pub(super) struct Broadcasts {
 struct Waiting {
     origin: PeerId,
     incarnation: Incarnation,
+    speaker: Option<Speaker>,
     until: Instant,
     answer: oneshot::Sender<Hearing>,
 }
@@ -112,13 +113,13 @@ impl Broadcasts {
         u64::from_le_bytes(bytes) >> 24
     }
 
-    /// Answers whether a message in another's name may be delivered, at once or by `until`. `accepted` where its relay
-    /// may speak for others.
+    /// Answers whether a message in another's name may be delivered, at once or by `until`. Its relay may speak for
+    /// others as that `speaker`, if at all.
     pub(super) fn hear(
         &mut self,
         node: &Node,
         message: InAnothersName,
-        accepted: bool,
+        speaker: Option<Speaker>,
         until: Instant,
     ) {
         let InAnothersName {
@@ -128,11 +129,12 @@ impl Broadcasts {
             answer,
             ..
         } = message;
-        let hearing = hearing(node, &origin, incarnation, accepted);
+        let hearing = hearing(node, &origin, incarnation, speaker);
         match (hearing, incarnation) {
             (Hearing::NotYet, Some(incarnation)) if may_wait => self.waiting.push(Waiting {
                 origin,
                 incarnation,
+                speaker,
                 until,
                 answer,
             }),
@@ -141,8 +143,13 @@ impl Broadcasts {
     }
 
     /// The same, of a relay that has left: it is being read to its end, and nobody waits any more.
-    pub(super) fn hear_departing(&self, node: &Node, message: InAnothersName, accepted: bool) {
-        let hearing = match hearing(node, &message.origin, message.incarnation, accepted) {
+    pub(super) fn hear_departing(
+        &self,
+        node: &Node,
+        message: InAnothersName,
+        speaker: Option<Speaker>,
+    ) {
+        let hearing = match hearing(node, &message.origin, message.incarnation, speaker) {
             Hearing::NotYet => Hearing::No,
             hearing => hearing,
         };
@@ -193,7 +200,7 @@ impl Broadcasts {
         }
         let now = Instant::now();
         for one in std::mem::take(&mut self.waiting) {
-            let hearing = hearing(node, &one.origin, Some(one.incarnation), true);
+            let hearing = hearing(node, &one.origin, Some(one.incarnation), one.speaker);
             if one.answer.is_closed() {
                 continue;
             }
@@ -206,23 +213,27 @@ impl Broadcasts {
     }
 }
 
-/// What becomes of a message in the name of `origin`, whose relay may speak for it if `accepted`.
+/// What becomes of a message in the name of `origin`, whose relay speaks for it as that `speaker`.
 fn hearing(
     node: &Node,
     origin: &PeerId,
     incarnation: Option<Incarnation>,
-    accepted: bool,
+    speaker: Option<Speaker>,
 ) -> Hearing {
     // Nobody speaks for this node to itself.
-    if !accepted || origin == node.id() {
+    let Some(speaker) = speaker.filter(|_| origin != node.id()) else {
         return Hearing::No;
-    }
+    };
+    let yes = |is_bound| Hearing::Yes {
+        is_bound,
+        by_leader: speaker == Speaker::Leader,
+    };
     let Some(incarnation) = incarnation else {
-        return Hearing::Yes { is_bound: false };
+        return yes(false);
     };
     match node.origin_incarnation(origin, incarnation) {
-        OriginIncarnation::Present => Hearing::Yes { is_bound: true },
-        OriginIncarnation::NoMember => Hearing::Yes { is_bound: false },
+        OriginIncarnation::Present => yes(true),
+        OriginIncarnation::NoMember => yes(false),
         OriginIncarnation::Past => Hearing::No,
         OriginIncarnation::Unknown => Hearing::NotYet,
     }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::shared::Census;
 use crate::core::event::{Event, Left, LeftReason, Returned};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
-use crate::core::node::LinkEnd;
+use crate::core::node::{Conflict, LinkEnd};
 use crate::core::wire::{Envelope, Hello, Probe};
 use crate::net::close;
 use crate::net::datagrams::report_dropped;
@@ -50,6 +50,8 @@ pub(super) struct Sessions {
     undelivered_departures: VecDeque<PeerId>,
     /// Held by every link that waits for the other end's close.
     lingering: Arc<()>,
+    /// Who leads, as far as is known.
+    leader: Option<PeerId>,
     links: u64,
 }
 
@@ -118,6 +120,16 @@ pub(super) struct Count {
     pub(super) losses: u32,
 }
 
+impl Count {
+    /// What both ends go by, once the other end said `theirs`.
+    pub(super) fn with(self, theirs: &Hello) -> Self {
+        Self {
+            generation: self.generation.max(theirs.generation),
+            losses: self.losses.max(theirs.losses),
+        }
+    }
+}
+
 impl Sessions {
     /// The links share `context`.
     pub(super) fn new(me: PeerId, context: LinkContext) -> Self {
@@ -130,6 +142,7 @@ impl Sessions {
             ended: BTreeMap::new(),
             undelivered_departures: VecDeque::new(),
             lingering: Arc::new(()),
+            leader: None,
             links: 0,
         }
     }
@@ -250,6 +263,19 @@ impl Sessions {
         }
     }
 
+    /// Another leads now. For what a former leader relayed, the time begins in which it may still arrive.
+    pub(super) fn follow(&mut self, leader: Option<&PeerId>) {
+        if leader.is_none() || self.leader.as_ref() == leader {
+            return;
+        }
+        self.leader = leader.cloned();
+        let now = Instant::now();
+        for (peer, session) in &self.sessions {
+            let is_former = Some(peer) != leader;
+            session.received.another_leads(is_former.then_some(now));
+        }
+    }
+
     /// What the other end will be told when the session ends, which is about to happen.
     pub(super) fn set_close_reason(&mut self, peer: &PeerId, why: LinkEnd) {
         if let Some(session) = self.sessions.get_mut(peer) {
@@ -260,6 +286,9 @@ impl Sessions {
                     tracing::warn!(%peer, what, "the peer broke the protocol");
                     (close::VIOLATION, what)
                 }
+                LinkEnd::RoomEnded => (close::ROOM_ENDED, ""),
+                LinkEnd::Moved(Conflict::DuplicateId) => (close::MOVED_FROM_DUPLICATE, ""),
+                LinkEnd::Moved(Conflict::Banned) => (close::MOVED_FROM_BANNED, ""),
                 LinkEnd::Closed | LinkEnd::Replaced | LinkEnd::Kicked => (close::DONE, ""),
             };
         }
@@ -509,7 +538,12 @@ impl Sessions {
             return None;
         }
         tracing::debug!(%peer, %error, "a link ended");
-        Some(link_end(error))
+        let why = link_end(error);
+        if why == LinkEnd::RoomEnded {
+            // The session waits for its reason, without a link.
+            session.current = None;
+        }
+        Some(why)
     }
 
     /// The core counts a peer as lost. Its session goes on without a link. Says whether the host is to be told: to it, a
@@ -538,7 +572,7 @@ impl Sessions {
     }
 
     /// The core has ended a session. The host receives Left after the peer's last message.
-    pub(super) fn end(&mut self, mut left: Left, room_is_over: bool) {
+    pub(super) fn end(&mut self, mut left: Left) {
         let peer = &left.peer;
         let undelivered = self.context.outboxes.close(peer);
         if undelivered > 0 {
@@ -566,7 +600,7 @@ impl Sessions {
                     self.departed(oldest);
                 }
             }
-            LeftReason::Kicked if !room_is_over => {
+            LeftReason::Kicked => {
                 self.owners.remove(&id);
                 self.tell_left(left);
                 // Its own to close, once it has been told.
@@ -654,6 +688,9 @@ fn link_end(error: &ConnectionError) -> LinkEnd {
         ConnectionError::ApplicationClosed(closed) => match closed.error_code {
             close::DONE => LinkEnd::Closed,
             close::DISCONNECTED => LinkEnd::Disconnected,
+            close::ROOM_ENDED => LinkEnd::RoomEnded,
+            close::MOVED_FROM_DUPLICATE => LinkEnd::Moved(Conflict::DuplicateId),
+            close::MOVED_FROM_BANNED => LinkEnd::Moved(Conflict::Banned),
             // It lives: it did not hear us, keeps another link than we, or had something against us.
             _ => LinkEnd::Silent,
         },
@@ -676,6 +713,7 @@ mod tests {
         };
         assert_eq!(says(close::DONE), LinkEnd::Closed);
         assert_eq!(says(close::DISCONNECTED), LinkEnd::Disconnected);
+        assert_eq!(says(close::ROOM_ENDED), LinkEnd::RoomEnded);
         assert_eq!(says(close::LOST), LinkEnd::Silent);
         assert_eq!(says(close::SUPERSEDED), LinkEnd::Silent);
         assert_eq!(says(close::VIOLATION), LinkEnd::Silent);

@@ -1,8 +1,11 @@
 //! What the host sees of the core: the snapshot that queries read, and what the log says of events.
 
+use std::time::Duration;
+
 use super::live_node::LiveNode;
-use crate::core::event::Event;
+use crate::core::event::{ConnectionResult, Event};
 use crate::core::id::PeerId;
+use crate::error::Code;
 use crate::snapshot::{PeerStatus, PeerView, Snapshot};
 
 /// The room as it is now. `reserved` are those whose admission goes on.
@@ -21,8 +24,20 @@ pub(super) fn snapshot<'a>(
             key: Some(member.key),
             rtt: member.rtt.smoothed(),
             jitter: member.rtt.variation(),
+            host_silent: member.host_silent,
         })
         .collect();
+    // To the host they are here until it receives their departure.
+    peers.extend(node.ended_peers().map(|(id, key, address)| PeerView {
+        id: id.clone(),
+        status: PeerStatus::Connected,
+        address,
+        key: Some(key),
+        rtt: None,
+        jitter: None,
+        host_silent: Duration::ZERO,
+    }));
+    peers.sort_by(|a, b| a.id.cmp(&b.id));
     let connected = peers.len();
     let peer_list = list(&peers);
     peers.extend(node.absent_peers().map(|(id, key, address)| PeerView {
@@ -32,6 +47,7 @@ pub(super) fn snapshot<'a>(
         key: Some(key),
         rtt: None,
         jitter: None,
+        host_silent: Duration::ZERO,
     }));
     peers.sort_by(|a, b| a.id.cmp(&b.id));
     let member_list = list(&peers);
@@ -44,6 +60,7 @@ pub(super) fn snapshot<'a>(
                 key: None,
                 rtt: None,
                 jitter: None,
+                host_silent: Duration::ZERO,
             });
         }
     }
@@ -73,6 +90,21 @@ fn list(peers: &[PeerView]) -> String {
     ids.join("\n")
 }
 
+/// Writes the end of a dial of the host to the log. What another host gave as its reason stays between the hosts.
+pub(super) fn log_result(result: &ConnectionResult) {
+    let (address, code, why) = in_words(result);
+    tracing::info!(address, code, why, "ConnectToPeer ended");
+}
+
+fn in_words(result: &ConnectionResult) -> (&str, &'static str, String) {
+    let code = Code::from_value(result.code).map_or("", Code::name);
+    let why = match result.code == Code::Rejected.value() {
+        true => String::new(),
+        false => String::from_utf8_lossy(&result.bytes).into_owned(),
+    };
+    (&result.target, code, why)
+}
+
 /// Writes an event of the room to the log.
 pub(super) fn log(event: &Event) {
     match event {
@@ -96,6 +128,22 @@ pub(super) fn log(event: &Event) {
             version,
         } => tracing::info!(%peer, ?state, version, "member state"),
         Event::RoomEnded { why, .. } => tracing::info!(?why, "the room is over"),
+        Event::DiscoveryRefused(refused) => {
+            let (address, code, why) = in_words(&refused.result);
+            let found_by = refused.found_by;
+            tracing::warn!(
+                address,
+                code,
+                why,
+                ?found_by,
+                "a member that was found and this one refuse each other"
+            );
+        }
+        Event::HostSilent { peer, silent } => {
+            tracing::info!(%peer, ?silent, "its host takes no events");
+        }
+        Event::HostBack(peer) => tracing::info!(%peer, "its host takes events again"),
+        Event::NoRoomFound(waited) => tracing::info!(?waited, "no room was found so far"),
         Event::Discovered { address } => tracing::info!(%address, "discovered"),
         _ => {}
     }

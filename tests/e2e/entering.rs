@@ -167,6 +167,10 @@ fn a_kicked_member_is_told_why_and_no_member_takes_it_back() {
     assert_eq!(told[1].left("c"), why);
     let end = (EndReason::Kicked, 9, b"cheating".to_vec());
     assert_eq!(told[2].room_ended(), end);
+    for member in ["a", "b"] {
+        let why = (LeftReason::RoomEnded, 0, Vec::new());
+        assert_eq!(told[2].left(member), why, "after the end of the room");
+    }
     for member in &members[..2] {
         assert_eq!(
             dial(&members[2], member),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use meta_mystia_network::config::{Config, DiscoveryMode};
 use meta_mystia_network::core::id::{PeerId, SessionId};
-use meta_mystia_network::dispatch::{ConnectionResult, Incoming, kind};
+use meta_mystia_network::dispatch::{ConnectionResult, Event, Incoming, kind};
 use meta_mystia_network::room::{OutMessage, Room};
 use meta_mystia_network::snapshot::PeerStatus;
 use meta_mystia_network::target::parse_target;
@@ -140,6 +140,18 @@ impl Member {
             .dispatch()
             .register::<kind::Receive>(Some(Arc::new(receive)));
         open
+    }
+
+    /// Every event of this member from now on.
+    pub(crate) fn events(&self) -> mpsc::Receiver<Event> {
+        let (sender, events) = mpsc::channel();
+        let handler = move |event: &Event| {
+            // The receiver is gone at the end of a test.
+            let _ = sender.send(event.clone());
+        };
+        let dispatch = self.room.dispatch();
+        dispatch.register_event_handler(Some(Arc::new(handler)));
+        events
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -1,6 +1,6 @@
 //! Kicks with and without a ban, bans that are lifted, disconnections with a reason, and what fits into an admission.
 
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 use meta_mystia_network::config::{Config, Secret};
 use meta_mystia_network::core::wire::HostMode;
@@ -11,18 +11,6 @@ use meta_mystia_network::room::{IDENTITY_KEY_BYTES, fill_identity_key};
 use crate::harness::{Member, TIMEOUT, eventually, id, quick, settled};
 
 type Events = mpsc::Receiver<Event>;
-
-/// Everything that the host of a member is told from now on.
-fn events(member: &Member) -> Events {
-    let (sender, events) = mpsc::channel();
-    let handler = move |event: &Event| {
-        // Nobody listens any more at the end of a test.
-        let _ = sender.send(event.clone());
-    };
-    let dispatch = member.room.dispatch();
-    dispatch.register_event_handler(Some(Arc::new(handler)));
-    events
-}
 
 /// The next event that `find` looks for.
 fn next<T>(events: &Events, find: impl Fn(&Event) -> Option<T>) -> T {
@@ -53,7 +41,7 @@ fn ended(events: &Events) -> (EndReason, i32, Vec<u8>) {
 
 /// Code, reason and bytes of the result of a dial of `to`.
 fn dial(from: &Member, to: &Member) -> (i32, i32, Vec<u8>) {
-    let events = events(from);
+    let events = from.events();
     from.connect_to(to);
     next(&events, |event| match event {
         Event::ConnectionResult(result) => {
@@ -101,7 +89,7 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
         let c = open("c");
         c.connect_to(&members[1]);
         settled(&[&members[0], &members[1], &c]);
-        let told = events(&c);
+        let told = c.events();
         members[0]
             .room
             .kick_with(&id("c"), code, b"out", ban)
@@ -137,7 +125,7 @@ fn a_ban_holds_for_a_kept_key_until_it_is_lifted() {
 #[test]
 fn the_other_end_hears_why_it_is_disconnected() {
     let members = led_by_first(&["a", "b", "c"], "reasons");
-    let told = [&members[1], &members[2]].map(events);
+    let told = [&members[1], &members[2]].map(Member::events);
     let (longest, too_long) = (vec![7; 3072], vec![7; 3073]);
     let refused = members[1].room.disconnect_with(&id("c"), 1, &too_long);
     let sentence = refused.expect_err("too long").to_string();
@@ -156,7 +144,7 @@ fn the_other_end_hears_why_it_is_disconnected() {
     // By hand they are linked again, and can be parted again.
     assert_eq!(dial(&members[2], &members[1]).0, 0);
     settled(&members.iter().collect::<Vec<_>>());
-    let told = events(&members[2]);
+    let told = members[2].events();
     members[1].room.disconnect(&id("c")).expect("another");
     assert_eq!(left(&told, "b"), (LeftReason::Disconnected, 0, Vec::new()));
 }
@@ -173,7 +161,7 @@ fn a_guest_hears_why_its_room_is_over() {
         guest.connect_to(&host);
     }
     settled(&[&host, &guests[0], &guests[1]]);
-    let told = guests.each_ref().map(events);
+    let told = guests.each_ref().map(Member::events);
     host.room
         .disconnect_with(&id("a"), 11, b"afk")
         .expect("a guest");
@@ -182,7 +170,7 @@ fn a_guest_hears_why_its_room_is_over() {
         (EndReason::Disconnected, 11, b"afk".to_vec())
     );
     // The guest that ends it itself, and why the host hears that it did.
-    let at_host = events(&host);
+    let at_host = host.events();
     guests[1]
         .room
         .disconnect_with(&id("host"), 12, b"bye")
@@ -201,7 +189,7 @@ fn a_guest_hears_why_its_room_is_over() {
 #[test]
 fn the_longest_join_payload_and_the_longest_rejection_arrive() {
     let members = led_by_first(&["a", "b"], "payloads");
-    let asked = events(&members[0]);
+    let asked = members[0].events();
     members[0].room.ask_host(true).expect("open");
     let c = Member::open("c", "payloads");
     let (longest, reason) = (vec![5; 16_384], vec![6; 3072]);
@@ -214,7 +202,7 @@ fn the_longest_join_payload_and_the_longest_rejection_arrive() {
     for member in members.iter().chain([&c]) {
         member.room.set_join_payload(&longest).expect("allowed");
     }
-    let results = events(&c);
+    let results = c.events();
     for contact in &members {
         c.connect_to(contact);
         let request = next(&asked, |event| match event {
@@ -243,5 +231,19 @@ fn the_longest_join_payload_and_the_longest_rejection_arrive() {
             _ => None,
         });
         assert_eq!(result, (Code::Rejected.value(), 8, reason.clone()));
+    }
+}
+
+#[test]
+fn a_full_room_names_its_limit_and_a_remedy() {
+    let members = led_by_first(&["a", "b"], "full");
+    members[0].room.set_max_peers(1).expect("it leads");
+    let c = Member::open("c", "full");
+    for contact in &members {
+        let (code, _, why) = dial(&c, contact);
+        assert_eq!(code, Code::MaxConnectionsReached.value());
+        let why = String::from_utf8(why).expect("a sentence");
+        assert!(why.starts_with("the room is limited to 1 players"), "{why}");
+        assert!(why.contains("try again when one has left"), "{why}");
     }
 }

@@ -77,7 +77,7 @@ fn a_name_is_resolved_and_the_address_that_answers_is_found() {
         settled(&[&a, &b]);
     }
     let b = Member::open("b", "name none");
-    let code = Code::ConnectionFailed.value();
+    let code = Code::NameNotResolved.value();
     assert_eq!(dialled(&b, "no-such-host.invalid:4433"), (false, code));
 }
 

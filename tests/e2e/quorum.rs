@@ -89,18 +89,6 @@ fn dialled(member: &Member, other: &Member) -> (bool, i32) {
     })
 }
 
-/// What the host of `member` is told from now on.
-fn events(member: &Member) -> mpsc::Receiver<Event> {
-    let (sender, receiver) = mpsc::channel();
-    let tell = move |event: &Event| {
-        // The test has seen enough.
-        let _ = sender.send(event.clone());
-    };
-    let dispatch = member.room.dispatch();
-    dispatch.register_event_handler(Some(Arc::new(tell)));
-    receiver
-}
-
 /// The next event of which `find` makes something.
 fn next<T>(events: &mpsc::Receiver<Event>, find: impl Fn(Event) -> Option<T>) -> T {
     loop {
@@ -113,7 +101,7 @@ fn next<T>(events: &mpsc::Receiver<Event>, find: impl Fn(Event) -> Option<T>) ->
 
 /// The code and the sentence of a dial that is refused.
 fn refusal(member: &Member, other: &Member) -> (i32, String) {
-    let events = events(member);
+    let events = member.events();
     member.connect_to(other);
     next(&events, |event| match event {
         Event::ConnectionResult(result) => {
@@ -403,7 +391,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
     let target = target.expect("a follower");
     let name = target.room.peer_id().to_string();
     let term = target.room.snapshot().term;
-    let told = events(target);
+    let told = target.events();
     target.room.set_leader(&id(&name)).expect("asked");
     assert_eq!(outcome(&told), (name.clone(), AssignOutcome::Done));
     eventually("all follow it", || {
@@ -436,7 +424,7 @@ fn set_leader_asks_the_leader_to_hand_over() {
         .disconnect(apart.room.peer_id())
         .expect("linked");
     target.wait_for(&Told::Left(apart.room.peer_id().to_string()));
-    let told = events(asks);
+    let told = asks.events();
     asks.room.set_leader(apart.room.peer_id()).expect("asked");
     let rejected = AssignOutcome::Rejected;
     assert_eq!(outcome(&told), (apart.room.peer_id().to_string(), rejected));

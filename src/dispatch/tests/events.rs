@@ -309,6 +309,17 @@ fn what_nobody_takes_does_not_grow_without_bound() {
         dispatch.push(Event::Discovered {
             address: format!("host:{n}"),
         });
+        dispatch.push(Event::DiscoveryRefused(DiscoveryRefused {
+            found_by: FoundBy::LocalNetwork,
+            result: crate::core::event::ConnectionResult {
+                target: format!("host:{n}"),
+                success: false,
+                code: -11,
+                peer: None,
+                reason: 0,
+                bytes: Bytes::new(),
+            },
+        }));
         let flapping = peer(["a", "b", "c"][n as usize % 3]);
         dispatch.push(Event::Reconnecting(flapping.clone()));
         dispatch.push(Event::Returned(Returned::new(flapping)));
@@ -319,6 +330,8 @@ fn what_nobody_takes_does_not_grow_without_bound() {
     let told = told(&seen);
     let of = |what: &str| told.iter().filter(|line| line.starts_with(what)).count();
     assert_eq!((of("request"), of("set"), of("discovered")), (64, 256, 256));
+    assert_eq!(of("refused"), 64);
+    assert!(told.contains(&"refused host:1999".to_owned()));
     assert!(told.contains(&"request 1999".to_owned()));
     assert_eq!(of("reconnecting"), of("returned"));
     assert_eq!(of("reconnecting"), 64);

@@ -261,6 +261,45 @@ fn stopped() -> (Arc<Dispatch>, Arc<Mutex<Vec<Event>>>, Sender<()>) {
     (dispatch, told, go)
 }
 
+#[test]
+fn alternating_reports_about_a_host_withdraw_each_other() {
+    let (dispatch, told, go) = stopped();
+    let silent = || Event::HostSilent {
+        peer: peer("sender"),
+        silent: Duration::from_secs(5),
+    };
+    let back = || Event::HostBack(peer("sender"));
+    for _ in 0..1000 {
+        dispatch.push(silent());
+        dispatch.push(back());
+    }
+    assert_eq!(dispatch.undelivered(|_| true), 0);
+    dispatch.push(silent());
+    dispatch.push(Event::Reconnecting(peer("sender")));
+    dispatch.push(Event::Returned(Returned::new(peer("sender"))));
+    // The loss has ended the report before it.
+    dispatch.push(silent());
+    dispatch.push(back());
+    drop(go);
+    let events = wait_for(&told, 4);
+    assert_eq!(events[1], silent());
+    assert_eq!(events[2], Event::Reconnecting(peer("sender")));
+    assert_eq!(events.len(), 4);
+}
+
+#[test]
+fn a_host_is_silent_while_one_of_its_callbacks_runs() {
+    let (dispatch, _, go) = stopped();
+    let since = dispatch.host_silent_since().expect("a callback runs");
+    assert_eq!(dispatch.host_silent_since(), Some(since));
+    drop(go);
+    let limit = Instant::now() + TIMEOUT;
+    while dispatch.host_silent_since().is_some() {
+        assert!(Instant::now() < limit, "the callback has returned");
+        thread::yield_now();
+    }
+}
+
 fn wait_for(told: &Mutex<Vec<Event>>, count: usize) -> Vec<Event> {
     let limit = Instant::now() + TIMEOUT;
     loop {

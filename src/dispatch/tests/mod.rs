@@ -13,6 +13,7 @@ use super::kind::{ConnectionResult, LeaderChanged, Leadership, PeerStatus, Recei
 use super::*;
 use crate::core::election::AssignOutcome;
 
+mod bounds;
 mod callbacks;
 mod events;
 mod in_step;
@@ -160,6 +161,7 @@ fn events(sender: &Sender<String>, name: &'static str) -> Arc<dyn Fn(&Event) + S
             Event::ConnectionResult(result) => format!("result {}", result.target),
             Event::SetLeaderResult { target, outcome } => format!("set {target} {outcome:?}"),
             Event::JoinRequest { request, .. } => format!("request {request}"),
+            Event::DiscoveryRefused(refused) => format!("refused {}", refused.result.target),
             Event::Discovered { address } => format!("discovered {address}"),
             other => format!("{other:?}"),
         };

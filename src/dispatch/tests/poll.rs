@@ -32,6 +32,19 @@ fn nothing_runs_until_somebody_polls_and_then_as_much_as_was_asked_for() {
 }
 
 #[test]
+fn in_poll_mode_the_host_is_silent_from_its_last_poll_on() {
+    let dispatch = polled();
+    let opened = dispatch.host_silent_since().expect("it has not polled");
+    while Instant::now() == opened {
+        thread::yield_now();
+    }
+    assert_eq!(dispatch.host_silent_since(), Some(opened));
+    assert_eq!(dispatch.poll(1), Ok(0));
+    let polled = dispatch.host_silent_since().expect("it has polled");
+    assert!(polled > opened && polled <= Instant::now());
+}
+
+#[test]
 fn what_nobody_hears_does_not_count_and_each_part_of_the_present_does() {
     let dispatch = polled();
     dispatch.push(Event::Joined(peer("a")));

@@ -10,6 +10,7 @@ use crate::config::{
     Config, ConfigError, DiscoveryMode, DispatchMode, Etcd as ConfiguredEtcd, EtcdIdentity,
     EtcdLogin, EtcdSettings, MAX_IDENTITY_KEY_BYTES, MAX_SECRET_BYTES, Secret,
 };
+use crate::core::election::Entry;
 use crate::core::election::etcd::EtcdConfig;
 use crate::core::election::seeded::{SeededRules, Seeding};
 use crate::core::quorum::{Quorum, Roster, RosterError};
@@ -275,6 +276,18 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
             });
         }
     };
+    let entry = match options.entry {
+        MMN_ENTRY_ANY => Entry::Any,
+        MMN_ENTRY_CREATE => Entry::Create,
+        MMN_ENTRY_JOIN => Entry::Join,
+        value => {
+            return Err(ConfigError::NotAllowed {
+                field: "entry",
+                value,
+                allowed: "0 (any), 1 (create) and 2 (join)",
+            });
+        }
+    };
     let seeded = pointed.seeded.as_ref();
     if seeded.is_some() && options.strategy != MMN_STRATEGY_SEEDED {
         return Err(ConfigError::SeededWithoutStrategy);
@@ -337,6 +350,9 @@ pub(super) fn config(options: &NetworkOptions, pointed: Pointed) -> Result<Confi
         authority,
         host_mode,
         topology,
+        entry,
+        yield_after: (options.yield_after_ms > 0)
+            .then(|| Duration::from_millis(options.yield_after_ms.into())),
         max_peers: options.max_peers,
         member_hold: Duration::from_millis(options.member_hold_ms.into()),
         queue_bytes: bytes(options.queue_bytes),

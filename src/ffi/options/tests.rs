@@ -98,7 +98,7 @@ fn the_struct_has_no_hidden_padding() {
     let third = 48 + pointers + 32 + second;
     assert_eq!(
         size_of::<NetworkOptions>(),
-        third + 24 + 3 * size_of::<usize>()
+        third + 32 + 3 * size_of::<usize>()
     );
     assert_eq!(FIRST_VERSION_BYTES, 48 + pointers + 32);
     assert_eq!(THIRD_VERSION_BYTES, third);
@@ -107,6 +107,7 @@ fn the_struct_has_no_hidden_padding() {
     assert_eq!(SIXTH_VERSION_BYTES, third + 16 + size_of::<usize>());
     assert_eq!(SEVENTH_VERSION_BYTES, third + 16 + 2 * size_of::<usize>());
     assert_eq!(EIGHTH_VERSION_BYTES, third + 16 + 3 * size_of::<usize>());
+    assert_eq!(TENTH_VERSION_BYTES, EIGHTH_VERSION_BYTES + 8);
     macro_rules! at {
         ($($field:ident: $offset:expr),* $(,)?) => {
             $(assert_eq!(
@@ -309,6 +310,66 @@ fn the_first_broken_rule_is_told_with_the_value_and_what_is_allowed() {
 }
 
 #[test]
+fn entry_and_yielding_are_refused_where_they_mean_nothing() {
+    for entry in [MMN_ENTRY_CREATE, MMN_ENTRY_JOIN] {
+        let with = |rule: &str| {
+            format!(
+                "entry is {entry}, but with {rule} that decides who leads first; give entry 0 (any)"
+            )
+        };
+        let hosted = broken(|options| {
+            (options.entry, options.host_mode) = (entry, MMN_HOST_MODE_GUEST);
+        });
+        assert_eq!(hosted.to_string(), with("a fixed host (host_mode)"));
+        let seeded = seeded_broken(|options, _| options.entry = entry);
+        assert_eq!(seeded.to_string(), with("strategy 2 (seeded)"));
+        let options = NetworkOptions {
+            quorum_policy: MMN_QUORUM_STATIC,
+            entry,
+            ..NetworkOptions::default()
+        };
+        let pointed = Pointed {
+            state_directory: Some("here".into()),
+            ..roster("a\nb\nc")
+        };
+        let error = config(&options, pointed).expect_err("a static quorum");
+        assert_eq!(error.to_string(), with("quorum_policy 1 (static)"));
+        for strategy in [MMN_STRATEGY_RAFT, MMN_STRATEGY_GOSSIP] {
+            let options = NetworkOptions {
+                strategy,
+                entry,
+                ..NetworkOptions::default()
+            };
+            assert!(config(&options, nothing()).is_ok());
+        }
+    }
+    let observer = broken(|options| (options.entry, options.eligible) = (MMN_ENTRY_CREATE, 0));
+    assert_eq!(
+        observer.to_string(),
+        "entry is 1 (create), but eligible is 0, and the member that creates a room leads it; give eligible 1, or another entry"
+    );
+    let unknown = broken(|options| options.entry = 3);
+    assert_eq!(
+        unknown.to_string(),
+        "entry is 3; allowed are 0 (any), 1 (create) and 2 (join)"
+    );
+    let short = broken(|options| options.yield_after_ms = 999);
+    assert_eq!(
+        short.to_string(),
+        "yield_after_ms is 999; give 1000 or more, or 0 to lead on"
+    );
+    for error in [observer, unknown, short] {
+        assert_eq!(error.code(), Code::InvalidArgument);
+    }
+    let options = NetworkOptions {
+        yield_after_ms: 1000,
+        ..NetworkOptions::default()
+    };
+    let config = config(&options, nothing()).expect("right");
+    assert_eq!(config.yield_after, Some(Duration::from_secs(1)));
+}
+
+#[test]
 fn t1_each_wrong_field_of_the_seeded_strategy_has_its_sentence() {
     let many = |count: usize| "h:1\n".repeat(count);
     let sentences = [
@@ -503,7 +564,25 @@ fn a_program_of_an_older_version_gets_its_own_fields_and_the_defaults_of_the_res
     let sixth = SIXTH_VERSION_BYTES as u32;
     let seventh = SEVENTH_VERSION_BYTES as u32;
     let eighth = EIGHTH_VERSION_BYTES as u32;
-    for size in [eighth, eighth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+    let tenth = TENTH_VERSION_BYTES as u32;
+    for size in [tenth, tenth + 1, size_of::<NetworkOptions>() as u32 - 1] {
+        let options = NetworkOptions {
+            struct_size: size,
+            topology: MMN_TOPOLOGY_STAR,
+            entry: MMN_ENTRY_JOIN,
+            yield_after_ms: 77,
+            ..NetworkOptions::default()
+        };
+        // SAFETY: the struct is longer than it says.
+        let read = unsafe { read("options", &options) }.expect("a size");
+        let expected = NetworkOptions {
+            struct_size: size,
+            topology: MMN_TOPOLOGY_STAR,
+            ..NetworkOptions::default()
+        };
+        assert_eq!(read, expected, "{size}");
+    }
+    for size in [eighth, eighth + 1, tenth - 1] {
         let options = NetworkOptions {
             struct_size: size,
             etcd: ptr::dangling(),

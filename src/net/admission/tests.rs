@@ -60,6 +60,7 @@ fn hello(join_payload: Vec<u8>) -> Hello {
         max_message_size: 262_144,
         eligible: true,
         priority: -1,
+        has_leader: true,
         side: Opaque::default(),
         join_payload,
     }
@@ -101,7 +102,7 @@ async fn the_acceptor_counts_a_failed_confirmation_and_the_dialler_sees_its_code
     let dialled = dialled.expect_err("another room");
     assert!(matches!(
         dialled,
-        AdmissionError::Connection(DialError::Closed { code: -10 })
+        AdmissionError::Connection(DialError::Closed { code: -10, .. })
     ));
 }
 
@@ -489,11 +490,13 @@ fn the_largest_hello_fits_and_leaves_room_for_a_rejection() {
     largest.max_message_size = u32::MAX;
     largest.priority = i32::MIN;
     let epoch = Epoch {
+        assigner_key: None,
         override_seq: u64::MAX,
         assigner: Some(id.clone()),
     };
     largest.side = Opaque::of(&Side {
         record: Record {
+            leader_key: None,
             stamp: Stamp {
                 epoch,
                 term: u64::MAX,
@@ -503,6 +506,7 @@ fn the_largest_hello_fits_and_leaves_room_for_a_rejection() {
         },
         live: Some(LiveLeader {
             id,
+            key: Fingerprint([255; 32]),
             incarnation,
             weight: u32::MAX,
             led_ms: u64::MAX,

@@ -245,6 +245,13 @@ impl Outboxes {
         logs.map(|log| log.next() - log.first()).sum()
     }
 
+    /// The number of this node's next broadcast on channel 0.
+    #[cfg(test)]
+    pub(crate) fn next_broadcast(&self) -> u64 {
+        let inner = self.lock_always();
+        inner.central.logs.get(&0).map_or(0, CentralLog::next)
+    }
+
     /// Whether the host has closed the room.
     pub(crate) fn is_shut(&self) -> bool {
         self.lock_always().closed

@@ -26,6 +26,12 @@ const PRIORITIES: usize = 4;
 /// What the smallest path of QUIC (1200 bytes) carries in a datagram, until the link has been asked.
 const LEAST_DATAGRAM_BYTES: usize = 1150;
 
+// What the documentation of GetMaxDatagramSize promises for any path.
+const _: () = {
+    assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES >= 1100);
+    assert!(LEAST_DATAGRAM_BYTES - MAX_DATAGRAM_HEADER_BYTES - MAX_DATAGRAM_RELAY_BYTES >= 850);
+};
+
 /// How a message goes that may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loose {
@@ -89,15 +95,19 @@ impl Default for Datagrams {
     }
 }
 
+/// The longest message in a datagram of so many bytes.
+fn max_payload(max_bytes: usize, is_central: bool) -> usize {
+    let relay = if is_central {
+        MAX_DATAGRAM_RELAY_BYTES
+    } else {
+        0
+    };
+    max_bytes.saturating_sub(MAX_DATAGRAM_HEADER_BYTES + relay)
+}
+
 impl Datagrams {
     fn max_payload(&self, is_central: bool) -> usize {
-        let relay = if is_central {
-            MAX_DATAGRAM_RELAY_BYTES
-        } else {
-            0
-        };
-        self.max_bytes
-            .saturating_sub(MAX_DATAGRAM_HEADER_BYTES + relay)
+        max_payload(self.max_bytes, is_central)
     }
 
     /// Queues one; gives how many made way for it.
@@ -304,20 +314,22 @@ impl Outboxes {
     }
 
     /// The longest unreliable message that the link to a peer carries, or to every linked one; through the leader if
-    /// `is_central`. `None` where there is no such peer.
+    /// `is_central`; that of a new link where nobody is linked. `None` where there is no such peer.
     pub(crate) fn max_loose(&self, peer: Option<&PeerId>, is_central: bool) -> Option<usize> {
         let mut inner = self.lock_always();
         let open = inner.open.iter_mut();
         let linked =
             open.filter(|(id, outbox)| outbox.is_open() && peer.is_none_or(|peer| peer == *id));
-        linked
+        let least = linked
             .map(|(_, outbox)| {
                 if let Some(max) = outbox.meter.max_datagram() {
                     outbox.datagrams.max_bytes = max;
                 }
                 outbox.max_loose(is_central)
             })
-            .min()
+            .min();
+        let alone = || max_payload(LEAST_DATAGRAM_BYTES, is_central);
+        least.or_else(|| peer.is_none().then(alone))
     }
 }
 
@@ -327,8 +339,17 @@ fn some(peer: &PeerId, dropped: u64) -> Option<(PeerId, u64)> {
 
 impl Inner {
     fn check_datagrams(&self, len: usize, is_central: bool) -> Result<(), SendError> {
-        self.linked_but(None)
-            .try_for_each(|(peer, outbox)| outbox.check_datagram(peer, len, is_central))
+        let mut is_alone = true;
+        for (peer, outbox) in self.linked_but(None) {
+            is_alone = false;
+            outbox.check_datagram(peer, len, is_central)?;
+        }
+        // The limit that will hold when the first member is there.
+        let max = max_payload(LEAST_DATAGRAM_BYTES, is_central);
+        match is_alone && len > max {
+            true => Err(SendError::DatagramTooLargeAlone { len, max }),
+            false => Ok(()),
+        }
     }
 
     fn push_loose(
@@ -373,5 +394,41 @@ impl super::Outbox {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::outbox::OutboxLimits;
+
+    fn message(len: usize) -> OutMessage {
+        OutMessage {
+            payload: vec![7; len].into(),
+            msg_type: 0x0100,
+            flags: 0,
+        }
+    }
+
+    #[test]
+    fn a_host_that_is_alone_has_the_limit_of_a_new_link() {
+        let outboxes = Outboxes::new(OutboxLimits {
+            messages: 10,
+            bytes: 1 << 20,
+        });
+        let most = outboxes.max_loose(None, false).expect("a limit");
+        assert!((1100..=LEAST_DATAGRAM_BYTES).contains(&most), "{most}");
+        let how = Loose::default();
+        let alone = outboxes.broadcast_loose(&message(most), how);
+        assert_eq!(alone, Ok((0, Vec::new())));
+        for len in [most + 1, 3000] {
+            let refused = outboxes.broadcast_loose(&message(len), how);
+            let too_large = SendError::DatagramTooLargeAlone { len, max: most };
+            assert_eq!(refused, Err(too_large));
+        }
+        let central = outboxes.max_loose(None, true).expect("a limit");
+        assert!((850..most).contains(&central), "{central}");
+        let nobody = PeerId::new("nobody").expect("an id");
+        assert_eq!(outboxes.max_loose(Some(&nobody), false), None);
     }
 }

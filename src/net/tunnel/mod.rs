@@ -21,11 +21,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use bytes::Bytes;
 use quinn::udp::{RecvMeta, Transmit};
 use quinn::{Connection, TransportConfig};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use self::leg::{Counters, Departures, Leg, drive};
 use self::packet::{Halves, MAX_PACKET_BYTES, Part, Piece, Way, decode};
@@ -35,6 +37,8 @@ use crate::core::virtual_address::{VirtualId, address_of, id_at, virtual_id};
 
 /// Packets out of tunnels that wait for the socket's reader, at most; the oldest makes way.
 const MAX_ARRIVED: usize = 512;
+/// How long packets through the last relay count: they were on their way when another took over.
+const LAST_RELAY_COUNTS_FOR: Duration = Duration::from_secs(2);
 /// Bytes of a packet of a link through a tunnel: what every path takes, and what QUIC needs.
 const TUNNEL_MTU: u16 = 1200;
 
@@ -70,9 +74,20 @@ pub(crate) struct Tunnels {
 struct Routes {
     legs: BTreeMap<VirtualId, Arc<Leg>>,
     relay: Option<VirtualId>,
+    /// The one before, and when it ceased to be it.
+    last_relay: Option<(VirtualId, Instant)>,
     is_relaying: bool,
     /// Of the next packet that this node sends.
     number: u16,
+}
+
+impl Routes {
+    /// Whether packets of others may come through that member.
+    fn may_come_through(&self, member: VirtualId) -> bool {
+        let last = self.last_relay.filter(|(last, _)| *last == member);
+        self.relay == Some(member)
+            || last.is_some_and(|(_, ceased)| ceased.elapsed() < LAST_RELAY_COUNTS_FOR)
+    }
 }
 
 /// The links to one member.
@@ -178,9 +193,16 @@ impl Tunnels {
     }
 
     /// Through whom this node's packets go: the leader, where it is another member with a direct link. Without one they are
-    /// dropped.
+    /// dropped. And through whom the packets of others come: those through any other member are dropped, but for a moment those
+    /// through the last relay.
     pub(crate) fn set_relay(&self, relay: Option<Fingerprint>) {
-        self.routes().relay = relay.map(virtual_id);
+        let relay = relay.map(virtual_id);
+        let mut routes = self.routes();
+        if routes.relay != relay
+            && let Some(last) = std::mem::replace(&mut routes.relay, relay)
+        {
+            routes.last_relay = Some((last, Instant::now()));
+        }
     }
 
     /// Whether this node forwards the packets of others: while it leads.
@@ -231,6 +253,10 @@ impl Tunnels {
                 Ok(())
             }
             Way::From(origin) if origin == self.own => Err(IN_OUR_NAME),
+            Way::From(_) if !self.routes().may_come_through(sender) => {
+                self.counters.drop_packets(1);
+                Ok(())
+            }
             Way::From(origin) => {
                 self.arrive(sender, origin, piece);
                 Ok(())

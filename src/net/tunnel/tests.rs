@@ -543,6 +543,53 @@ async fn what_leads_nowhere_is_dropped_and_counted() {
     assert_eq!(leader.tunnels.stats().forwarded, 0);
 }
 
+/// A packet that claims to be b's, through `relay` to `receiver`.
+fn from_b(receiver: &Node, relay: &Node, b: &Node) {
+    let header = Header {
+        way: Way::From(virtual_id(b.key())),
+        part: Part::Whole,
+        number: 1,
+    };
+    let taken = receiver
+        .tunnels
+        .received(relay.key(), true, encode(header, b"packet"));
+    assert_eq!(taken, Ok(()), "another leader may be known there");
+}
+
+#[tokio::test]
+async fn packets_of_others_come_through_the_present_relay_and_for_a_moment_through_the_last() {
+    let (first, [a, b, liar]) = star(transport_config).await;
+    let next = Node::start();
+    a.link(&next).await;
+    a.link(&liar).await;
+    let counts = |relay: &Node| {
+        let before = a.tunnels.stats();
+        from_b(&a, relay, &b);
+        let after = a.tunnels.stats();
+        let taken = after.delivered - before.delivered;
+        assert_eq!(taken + after.dropped - before.dropped, 1);
+        taken == 1
+    };
+    assert!(counts(&first));
+    for _ in 0..40 {
+        assert!(!counts(&liar), "a member that does not lead");
+    }
+    a.follows(&next);
+    assert!(counts(&next) && counts(&first) && !counts(&liar));
+    // Following it once more does not begin the moment anew.
+    tokio::time::pause();
+    tokio::time::advance(LAST_RELAY_COUNTS_FOR / 2).await;
+    a.follows(&next);
+    assert!(counts(&first));
+    tokio::time::advance(LAST_RELAY_COUNTS_FOR / 2).await;
+    assert!(counts(&next) && !counts(&first));
+    // Without a leader there is only the last one.
+    a.tunnels.set_relay(None);
+    assert!(counts(&next) && !counts(&first) && !counts(&liar));
+    tokio::time::advance(LAST_RELAY_COUNTS_FOR).await;
+    assert!(!counts(&next));
+}
+
 #[tokio::test]
 async fn an_earlier_link_takes_over_when_the_newest_is_down() {
     let (leader, [a, b]) = star(transport_config).await;

@@ -68,6 +68,7 @@ impl Driver {
                 if role == Role::Current {
                     self.sessions.close_retired(&peer);
                 }
+                self.look_at_host();
                 self.feed(Input::Message {
                     from: peer,
                     envelope,
@@ -126,12 +127,14 @@ impl Driver {
             RelayEvent::InAnothersName(message) => {
                 let core = &mut self.node.core;
                 // Nobody speaks for this node to itself.
-                let accepted = message.origin != self.shared.peer_id
-                    && core.accept_relay(now, &peer, &message.token);
+                let speaker = match message.origin == self.shared.peer_id {
+                    true => None,
+                    false => core.accept_relay(now, &peer, &message.token, message.stopped),
+                };
                 self.carry_out();
                 let until = Instant::now() + self.shared.config.handshake_timeout;
                 let core = &self.node.core;
-                self.broadcasts.hear(core, message, accepted, until);
+                self.broadcasts.hear(core, message, speaker, until);
             }
             RelayEvent::ToRelay(token, answer) => {
                 let relays = self.node.core.may_relay(now, &peer, &token);
@@ -154,17 +157,19 @@ impl Driver {
 
     /// The same, of a peer that has left: what is known of its leadership decides.
     fn departing_event(&mut self, id: LinkId, peer: &PeerId, event: LinkEvent) {
+        let now = self.node.now();
         let core = &self.node.core;
         match event {
             LinkEvent::Stamped(token, answer) => {
                 // It spoke as leader before it left; what is known since decides.
                 let named = core.record().leader.as_ref();
-                let accepted = named.is_none_or(|id| id == peer) && core.led_or_leads(peer, &token);
+                let accepted =
+                    named.is_none_or(|id| id == peer) && core.led_or_leads(now, peer, &token);
                 let _ = answer.send(accepted);
             }
             LinkEvent::Relay(RelayEvent::InAnothersName(message)) => {
-                let accepted = core.is_leader_under(peer, &message.token);
-                self.broadcasts.hear_departing(core, message, accepted);
+                let speaker = core.speaker(now, peer, &message.token, message.stopped);
+                self.broadcasts.hear_departing(core, message, speaker);
             }
             LinkEvent::Relay(RelayEvent::ToRelay(_, answer)) => drop(answer.send(None)),
             LinkEvent::Relay(RelayEvent::Relayed(lane, next)) => {

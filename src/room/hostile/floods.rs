@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
+use super::wild::resident_bytes;
 use super::*;
 use crate::core::id::Fingerprint;
 use crate::core::wire::{Ban, MAX_KICKED, RoomRules};
 use crate::net::close;
+use crate::net::compression::pack;
+use crate::net::frame::{OWN_FLAG, UNORDERED_LANE};
 use crate::net::identity::{RECEIVE_WINDOW_BYTES, client_config, transport_config};
 
 #[tokio::test]
@@ -41,6 +44,57 @@ async fn parts_of_long_messages_hold_a_bounded_number_of_bytes() {
     pair.undisturbed("unread lanes").await;
 }
 
+/// Each is a kilobyte in the network and 256 KiB at the host. The process runs this test alone.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn messages_are_unpacked_only_where_there_is_room_for_them() {
+    const STREAMS: u64 = 400;
+    const LEN: usize = 256 << 10;
+    let pair = Pair::settled("unpacked").await;
+    let (look_up, looks_away) = blocking::channel::<()>();
+    let looks_away = std::sync::Mutex::new(looks_away);
+    let took = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let count = Arc::clone(&took);
+    let receive = move |message: &Incoming| {
+        assert_eq!(message.payload.len(), LEN);
+        // Once nobody holds the other end, it takes every message.
+        let _ = looks_away.lock().expect("not poisoned").recv();
+        count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    let dispatch = pair.a.room.dispatch();
+    dispatch.register::<kind::Receive>(Some(Arc::new(receive)));
+    let member = Attacker::new("m", "unpacked").join(&pair.a).await;
+    let packed = pack(&vec![7; LEN]).expect("it repeats itself");
+    let before = resident_bytes().expect("Linux tells it");
+    let mut streams = Vec::new();
+    for number in 0..STREAMS {
+        let header = LaneHeader {
+            lane: UNORDERED_LANE,
+        };
+        let mut stream = member.open_lane(header).await;
+        let frame = message_frame(number, 0x0100, OWN_FLAG, MessageRole::Peer, &packed);
+        stream.write_all(&frame).await.expect("written");
+        stream.finish().expect("open");
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        in_time(stream.stopped()).await.expect("it has all of it");
+    }
+    // The queue to the host and the shared part have 4 MiB each, the member its share; and 8 MiB are for QUIC and the test.
+    let bound = (4 << 20) + (4 << 20) + LEN as u64 + (8 << 20);
+    // Half a second of real time: what is here is unpacked within a few milliseconds, if it is.
+    for _ in 0..50 {
+        let now = resident_bytes().expect("Linux tells it");
+        let grown = now.saturating_sub(before);
+        assert!(grown <= bound, "{grown} for {bound}");
+        sleep(Duration::from_millis(10)).await;
+    }
+    // None of them was dropped, and none waits for ever.
+    drop(look_up);
+    let all = || took.load(std::sync::atomic::Ordering::Relaxed) == STREAMS;
+    eventually("all are taken", all).await;
+}
+
 /// Joins with a control stream that takes `window` bytes until they are read.
 async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member {
     let mut transport = transport_config();
@@ -60,8 +114,10 @@ async fn join_with_window(attacker: &Attacker, to: &Host, window: u32) -> Member
         connection,
         control: send,
         recv,
+        key: attacker.proof.own_key,
         incarnation: attacker.incarnation(),
         lane: None,
+        beats: 0,
     };
     member.say_bytes(&first_words()).await;
     to.wait_for(joined(&attacker.name), 1).await;
@@ -131,12 +187,12 @@ async fn a_flood_of_valid_control_messages_keeps_nobody_from_working() {
     });
     let reader = tokio::spawn(async move { while read_frame(&mut recv, 1 << 20).await.is_ok() {} });
     let flood = async {
-        for seq in 0..20_000 {
+        for _ in 0..20_000 {
             let follows = Pulse::Follows {
                 record: Record::default(),
                 live: false,
             };
-            member.tell_core(heartbeat(seq, follows)).await;
+            member.tell_core(heartbeat(follows)).await;
         }
     };
     let work = async {
@@ -168,6 +224,7 @@ async fn a_flood_of_room_rules_costs_no_honest_member_its_link_and_the_leader_no
     for count in 0..20_000 {
         let limit = RoomRules {
             version: (Stamp::default(), count),
+            set_by: None,
             max_peers: 1,
             bans: Vec::new(),
         };

@@ -16,7 +16,7 @@ fn claim(name: &str, term: u64) -> Message {
         led_ms: 0,
         election_timeout_min_ms: 300,
     };
-    heartbeat(term, leads)
+    heartbeat(leads)
 }
 
 fn leader_of(host: &Host) -> Option<String> {
@@ -57,11 +57,12 @@ async fn a_counter_that_runs_away_costs_nobody_anything() {
         };
         let rules = RoomRules {
             version: (Stamp::default(), term),
+            set_by: None,
             max_peers: 1,
             bans: Vec::new(),
         };
         member.tell_core(claim("m", term)).await;
-        member.tell_core(heartbeat(term, follows)).await;
+        member.tell_core(heartbeat(follows)).await;
         member.tell_core(Stamped::new(stamp, nack).encoded()).await;
         member.tell_core(Message::RoomRules(rules)).await;
     }

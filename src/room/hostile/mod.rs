@@ -3,9 +3,13 @@
 
 pub(super) mod cut;
 mod deliveries;
+mod dials;
 mod floods;
+mod hearsay;
+mod killed;
 mod links;
 mod members;
+mod names;
 mod offences;
 mod relays;
 mod set_back;
@@ -29,7 +33,7 @@ use super::{OutMessage, Room};
 use crate::config::{Config, DiscoveryMode};
 use crate::core::election::raft::wire::{Beat, ElectionMessage, Pulse, Side, Stamped};
 use crate::core::election::record::{Record, Stamp};
-use crate::core::id::{Incarnation, PeerId, SessionId};
+use crate::core::id::{Fingerprint, Incarnation, PeerId, SessionId};
 use crate::core::wire::{
     Authority, Envelope, Heartbeat, Hello, HelloAck, Message, Opaque, RoomPolicy,
 };
@@ -90,10 +94,11 @@ fn message(payload: &[u8]) -> OutMessage {
 }
 
 /// A heartbeat of a member that keeps nothing on disk.
-fn heartbeat(seq: u64, pulse: Pulse) -> Message {
+fn heartbeat(pulse: Pulse) -> Message {
     Message::Heartbeat(Heartbeat {
-        seq,
+        seq: 0,
         echo: None,
+        host_silent_ms: 0,
         pulse: Opaque::of(&Beat::from(pulse)),
     })
 }
@@ -145,6 +150,11 @@ impl Host {
     fn open_deaf(name: &str, session: &str, config: Config) -> Self {
         let session = SessionId::new(session).expect("a valid session");
         let room = Room::open(id(name), session, config).expect("a room");
+        Self::of(name, room)
+    }
+
+    /// The host of a room, which takes no messages until [`Host::listen`].
+    fn of(name: &str, room: Room) -> Self {
         let told = Arc::new(watch::Sender::new(Vec::new()));
         let tell = Arc::clone(&told);
         let status = move |(peer, status): (&PeerId, PeerStatus)| {
@@ -374,6 +384,7 @@ impl Attacker {
             max_message_size: 262_144,
             eligible: false,
             priority: 0,
+            has_leader: false,
             side: Opaque::of(&Side {
                 since: 0,
                 hold_binds: false,
@@ -435,8 +446,10 @@ impl Attacker {
             connection,
             control: send,
             recv,
+            key: self.proof.own_key,
             incarnation: hello.incarnation,
             lane: None,
+            beats: 0,
         };
         member.say_bytes(&first_words()).await;
         let ready = in_time(read_frame(&mut member.recv, 8)).await;
@@ -460,8 +473,11 @@ struct Member {
     connection: Connection,
     control: SendStream,
     recv: RecvStream,
+    key: Fingerprint,
     incarnation: Incarnation,
     lane: Option<SendStream>,
+    /// How many heartbeats it has sent.
+    beats: u64,
 }
 
 impl Member {
@@ -476,8 +492,13 @@ impl Member {
         let _ = in_time(self.control.write_all(bytes)).await;
     }
 
-    async fn tell_core(&mut self, message: Message) {
+    /// A heartbeat gets the number that comes next: an older one would be ignored.
+    async fn tell_core(&mut self, mut message: Message) {
         let incarnation = self.incarnation;
+        if let Message::Heartbeat(heartbeat) = &mut message {
+            self.beats += 1;
+            heartbeat.seq = self.beats;
+        }
         self.say(&ControlFrame::Core(Envelope {
             incarnation,
             message,

@@ -46,7 +46,7 @@ fn election(message: ElectionMessage) -> Offence {
 }
 
 fn pulse(pulse: Pulse) -> Offence {
-    core(heartbeat(u64::MAX, pulse))
+    core(heartbeat(pulse))
 }
 
 fn lane_message(seq: u64, msg_type: u16, role: MessageRole, payload: &[u8]) -> Offence {
@@ -71,6 +71,7 @@ fn bomb(len: usize) -> Vec<u8> {
 
 pub(super) fn led_by(name: &str, term: u64) -> Record {
     Record {
+        leader_key: None,
         stamp: Stamp {
             epoch: Epoch::default(),
             term,
@@ -246,6 +247,7 @@ fn offences() -> Vec<(&'static str, Offence)> {
             core(Message::Heartbeat(Heartbeat {
                 seq: 1,
                 echo: None,
+                host_silent_ms: 0,
                 pulse: Opaque::default(),
             })),
         ),

@@ -8,6 +8,7 @@ use crate::net::frame::MessageRole;
 
 fn record(leader: Option<&str>, term: u64) -> Record {
     Record {
+        leader_key: None,
         stamp: Stamp {
             epoch: Epoch::default(),
             term,
@@ -210,11 +211,12 @@ async fn led_for_a_moment(session: &str) -> (Pair, Member) {
 }
 
 /// A newer record of m than any that a knows.
-fn usurped(pair: &Pair) -> Record {
+fn usurped(pair: &Pair, member: &Member) -> Record {
     let token = pair.a.room.snapshot().leader_token.clone();
     let mut record: Record = token.expect("a leads").decode().expect("a record");
     record.stamp.term += 100;
     record.leader = Some(id("m"));
+    record.leader_key = Some(member.key);
     record.assigned = false;
     record
 }
@@ -250,7 +252,7 @@ async fn b_is_heard_again(pair: &Pair) {
 #[tokio::test]
 async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
     let (pair, mut member) = led_for_a_moment("made up incarnation").await;
-    let record = usurped(&pair);
+    let record = usurped(&pair, &member);
     let last = |random| Incarnation {
         started_us: u64::MAX,
         random,
@@ -278,7 +280,7 @@ async fn a_leader_that_makes_up_the_life_of_another_does_not_silence_it() {
 #[tokio::test]
 async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
     let (pair, mut member) = led_for_a_moment("made up numbers").await;
-    let record = usurped(&pair);
+    let record = usurped(&pair, &member);
     let incarnation = life_of_b(&pair, "made up numbers").await;
     let far = (0..200).map(|n| 1000 + 2 * n);
     for (seq, origin_seq) in (0..).zip(far.chain([u64::MAX - 1])) {
@@ -291,6 +293,89 @@ async fn a_leader_that_makes_up_numbers_of_another_does_not_silence_it() {
         member.send_as(seq, 0x100, role, b"forged").await;
     }
     pair.a.wait_for(told("b", b"forged"), 201).await;
+    b_is_heard_again(&pair).await;
+}
+
+/// A leads again, and the member's leadership is over.
+async fn deposed(pair: &Pair, member: &mut Member, record: &Record) {
+    member
+        .send_as(0, 0x100, forwarded("b", record), b"while it led")
+        .await;
+    pair.a.wait_for(told("b", b"while it led"), 1).await;
+    pair.a.room.set_leader(&id("a")).expect("itself");
+    eventually("b follows again", || {
+        leader_of(&pair.a).as_deref() == Some("a") && leader_of(&pair.b).as_deref() == Some("a")
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_that_a_former_leader_uses_up_cost_the_origin_nothing() {
+    let (pair, mut member) = led_for_a_moment("used up").await;
+    let record = usurped(&pair, &member);
+    let incarnation = life_of_b(&pair, "used up").await;
+    deposed(&pair, &mut member, &record).await;
+    pair.b.room.broadcast(message(&[3])).expect("room");
+    pair.a.wait_for(told("b", &[3]), 1).await;
+    // It sees in what the leader relays which numbers come next.
+    let next = pair.b.room.shared.outboxes.next_broadcast();
+    for n in 0..10 {
+        let role = MessageRole::Relayed {
+            origin: id("b"),
+            incarnation,
+            origin_seq: next + n,
+            token: Opaque::of(&record),
+        };
+        member.send_as(1 + n, 0x100, role, b"forged").await;
+    }
+    member.send(11, b"behind").await;
+    pair.a.wait_for(told("m", b"behind"), 1).await;
+    let mut expected: Vec<_> = (0..4).map(|n| vec![n]).collect();
+    for n in 4..20 {
+        pair.b.room.broadcast(message(&[n])).expect("room");
+        expected.push(vec![n]);
+    }
+    pair.a.wait_for(told("b", &[19]), 1).await;
+    let heard = pair.a.messages_from("b").into_iter();
+    let heard: Vec<_> = heard.filter(|payload| payload.len() == 1).collect();
+    assert_eq!(heard, expected, "each once");
+}
+
+#[tokio::test]
+async fn a_former_leader_speaks_for_others_for_a_moment_only() {
+    let (pair, mut member) = led_for_a_moment("a moment").await;
+    let record = usurped(&pair, &member);
+    deposed(&pair, &mut member, &record).await;
+    let began = std::time::Instant::now();
+    let before = pair.a.room.dropped_relays();
+    let mut seq = 1_u64;
+    while pair.a.room.dropped_relays() == before {
+        assert!(
+            began.elapsed() < Duration::from_secs(15),
+            "{seq} are delivered"
+        );
+        let payload = seq.to_be_bytes();
+        member
+            .send_as(seq, 0x100, forwarded("b", &record), &payload)
+            .await;
+        seq += 1;
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert!(
+        began.elapsed() > Duration::from_millis(1900),
+        "what was on its way counts"
+    );
+    let delivered = pair.a.messages_from("b").len();
+    for _ in 0..5 {
+        member
+            .send_as(seq, 0x100, forwarded("b", &record), b"late")
+            .await;
+        seq += 1;
+    }
+    member.send(seq, b"behind").await;
+    pair.a.wait_for(told("m", b"behind"), 1).await;
+    assert_eq!(pair.a.messages_from("b").len(), delivered);
+    assert!(pair.a.room.dropped_relays() >= before + 5);
     b_is_heard_again(&pair).await;
 }
 

@@ -320,7 +320,7 @@ fn message_of(payload: Vec<u8>) -> OutMessage {
 }
 
 /// Resident memory of this process, where the system tells it.
-fn resident_bytes() -> Option<u64> {
+pub(super) fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = pages.split(' ').nth(1)?.parse().ok()?;
     Some(pages * 4096)
@@ -611,6 +611,7 @@ impl Attack {
             record: Record::default(),
             policy: self.policy,
             addresses: vec![attacker.process.address()],
+            beats: 0,
             tame: false,
             usurps: !self.eligible && self.policy.authority == Authority::LeaderOnly,
         };

@@ -85,6 +85,7 @@ fn votes(term: u64) -> Saved {
         writes: 8,
     };
     let epoch = Epoch {
+        assigner_key: None,
         override_seq: 2,
         assigner: Some(peer_id("琪露诺")),
     };
@@ -92,6 +93,7 @@ fn votes(term: u64) -> Saved {
         writes: term,
         forgotten: Some(3),
         record: Record {
+            leader_key: None,
             stamp: Stamp { epoch, term },
             leader: Some(peer_id("b")),
             assigned: true,

@@ -1,0 +1,157 @@
+//! What waits for a host that takes nothing is bounded, and so is the number of reports.
+
+use super::*;
+use crate::core::election::seeded::MemberState;
+
+const MANY: u32 = 20_000;
+
+fn state(of: u32, version: u64) -> Event {
+    Event::MemberState {
+        peer: peer(&format!("p{of}")),
+        state: MemberState::Active,
+        version,
+    }
+}
+
+fn lock_lost(name: u32, token: u64) -> Event {
+    Event::LockLost {
+        name: format!("lock{name}").into(),
+        token,
+    }
+}
+
+fn dropped(count: u64) -> Event {
+    Event::DataDropped {
+        peer: peer("b"),
+        direction: Direction::Sent,
+        count,
+    }
+}
+
+/// A host that takes what it is given when the test drains the queue.
+fn host() -> (Dispatch, Receiver<Event>) {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
+        let _ = sender.send(event.clone());
+    })));
+    (dispatch, seen)
+}
+
+fn waiting(dispatch: &Dispatch) -> usize {
+    dispatch.undelivered(|_| true)
+}
+
+#[test]
+fn changes_of_the_leader_coalesce_across_datagrams_and_never_across_reliable_messages() {
+    let dispatch = manual(wide());
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(events(&sender, "")));
+    for n in 0..MANY {
+        dispatch.push(led_by(["a", "b"][n as usize % 2]));
+        dispatch.push_datagram(message(n, 4), None);
+        assert!(waiting(&dispatch) <= 1);
+    }
+    dispatch.try_push_message(message(MANY, 4)).expect("room");
+    for id in ["a", "b", "a"] {
+        dispatch.push(led_by(id));
+    }
+    dispatch
+        .try_push_message(message(MANY + 1, 4))
+        .expect("room");
+    drain(&dispatch.shared);
+    let told: Vec<_> = seen.try_iter().collect();
+    let rest: Vec<_> = told
+        .iter()
+        .map(String::as_str)
+        .filter(|line| !line.starts_with("DataDropped"))
+        .collect();
+    // Of the datagrams the newest thousand wait; the change stands where the last one came.
+    assert_eq!(rest.len(), 1000 + 4);
+    assert_eq!(
+        rest[999..],
+        [
+            "leader >b",
+            "message 19999",
+            "message 20000",
+            "leader b>a",
+            "message 20001",
+        ]
+    );
+}
+
+#[test]
+fn beyond_256_only_the_newest_state_of_each_member_and_the_newest_loss_of_each_lock_wait() {
+    for event in [state, lock_lost] {
+        let (dispatch, seen) = host();
+        for n in 0..u64::from(MANY) {
+            dispatch.push(event((n % 3) as u32, n));
+        }
+        assert_eq!(waiting(&dispatch), 256);
+        drain(&dispatch.shared);
+        let told: Vec<_> = seen.try_iter().collect();
+        assert_eq!(told.len(), 256);
+        // Each is there with its last, in the order in which they came.
+        let last: Vec<_> = (MANY - 3..MANY).map(|n| event(n % 3, n.into())).collect();
+        assert_eq!(told[253..], last);
+    }
+}
+
+#[test]
+fn of_ever_new_members_and_locks_the_newest_1024_wait() {
+    for event in [state, lock_lost] {
+        let (dispatch, seen) = host();
+        for n in 0..MANY {
+            dispatch.push(event(n, n.into()));
+            assert!(waiting(&dispatch) <= 1024);
+        }
+        drain(&dispatch.shared);
+        let told: Vec<_> = seen.try_iter().collect();
+        assert_eq!(told.len(), 1024);
+        assert_eq!(told[1023], event(MANY - 1, (MANY - 1).into()));
+    }
+}
+
+#[test]
+fn dropped_data_and_slow_peers_are_reported_once_a_second() {
+    let (dispatch, seen) = host();
+    dispatch.push(Event::Joined(peer("b")));
+    // A frame of the host after each.
+    for _ in 0..20 {
+        dispatch.push(dropped(1));
+        dispatch.push(Event::SlowPeer(peer("b")));
+        drain(&dispatch.shared);
+    }
+    let told: Vec<_> = seen.try_iter().collect();
+    let expected = [
+        Event::Joined(peer("b")),
+        dropped(1),
+        Event::SlowPeer(peer("b")),
+    ];
+    assert_eq!(told, expected);
+    // The others before its departure.
+    dispatch.push(left("b"));
+    drain(&dispatch.shared);
+    let told: Vec<_> = seen.try_iter().collect();
+    let expected = [Event::SlowPeer(peer("b")), dropped(19), left("b")];
+    assert_eq!(told, expected);
+}
+
+/// Waits for a second of real time: the interval between two reports.
+#[test]
+fn drops_since_the_last_report_are_reported_without_another_event() {
+    let dispatch = started(wide());
+    let (sender, seen) = channel();
+    dispatch.register_event_handler(Some(Arc::new(move |event: &Event| {
+        let _ = sender.send(event.clone());
+    })));
+    dispatch.push(Event::Joined(peer("b")));
+    dispatch.push(dropped(1));
+    assert_eq!(next(&seen), Event::Joined(peer("b")));
+    assert_eq!(next(&seen), dropped(1));
+    until(&dispatch, |queue| queue.consumer_waits);
+    for _ in 0..20 {
+        dispatch.push(dropped(1));
+    }
+    assert_eq!(next(&seen), dropped(20));
+}

@@ -1,0 +1,340 @@
+//! What waits for the host, in one order, with the most of each kind.
+//!
+//! Messages, datagrams and the rest wait in a queue each; numbers keep their common order. So the oldest datagram makes way
+//! in the same time however many messages wait, and a message costs the same whatever else does.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::mem::{Discriminant, discriminant};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::kind::Place;
+use super::notes::Note;
+use crate::core::event::{Event, Incoming, LeaderChange, Returned};
+use crate::core::id::PeerId;
+
+/// Undelivered losses up to which each is reported with its return. Beyond, a peer that is back before the host received its
+/// loss counts as never lost, so that a link that flaps fills no memory.
+const MAX_LOSSES: usize = 64;
+/// Undelivered results of `SetLeader`, at most; the oldest give way.
+const MAX_ANSWERS: usize = 256;
+/// Undelivered requests to join, at most; the oldest give way: their askers have waited the longest.
+const MAX_REQUESTS: usize = 64;
+/// Undelivered refusals of members that were found, at most; the oldest give way: those that last are reported again.
+const MAX_REFUSALS: usize = 64;
+/// Pairs of members without a link, and bans that are void, each.
+const MAX_NOTICES: usize = 256;
+/// Undelivered announcements, at most; the oldest give way: they are made again.
+const MAX_ANNOUNCEMENTS: usize = 256;
+/// Undelivered states of members, and lost locks, up to which each is reported. Beyond, only the newest of each member or
+/// lock is.
+const MAX_STATES: usize = 256;
+/// Undelivered states of members, and lost locks, at most; the oldest give way.
+const MAX_SUBJECTS: usize = 4 * MAX_STATES;
+
+/// One thing that waits.
+pub(super) enum Entry {
+    Event(Event),
+    Message(Incoming),
+    /// A message that may be lost, and until when it is of use.
+    Datagram(Incoming, Option<Instant>),
+    /// Something that is reported once for all of its kind, with its number in the notes.
+    Note(PeerId, Note),
+    /// Here a new handler takes over: it first receives what the host knows at this place in the queue.
+    Takeover(Place),
+}
+
+/// What is neither a message nor a datagram.
+enum Other {
+    Event(Event),
+    Note(PeerId, Note),
+    Takeover(Place),
+}
+
+/// The place of something in the order of all that waits.
+type Turn = u64;
+
+/// Of what only the newest event counts where many wait.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Member(PeerId),
+    Lock(Arc<str>),
+    Announcement(String),
+}
+
+impl Subject {
+    fn of(event: &Event) -> Option<Self> {
+        match event {
+            Event::MemberState { peer, .. } => Some(Self::Member(peer.clone())),
+            Event::LockLost { name, .. } => Some(Self::Lock(Arc::clone(name))),
+            Event::Discovered { address } => Some(Self::Announcement(address.clone())),
+            _ => None,
+        }
+    }
+}
+
+/// How many events of a kind wait.
+enum Bound {
+    /// The kind has a bound elsewhere: admissions stop, calls are refused, or its events replace each other.
+    Elsewhere,
+    /// So many; the oldest give way.
+    Newest(usize),
+    /// Beyond so many the newest of each subject, and of these so many.
+    NewestOfEach(usize, usize),
+}
+
+impl Bound {
+    fn of(event: &Event) -> Self {
+        match event {
+            Event::SetLeaderResult { .. } => Self::Newest(MAX_ANSWERS),
+            Event::JoinRequest { .. } | Event::JoinWithdrawn { .. } => Self::Newest(MAX_REQUESTS),
+            Event::Discovered { .. } => Self::Newest(MAX_ANNOUNCEMENTS),
+            Event::DiscoveryRefused(_) => Self::Newest(MAX_REFUSALS),
+            Event::Unlinked { .. } | Event::BanDropped { .. } => Self::Newest(MAX_NOTICES),
+            Event::MemberState { .. } | Event::LockLost { .. } => {
+                Self::NewestOfEach(MAX_STATES, MAX_SUBJECTS)
+            }
+            _ => Self::Elsewhere,
+        }
+    }
+}
+
+/// See the module's text.
+#[derive(Default)]
+pub(super) struct Waiting {
+    turns: Turn,
+    messages: VecDeque<(Turn, Incoming)>,
+    datagrams: VecDeque<(Turn, Incoming, Option<Instant>)>,
+    others: BTreeMap<Turn, Other>,
+    /// The events among these, by their kind.
+    kinds: HashMap<Discriminant<Event>, VecDeque<Turn>>,
+    /// The newest event of each subject.
+    newest: BTreeMap<Subject, Turn>,
+}
+
+impl Waiting {
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty() && self.datagrams.is_empty() && self.others.is_empty()
+    }
+
+    fn next_turn(&mut self) -> Turn {
+        self.turns += 1;
+        self.turns
+    }
+
+    // What comes.
+
+    pub(super) fn push_message(&mut self, message: Incoming) {
+        let turn = self.next_turn();
+        self.messages.push_back((turn, message));
+    }
+
+    pub(super) fn push_datagram(&mut self, message: Incoming, until: Option<Instant>) {
+        let turn = self.next_turn();
+        self.datagrams.push_back((turn, message, until));
+    }
+
+    pub(super) fn push_note(&mut self, peer: PeerId, note: Note) {
+        let turn = self.next_turn();
+        self.others.insert(turn, Other::Note(peer, note));
+    }
+
+    pub(super) fn push_takeover(&mut self, place: Place) {
+        let turn = self.next_turn();
+        self.others.insert(turn, Other::Takeover(place));
+    }
+
+    /// Gives back the event that made way for this one.
+    #[must_use]
+    pub(super) fn push_event(&mut self, event: Event) -> Option<Event> {
+        let yielded = self.make_room_for(&event);
+        let turn = self.next_turn();
+        if let Some(subject) = Subject::of(&event) {
+            self.newest.insert(subject, turn);
+        }
+        let kind = self.kinds.entry(discriminant(&event)).or_default();
+        kind.push_back(turn);
+        self.others.insert(turn, Other::Event(event));
+        yielded
+    }
+
+    fn make_room_for(&mut self, event: &Event) -> Option<Event> {
+        let waiting = self.count(event);
+        let gives_way = match Bound::of(event) {
+            Bound::Elsewhere => None,
+            Bound::Newest(most) if waiting < most => None,
+            Bound::NewestOfEach(each, _) if waiting < each => None,
+            Bound::Newest(_) => self.oldest(event),
+            Bound::NewestOfEach(_, most) => {
+                let earlier = Subject::of(event).and_then(|it| self.newest.get(&it).copied());
+                let oldest = self.oldest(event).filter(|_| waiting >= most);
+                earlier.or(oldest)
+            }
+        };
+        self.remove(gives_way?)
+    }
+
+    /// How many events of this kind wait.
+    fn count(&self, event: &Event) -> usize {
+        self.kinds
+            .get(&discriminant(event))
+            .map_or(0, VecDeque::len)
+    }
+
+    /// The first event of this kind.
+    fn oldest(&self, event: &Event) -> Option<Turn> {
+        let kind = self.kinds.get(&discriminant(event))?;
+        kind.front().copied()
+    }
+
+    // What goes.
+
+    pub(super) fn pop(&mut self) -> Option<Entry> {
+        let message = self.messages.front().map(|(turn, _)| *turn);
+        let datagram = self.datagrams.front().map(|(turn, ..)| *turn);
+        let other = self.others.keys().next().copied();
+        let first = [message, datagram, other].into_iter().flatten().min()?;
+        if message == Some(first) {
+            let (_, message) = self.messages.pop_front()?;
+            return Some(Entry::Message(message));
+        }
+        if datagram == Some(first) {
+            let (message, until) = self.pop_datagram()?;
+            return Some(Entry::Datagram(message, until));
+        }
+        Some(match self.take_other(first)? {
+            Other::Event(event) => Entry::Event(event),
+            Other::Note(peer, note) => Entry::Note(peer, note),
+            Other::Takeover(place) => Entry::Takeover(place),
+        })
+    }
+
+    /// The oldest datagram, wherever it waits.
+    pub(super) fn pop_datagram(&mut self) -> Option<(Incoming, Option<Instant>)> {
+        let (_, message, until) = self.datagrams.pop_front()?;
+        Some((message, until))
+    }
+
+    fn remove(&mut self, turn: Turn) -> Option<Event> {
+        match self.take_other(turn)? {
+            Other::Event(event) => Some(event),
+            Other::Note(..) | Other::Takeover(_) => None,
+        }
+    }
+
+    fn take_other(&mut self, turn: Turn) -> Option<Other> {
+        let other = self.others.remove(&turn)?;
+        if let Other::Event(event) = &other {
+            if let Some(kind) = self.kinds.get_mut(&discriminant(event))
+                && let Ok(place) = kind.binary_search(&turn)
+            {
+                kind.remove(place);
+            }
+            if let Some(subject) = Subject::of(event)
+                && self.newest.get(&subject) == Some(&turn)
+            {
+                self.newest.remove(&subject);
+            }
+        }
+        Some(other)
+    }
+
+    pub(super) fn withdraw_takeover(&mut self, of: Place) {
+        let is_it = |other: &Other| matches!(other, Other::Takeover(place) if *place == of);
+        self.others.retain(|_, other| !is_it(other));
+    }
+
+    // Events that replace others.
+
+    /// The last change of the leader.
+    pub(super) fn newest_leader(&self) -> Option<&LeaderChange> {
+        let turn = self.newest_leader_turn()?;
+        match self.others.get(&turn) {
+            Some(Other::Event(Event::LeaderChanged(change))) => Some(change),
+            _ => None,
+        }
+    }
+
+    fn newest_leader_turn(&self) -> Option<Turn> {
+        let kind = discriminant(&Event::LeaderChanged(LeaderChange::default()));
+        self.kinds.get(&kind)?.back().copied()
+    }
+
+    /// Removes the last change of the leader, unless a reliable message came after it. As many datagrams as anybody sends may
+    /// lie between: they count with the leader that the host knows when it receives them.
+    pub(super) fn withdraw_leader_change(&mut self) {
+        let message = self.messages.back().map(|(turn, _)| *turn);
+        let change = self
+            .newest_leader_turn()
+            .filter(|turn| Some(*turn) > message);
+        if let Some(turn) = change {
+            self.take_other(turn);
+        }
+    }
+
+    /// Whether this announcement waits already.
+    pub(super) fn has_announcement(&self, address: &str) -> bool {
+        let subject = Subject::Announcement(address.to_owned());
+        self.newest.contains_key(&subject)
+    }
+
+    /// Removes the undelivered loss of a peer that has returned, where there are too many losses and it is the last event of
+    /// the peer; tells whether it did. What the return counts goes to the one before it; where there is none, both stay.
+    pub(super) fn withdraw_loss(&mut self, returned: &Returned) -> bool {
+        let is_loss = |event: &Event| matches!(event, Event::Reconnecting(_));
+        if self.count(&Event::Reconnecting(returned.peer.clone())) <= MAX_LOSSES {
+            return false;
+        }
+        let mut of_peer = self
+            .others
+            .iter()
+            .rev()
+            .filter_map(|(turn, other)| match other {
+                Other::Event(event) if event.peer() == Some(&returned.peer) => Some((*turn, event)),
+                _ => None,
+            });
+        let Some((loss, _)) = of_peer.next().filter(|(_, event)| is_loss(event)) else {
+            return false;
+        };
+        let before = of_peer.next().map(|(turn, _)| turn);
+        match before.and_then(|turn| self.others.get_mut(&turn)) {
+            Some(Other::Event(Event::Returned(before))) => {
+                before.undelivered = before.undelivered.saturating_add(returned.undelivered);
+                before.missed = before.missed.saturating_add(returned.missed);
+            }
+            _ if returned.undelivered > 0 || returned.missed > 0 => return false,
+            _ => {}
+        }
+        self.take_other(loss);
+        true
+    }
+
+    /// Removes the opposite of a report about a peer's host, where it is the newest event about the peer, and returns whether
+    /// it did. So a peer whose reports alternate fills no memory.
+    pub(super) fn withdraw_host_report(&mut self, report: &Event) -> bool {
+        let is_report =
+            |event: &Event| matches!(event, Event::HostSilent { .. } | Event::HostBack(_));
+        let is_about_it = |event: &Event| {
+            event.names() == report.names() && (event.peer().is_some() || is_report(event))
+        };
+        let mut newest = self.others.iter().rev();
+        let newest = newest.find_map(|(turn, other)| match other {
+            Other::Event(event) if is_about_it(event) => Some((*turn, event)),
+            _ => None,
+        });
+        match newest {
+            Some((turn, event))
+                if is_report(event) && discriminant(event) != discriminant(report) =>
+            {
+                self.take_other(turn).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// How many events wait for which this holds.
+    pub(super) fn events(&self, holds: impl Fn(&Event) -> bool) -> usize {
+        let holds = |other: &&Other| matches!(other, Other::Event(event) if holds(event));
+        self.others.values().filter(holds).count()
+    }
+}

@@ -1,0 +1,114 @@
+//! Connections of admissions that failed, until QUIC has let them go.
+//!
+//! A connection that is closed stays in QUIC's tables for three probe timeouts, and one whose dialler sends nothing but a
+//! close stays for the idle timeout: `handle_first_packet` of quinn-proto 0.11.19 enters the draining state without the timer
+//! that ends it, and only the idle timer is left. A stranger needs no more than the first packet of a dial for that, so these
+//! connections have a bound of their own. They hold no place of an admission: else a stranger could fill these for as long.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::limiter::Source;
+
+/// Connections that linger, at most. Further dials wait for their end.
+pub(crate) const MAX_LINGERING: usize = 256;
+/// The same from one address: somebody elsewhere always finds a place.
+const MAX_LINGERING_OF_ONE: usize = 192;
+/// While fewer may be added, a dialler first proves that packets reach its address.
+const FOR_ALL: usize = MAX_LINGERING / 2;
+
+/// See the module's text.
+pub(super) struct Lingering {
+    all: Arc<Semaphore>,
+    of_one: Mutex<BTreeMap<Source, Weak<Semaphore>>>,
+}
+
+impl Default for Lingering {
+    fn default() -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(MAX_LINGERING)),
+            of_one: Mutex::default(),
+        }
+    }
+}
+
+/// One connection may linger until this is dropped.
+pub(super) struct MayLinger {
+    _of_one: OwnedSemaphorePermit,
+    _of_all: OwnedSemaphorePermit,
+}
+
+impl Lingering {
+    /// Waits until one more connection from there may linger. `None` only if the semaphores were closed, which does not
+    /// happen.
+    pub(super) async fn begin(&self, from: IpAddr) -> Option<MayLinger> {
+        let of_one = self.of(from);
+        Some(MayLinger {
+            _of_one: of_one.acquire_owned().await.ok()?,
+            _of_all: Arc::clone(&self.all).acquire_owned().await.ok()?,
+        })
+    }
+
+    /// Whether so many linger that a dialler proves its address first.
+    pub(super) fn are_many(&self) -> bool {
+        self.all.available_permits() < FOR_ALL
+    }
+
+    /// quinn bounds how many wait, and the permits how many linger.
+    fn of(&self, from: IpAddr) -> Arc<Semaphore> {
+        let mut of_one = self.of_one.lock().unwrap_or_else(PoisonError::into_inner);
+        of_one.retain(|_, permits| permits.strong_count() > 0);
+        let source = Source::from(from);
+        if let Some(permits) = of_one.get(&source).and_then(Weak::upgrade) {
+            return permits;
+        }
+        let permits = Arc::new(Semaphore::new(MAX_LINGERING_OF_ONE));
+        of_one.insert(source, Arc::downgrade(&permits));
+        permits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(number: u8) -> IpAddr {
+        IpAddr::from([192, 0, 2, number])
+    }
+
+    async fn at_once(lingering: &Lingering, from: IpAddr) -> Option<MayLinger> {
+        tokio::select! {
+            biased;
+            begun = lingering.begin(from) => begun,
+            () = std::future::ready(()) => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn one_address_leaves_others_their_part_and_all_together_have_a_bound() {
+        let lingering = Lingering::default();
+        let mut held = Vec::new();
+        while let Some(one) = at_once(&lingering, host(1)).await {
+            assert_eq!(lingering.are_many(), held.len() >= MAX_LINGERING - FOR_ALL);
+            held.push(one);
+        }
+        assert_eq!(held.len(), MAX_LINGERING_OF_ONE);
+        for number in 2.. {
+            let Some(one) = at_once(&lingering, host(number)).await else {
+                break;
+            };
+            held.push(one);
+        }
+        assert_eq!(held.len(), MAX_LINGERING);
+        held.pop();
+        assert!(at_once(&lingering, host(1)).await.is_none());
+        assert!(at_once(&lingering, host(3)).await.is_some());
+        held.clear();
+        assert!(!lingering.are_many());
+        assert!(at_once(&lingering, host(1)).await.is_some());
+        assert_eq!(lingering.of_one.lock().expect("not poisoned").len(), 1);
+    }
+}
