@@ -43,7 +43,7 @@
  * The ABI version of this header. It rises when functions, codes or fields are added. Nothing is
  * ever removed or changed, except extended functions before version 1.0 of the library.
  */
-#define MMN_ABI_VERSION 10
+#define MMN_ABI_VERSION 11
 
 /**
  * The call succeeded.
@@ -97,7 +97,7 @@
 #define MMN_SERIALIZATION_ERROR -9
 
 /**
- * The peer is in another session.
+ * The peer is in another session: compare the session ids of both ends.
  */
 #define MMN_SESSION_MISMATCH -10
 
@@ -159,6 +159,24 @@
  * A newer request replaced this one.
  */
 #define MMN_SUPERSEDED -21
+
+/**
+ * Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret
+ * would; try again within a minute. Since ABI version 11.
+ */
+#define MMN_RATE_LIMITED -22
+
+/**
+ * The host name does not resolve, or no name server answered: check the name and the network
+ * connection, or give an IP address. Since ABI version 11.
+ */
+#define MMN_NAME_NOT_RESOLVED -23
+
+/**
+ * The dialled member is also looking for a room: dial the member that has created it. Since ABI
+ * version 11.
+ */
+#define MMN_LOOKING_FOR_ROOM -24
 
 /**
  * A bug in the library: please report it with the log.
@@ -328,6 +346,22 @@
  * topology: guests link to the fixed host alone, and to each other through it. Needs host_mode.
  */
 #define MMN_TOPOLOGY_STAR 1
+
+/**
+ * entry: this member looks for others, and leads when it finds none. Since ABI version 11.
+ */
+#define MMN_ENTRY_ANY 0
+
+/**
+ * entry: this member creates the room: it leads at once. Since ABI version 11.
+ */
+#define MMN_ENTRY_CREATE 1
+
+/**
+ * entry: this member joins a room that another one has created. It neither leads nor admits
+ * anybody before it has followed a leader. Since ABI version 11.
+ */
+#define MMN_ENTRY_JOIN 2
 
 /**
  * quorum_policy: a majority of the members that are connected when an election starts.
@@ -505,7 +539,9 @@
 
 /**
  * NetworkEvent.kind: this node is no longer in the room. `reason` is one of MMN_END_... `code` and
- * `data` come from the leader's host. The host must still call ShutdownNetwork.
+ * `data` come from the leader's host. MMN_EVENT_LEFT follows for every member, with
+ * MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still
+ * call ShutdownNetwork.
  */
 #define MMN_EVENT_ROOM_ENDED 7
 
@@ -542,17 +578,19 @@
 /**
  * NetworkEvent.kind: a ConnectToPeer has ended. `other` is the address as passed to that call,
  * `peer` the member that answered ("" if unknown). `success` and `code` are as in
- * ConnectionResultCallback. If the leader's host rejected this node, `reason` and `data` come from
- * that host. Otherwise `data` may be a sentence: with MMN_POLICY_MISMATCH it names the rule and
- * both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with
- * MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).
+ * ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that
+ * the member that answered remembers, `reason` and `data` come from that host. Otherwise `data` may
+ * be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with
+ * MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt
+ * counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial
+ * came or who did not decide, with MMN_REJECTED which rule refused it.
  */
 #define MMN_EVENT_CONNECTION_RESULT 13
 
 /**
  * NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left `peer` out, because the queue to
- * it is full. One event stands for all such broadcasts until the host receives it. Since ABI
- * version 9.
+ * it is full. One event stands for all such broadcasts until the host receives it, and for those of
+ * the second after that. Since ABI version 9.
  */
 #define MMN_EVENT_SLOW_PEER 14
 
@@ -560,7 +598,8 @@
  * NetworkEvent.kind: this node has dropped `count` messages with MMN_DELIVERY_UNRELIABLE or
  * MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was
  * over, or the link is lost. `reason` says whether they went to `peer` (MMN_DROPPED_SENT) or came
- * from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not
+ * from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what
+ * remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not
  * counted. Since ABI version 9.
  */
 #define MMN_EVENT_DATA_DROPPED 15
@@ -568,7 +607,8 @@
 /**
  * NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member `peer` (which may be this
  * node) has changed. `reason` is the new state, one of MMN_MEMBER_..., and `term` the version of
- * the cluster. Since ABI version 7.
+ * the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since
+ * ABI version 7.
  */
 #define MMN_EVENT_MEMBER_STATE 16
 
@@ -582,9 +622,71 @@
 
 /**
  * NetworkEvent.kind: this node no longer holds the lock `other`, since its lease has ended. `count`
- * is its fencing token. Since ABI version 8.
+ * is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock.
+ * Since ABI version 8.
  */
 #define MMN_EVENT_LOCK_LOST 18
+
+/**
+ * NetworkEvent.kind: the members `peer` and `other` have no link, since `other` is connected to
+ * max_connections members. Either may be this node, and then the other one is no member here: what
+ * they broadcast does not reach each other. The hosts of both and the leader's receive it, once
+ * while it is so. Since ABI version 11.
+ */
+#define MMN_EVENT_UNLINKED_PEER 22
+
+/**
+ * NetworkEvent.kind: the ban of `peer` is void at this node. Its room became one with the room of
+ * `other`, which leads and does not know who decided that ban. The leader's host may ban again.
+ * Since ABI version 11.
+ */
+#define MMN_EVENT_BAN_DROPPED 23
+
+/**
+ * NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or
+ * this node refused that member. `other` is its address, `found_by` one of MMN_FOUND_..., and the
+ * other fields are as in MMN_EVENT_CONNECTION_RESULT: `code` is MMN_DUPLICATE_PEER_ID, MMN_REJECTED,
+ * MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED
+ * or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is
+ * reported once a minute for each address and code, at most 16 times a minute for the last three
+ * codes, which any process can cause, and as often for the others. Since ABI version 11.
+ */
+#define MMN_EVENT_DISCOVERY_REFUSED 21
+
+/**
+ * NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number `request`, of `peer`, is over without
+ * an answer of this host: the newcomer is gone, the time is up, or another member decides now. A
+ * dialog about it can go. Since ABI version 11.
+ */
+#define MMN_EVENT_JOIN_WITHDRAWN 24
+
+/**
+ * NetworkEvent.kind: the host of `peer` has taken no events for `count` milliseconds, which are 5000 or
+ * more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK,
+ * MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.
+ */
+#define MMN_EVENT_HOST_SILENT 19
+
+/**
+ * NetworkEvent.kind: the host of `peer` takes events again. Since ABI version 11.
+ */
+#define MMN_EVENT_HOST_BACK 20
+
+/**
+ * NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room for `count` milliseconds. It
+ * goes on looking, and reports this once. Since ABI version 11.
+ */
+#define MMN_EVENT_NO_ROOM_FOUND 25
+
+/**
+ * MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.
+ */
+#define MMN_FOUND_IN_LOCAL_NETWORK 1
+
+/**
+ * MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version 11.
+ */
+#define MMN_FOUND_AS_SEED 2
 
 /**
  * GetMemberState, MMN_EVENT_MEMBER_STATE: the peer is in no cluster.
@@ -698,6 +800,12 @@
 #define MMN_LEFT_GAVE_UP 6
 
 /**
+ * MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for
+ * the peer. Since ABI version 11; before it was the reason of the room's end.
+ */
+#define MMN_LEFT_ROOM_ENDED 7
+
+/**
  * MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.
  */
 #define MMN_DROPPED_SENT 0
@@ -728,6 +836,12 @@
  * member called it for the fixed host.
  */
 #define MMN_END_DISCONNECTED 3
+
+/**
+ * MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's
+ * id, and all others are there. Since ABI version 11.
+ */
+#define MMN_END_DUPLICATE_ID 4
 
 /**
  * PeerStats.path: on a link of its own.
@@ -781,8 +895,9 @@ typedef struct NetworkConfigFFI {
    */
   uint16_t reconnect_initial_ms;
   /**
-   * Longest time from ConnectToPeer to its result, name resolution included, in milliseconds
-   * [5000].
+   * Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each
+   * step that gets an answer renews it, up to three times this in all; the first is the lookup of
+   * a host name.
    */
   uint16_t handshake_timeout_ms;
   /**
@@ -1163,6 +1278,26 @@ typedef struct NetworkOptions {
    * 0. Since ABI version 10.
    */
   uint32_t reserved3;
+  /**
+   * How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN
+   * [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind
+   * "join a game": then a player whose dial fails does not become the host of a room of its own,
+   * and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse
+   * each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds
+   * receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other.
+   * Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and
+   * MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.
+   */
+  uint32_t entry;
+  /**
+   * While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0,
+   * which is for ever]. In poll mode that is the time since the last PollEvents, else the time for
+   * which the running callback has been running. After that the member yields to one that may lead
+   * and whose host has taken events within half of that time. Without such a member it leads on. It
+   * yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since
+   * ABI version 11.
+   */
+  uint32_t yield_after_ms;
 } NetworkOptions;
 
 /**
@@ -1294,9 +1429,10 @@ typedef struct NetworkEvent {
    */
   uint8_t delivery;
   /**
-   * 0. Since ABI version 9.
+   * MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved
+   * 0.
    */
-  uint16_t reserved;
+  uint16_t found_by;
 } NetworkEvent;
 
 /**
@@ -1441,6 +1577,16 @@ typedef struct PeerStats {
    * 0. Since ABI version 10.
    */
   uint32_t reserved;
+  /**
+   * How long the peer's host had taken no events when the peer sent its newest heartbeat, in
+   * milliseconds: in poll mode the time since its last PollEvents, else the time for which its
+   * running callback had been running. 0 while the link is lost. Since ABI version 11.
+   */
+  uint32_t host_silent_ms;
+  /**
+   * 0. Since ABI version 11.
+   */
+  uint32_t reserved2;
 } PeerStats;
 
 /**
@@ -1639,14 +1785,13 @@ int32_t InitializeNetworkWithConfig(const char *peer_id,
 /**
  * Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies
  * the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time
- * of a callback that is running: that callback must not wait for the thread that calls this. It
- * also waits for a host name that the system is resolving for ConnectToPeer, because the system
- * offers no way to cancel that. With MMN_STRATEGY_ETCD it waits for host names at most 1 second;
- * a thread that still resolves one then stays behind, and the host must not unload the library.
+ * of a callback that is running: that callback must not wait for the thread that calls this.
  *
  * When it returns, no callback of the room runs or will run, all of them are unregistered, and the
  * event handler's `drop_fn` has run. If no log callback is registered, the host may unload the
- * library.
+ * library. A host name that the system is still resolving is abandoned, because the system offers
+ * no way to cancel that: its thread calls nothing of the host and ends with the answer. The library
+ * then stays in memory until the process ends, even if the host unloads it.
  *
  * Returns MMN_OK, MMN_NOT_INITIALIZED, or MMN_WOULD_DEADLOCK inside a callback, including those
  * that PollEvents runs (nothing changes).
@@ -1693,13 +1838,18 @@ const char *GetLastErrorMessage(void);
 const char *DescribeError(int32_t code);
 
 /**
- * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port", without white space.
+ * Connects to the member at `addr`: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and
+ * invisible characters around it are left out, and full-width characters count as ASCII ones, so
+ * that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name
+ * or the number of this machine's interface: "[fe80::1%eth0]:port".
  *
- * After MMN_OK, exactly one ConnectionResultCallback follows within handshake_timeout_ms, with
- * `addr` as passed here. If five dials to an address within a minute end as a wrong guess of the
- * session id or the secret would, the library does not dial that address for a while: the result
- * is MMN_CONNECTION_FAILED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of
- * seconds.
+ * After MMN_OK, exactly one ConnectionResultCallback follows, with `addr` as passed here: within
+ * handshake_timeout_ms if nothing answers; each answer renews that time, up to three times that in
+ * all. If five dials to an address within a minute end as a wrong guess of the session id or the
+ * secret would, the library does not dial that address for a while: the result is
+ * MMN_RATE_LIMITED, and the data of MMN_EVENT_CONNECTION_RESULT names the number of seconds. A host
+ * name that does not resolve is MMN_NAME_NOT_RESOLVED. Before ABI version 11 both were
+ * MMN_CONNECTION_FAILED.
  *
  * Returns MMN_OK, MMN_INVALID_ARGUMENT (malformed, or this node's own address),
  * MMN_NOT_INITIALIZED or MMN_MAX_CONNECTIONS_REACHED (too many attempts without a result).
@@ -1739,11 +1889,22 @@ int32_t DisconnectPeerEx(const char *peer_id, int32_t code, const uint8_t *data,
 
 /**
  * An address that other members can pass to ConnectToPeer: the bound port at this machine's best
- * address. A loopback address only if the machine has no other. NULL when no room is open.
+ * address, the first of GetLocalAddresses. NULL when no room is open.
  *
  * The string is valid until this thread's next call that returns a string.
  */
 const char *GetLocalAddr(void);
+
+/**
+ * All addresses that other members can pass to ConnectToPeer, one a line: the address, a blank, and
+ * the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4
+ * addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual
+ * machines. A loopback address only if the machine has no other. An address behind a router works
+ * from inside its network only. NULL when no room is open.
+ *
+ * The string is valid until this thread's next call that returns a string. Since ABI version 11.
+ */
+const char *GetLocalAddresses(void);
 
 /**
  * This node's peer id. NULL when no room is open.
@@ -2492,12 +2653,14 @@ int32_t BroadcastEx(const uint8_t *data,
 /**
  * The longest message in bytes that SendToPeerEx takes for `peer_id` with MMN_DELIVERY_UNRELIABLE or
  * MMN_DELIVERY_SEQUENCED. If `peer_id` is NULL, the longest that BroadcastEx takes: the least of all
- * connected peers, and less in centralized mode. It depends on the path of each link, and is 1100 or
- * more (centralized: 850), unless max_message_size is less; it changes while a link finds out
- * what its path carries. Never waits for the network.
+ * connected peers, or while nobody is connected what every new link carries, and less in centralized
+ * mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless
+ * max_message_size is less: that much always fits. It grows while a link finds out what its path
+ * carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the
+ * network.
  *
- * -1 if the peer is not connected (or is this node, which has no such limit), if nobody is, or
- * before initialization. Since ABI version 9.
+ * -1 if the peer is not connected (or is this node, which has no such limit), or before
+ * initialization. Since ABI version 9; until version 10 also -1 while nobody is connected.
  *
  * # Safety
  * `peer_id` is NULL or ends with a NUL.
@@ -2608,6 +2771,7 @@ int32_t RegisterLogCallback(int32_t level, LogCallback callback, void *user_data
   X(int32_t, DisconnectPeer, (const char *peer_id)) \
   X(int32_t, DisconnectPeerEx, (const char *peer_id, int32_t code, const uint8_t *data, int32_t length)) \
   X(const char *, GetLocalAddr, (void)) \
+  X(const char *, GetLocalAddresses, (void)) \
   X(const char *, GetLocalPeerId, (void)) \
   X(const char *, GetSessionId, (void)) \
   X(int32_t, GetPeerCount, (void)) \

@@ -87,6 +87,9 @@ enum Code : std::int32_t {
   timeout = -19,
   policy_mismatch = -20,
   superseded = -21,
+  rate_limited = -22,
+  name_not_resolved = -23,
+  looking_for_room = -24,
   internal_error = -99,
 };
 
@@ -167,12 +170,13 @@ struct Event {
   // of those that it will not get
   std::uint64_t undelivered;
   std::uint64_t missed;       // MMN_EVENT_RETURNED: number of the member's reliable messages that this host will not get
-  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
+  std::uint64_t request;      // MMN_EVENT_JOIN_REQUEST, _JOIN_WITHDRAWN: for accept_join() and reject_join(); MMN_EVENT_LOCK_RESULT: which lock call
   std::uint64_t term, epoch;
   std::uint8_t channel;   // MMN_EVENT_MESSAGE: as the sender named it
   std::uint8_t delivery;  // MMN_EVENT_MESSAGE: one of MMN_DELIVERY_...
   std::uint32_t peer_index;  // index() of `peer`; 0 for this member and for one that is not in the room
-  // MMN_EVENT_DATA_DROPPED: how many messages.
+  std::uint16_t found_by;    // MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_...
+  // MMN_EVENT_DATA_DROPPED: how many messages. MMN_EVENT_HOST_SILENT, MMN_EVENT_NO_ROOM_FOUND: for how many milliseconds.
   std::uint64_t count() const noexcept { return undelivered; }
   // MMN_EVENT_LOCK_RESULT with success, and MMN_EVENT_LOCK_LOST: the fencing token of the lock, which `other` names.
   std::uint64_t token() const noexcept { return undelivered; }
@@ -483,7 +487,7 @@ inline void mmn_detail_on_event(void*, const NetworkEvent* event) {
   call(Handlers::get().event,
        Event{event->kind, event->peer, event->other, data, event->reason, event->code, event->success != 0,
              event->msg_type, event->flags, event->count, event->missed, event->request, event->term, event->epoch,
-             event->channel, event->delivery, event->peer_index});
+             event->channel, event->delivery, event->peer_index, event->found_by});
 }
 inline void mmn_detail_on_log(void*, std::int32_t level, const char* message) {
   call(Handlers::get().log, level, std::string_view(message));
@@ -644,6 +648,8 @@ class Room {
   std::string session_id() const { return string(api_->GetSessionId()); }
   // An address that another member can pass to connect().
   std::string local_address() const { return string(api_->GetLocalAddr()); }
+  // All such addresses, the likeliest first, each with a blank and the name of its interface behind it.
+  std::vector<std::string> local_addresses() const { return lines(string(api_->GetLocalAddresses())); }
   // The connected members, without this one, sorted.
   std::vector<std::string> peers() const {
     return lines(string(api_->GetPeerList()));

@@ -19,7 +19,7 @@ namespace MetaMystia.Network
         public const string Library = "meta_mystia_network";
 
         /// <summary>The ABI version of this header. It rises when functions, codes or fields are added. Nothing is ever removed or changed, except extended functions before version 1.0 of the library.</summary>
-        public const uint AbiVersion = 10;
+        public const uint AbiVersion = 11;
 
         /// <summary>Longest peer id, in bytes of UTF-8 without the NUL.</summary>
         public const int MaxPeerIdBytes = 64;
@@ -77,6 +77,12 @@ namespace MetaMystia.Network
 
         /// <summary>Most voters in quorum_roster of NetworkOptions. Before ABI version 6 it was 1024.</summary>
         public const uint MaxQuorumVoters = 64;
+
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member was found in the local network. Since ABI version 11.</summary>
+        public const int FoundInLocalNetwork = 1;
+
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: the member is one of the seeds in the options. Since ABI version 11.</summary>
+        public const int FoundAsSeed = 2;
 
         /// <summary>MMN_EVENT_DATA_DROPPED: messages to the peer. Since ABI version 9.</summary>
         public const int DroppedSent = 0;
@@ -146,7 +152,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int InitializeNetworkWithConfig(byte[] peerId, byte[] sessionId, ref NetworkConfig config);
 
-        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time of a callback that is running: that callback must not wait for the thread that calls this. It also waits for a host name that the system is resolving for ConnectToPeer, because the system offers no way to cancel that. With MMN_STRATEGY_ETCD it waits for host names at most 1 second; a thread that still resolves one then stays behind, and the host must not unload the library.</summary>
+        /// <summary>Leaves the room and closes it. The library sends accepted messages for up to 1 second, notifies the other members, and releases every thread and socket. Takes at most 2 seconds, plus the time of a callback that is running: that callback must not wait for the thread that calls this.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ShutdownNetwork();
 
@@ -170,7 +176,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr DescribeError(int code);
 
-        /// <summary>Connects to the member at <c>addr</c>: "ip:port", "[ipv6]:port" or "name:port", without white space.</summary>
+        /// <summary>Connects to the member at <c>addr</c>: "ip:port", "[ipv6]:port" or "name:port". Blanks, line ends and invisible characters around it are left out, and full-width characters count as ASCII ones, so that text which a player pastes or types works. A link-local IPv6 address needs its zone, the name or the number of this machine's interface: "[fe80::1%eth0]:port".</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int ConnectToPeer(byte[] address);
 
@@ -182,9 +188,13 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int DisconnectPeerEx(byte[] peerId, int code, byte[] data, int length);
 
-        /// <summary>An address that other members can pass to ConnectToPeer: the bound port at this machine's best address. A loopback address only if the machine has no other. NULL when no room is open.</summary>
+        /// <summary>An address that other members can pass to ConnectToPeer: the bound port at this machine's best address, the first of GetLocalAddresses. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern IntPtr GetLocalAddr();
+
+        /// <summary>All addresses that other members can pass to ConnectToPeer, one a line: the address, a blank, and the name of the interface, which may contain blanks. At most 64, the likeliest first: IPv4 addresses of networks before IPv6 ones, both before those of tunnels, VPNs and bridges to virtual machines. A loopback address only if the machine has no other. An address behind a router works from inside its network only. NULL when no room is open.</summary>
+        [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
+        public static extern IntPtr GetLocalAddresses();
 
         /// <summary>This node's peer id. NULL when no room is open.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
@@ -446,7 +456,7 @@ namespace MetaMystia.Network
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int BroadcastEx(byte[] data, int length, ushort messageType, byte flags, ref SendOptions options);
 
-        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less; it changes while a link finds out what its path carries. Never waits for the network.</summary>
+        /// <summary>The longest message in bytes that SendToPeerEx takes for <c>peer_id</c> with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED. If <c>peer_id</c> is NULL, the longest that BroadcastEx takes: the least of all connected peers, or while nobody is connected what every new link carries, and less in centralized mode. It depends on the path of each link, and is 1100 or more (centralized: 850), unless max_message_size is less: that much always fits. It grows while a link finds out what its path carries, and may shrink to 1100 again for a minute when long packets are lost. Never waits for the network.</summary>
         [DllImport(Library, CallingConvention = CallingConvention.Cdecl)]
         public static extern int GetMaxDatagramSize(byte[] peerId);
 
@@ -528,7 +538,7 @@ namespace MetaMystia.Network
         public ushort ElectionTimeoutMaxMs;
         /// <summary>Wait before the first dial of a lost peer, in milliseconds [1000]. It doubles with each failed dial.</summary>
         public ushort ReconnectInitialMs;
-        /// <summary>Longest time from ConnectToPeer to its result, name resolution included, in milliseconds [5000].</summary>
+        /// <summary>Longest time without an answer after which a ConnectToPeer ends, in milliseconds [5000]. Each step that gets an answer renews it, up to three times this in all; the first is the lookup of a host name.</summary>
         public ushort HandshakeTimeoutMs;
         /// <summary>How long a peer's library may read nothing before this one drops the link, in milliseconds [5000].</summary>
         public ushort WriteTimeoutMs;
@@ -628,6 +638,10 @@ namespace MetaMystia.Network
         public uint Topology;
         /// <summary>0. Since ABI version 10.</summary>
         public uint Reserved3;
+        /// <summary>How this member enters the room: MMN_ENTRY_ANY, MMN_ENTRY_CREATE or MMN_ENTRY_JOIN [MMN_ENTRY_ANY]. Give MMN_ENTRY_CREATE behind a button "host a game" and MMN_ENTRY_JOIN behind "join a game": then a player whose dial fails does not become the host of a room of its own, and its MMN_EVENT_LEADER_CHANGED means that it is in a room. Two members that both join refuse each other with MMN_LOOKING_FOR_ROOM. A member that joins and finds no room for 10 seconds receives MMN_EVENT_NO_ROOM_FOUND. Once it has followed a leader it is a member as any other. Other values than MMN_ENTRY_ANY exclude host_mode, MMN_QUORUM_STATIC, MMN_STRATEGY_SEEDED and MMN_STRATEGY_ETCD, and MMN_ENTRY_CREATE excludes eligible 0. Since ABI version 11.</summary>
+        public uint Entry;
+        /// <summary>While this member leads: how long its host may take no events, in milliseconds, at least 1000 [0, which is for ever]. In poll mode that is the time since the last PollEvents, else the time for which the running callback has been running. After that the member yields to one that may lead and whose host has taken events within half of that time. Without such a member it leads on. It yields once in ten times that time. With host_mode and MMN_STRATEGY_SEEDED it never yields. Since ABI version 11.</summary>
+        public uint YieldAfterMs;
     }
 
     /// <summary>An event. <c>kind</c> determines which fields are set; the others are 0 or "". The struct and everything that it points to are valid during the call only.</summary>
@@ -672,8 +686,8 @@ namespace MetaMystia.Network
         public byte Channel;
         /// <summary>MMN_EVENT_MESSAGE: one of MMN_DELIVERY_... Since ABI version 9.</summary>
         public byte Delivery;
-        /// <summary>0. Since ABI version 9.</summary>
-        public ushort Reserved;
+        /// <summary>MMN_EVENT_DISCOVERY_REFUSED: one of MMN_FOUND_... Since ABI version 11; before it was a reserved 0.</summary>
+        public ushort FoundBy;
     }
 
     /// <summary>The settings of MMN_STRATEGY_SEEDED, for NetworkOptions. Begin with the defaults:</summary>
@@ -784,6 +798,10 @@ namespace MetaMystia.Network
         public uint Path;
         /// <summary>0. Since ABI version 10.</summary>
         public uint Reserved;
+        /// <summary>How long the peer's host had taken no events when the peer sent its newest heartbeat, in milliseconds: in poll mode the time since its last PollEvents, else the time for which its running callback had been running. 0 while the link is lost. Since ABI version 11.</summary>
+        public uint HostSilentMs;
+        /// <summary>0. Since ABI version 11.</summary>
+        public uint Reserved2;
     }
 
     /// <summary>What a <see cref="NetworkEvent"/> reports.</summary>
@@ -801,7 +819,7 @@ namespace MetaMystia.Network
         public const uint Message = 5;
         /// <summary>NetworkEvent.kind: this node's SetLeader for <c>peer</c> has ended. <c>success</c> is 1 when the peer leads. <c>code</c> is MMN_OK, MMN_TIMEOUT, MMN_SUPERSEDED, MMN_REJECTED (with MMN_QUORUM_STATIC: the leader refused the transfer) or another error.</summary>
         public const uint SetLeaderResult = 6;
-        /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. The host must still call ShutdownNetwork.</summary>
+        /// <summary>NetworkEvent.kind: this node is no longer in the room. <c>reason</c> is one of MMN_END_... <c>code</c> and <c>data</c> come from the leader's host. MMN_EVENT_LEFT follows for every member, with MMN_LEFT_ROOM_ENDED (for a fixed host with the reason of its own departure). The host must still call ShutdownNetwork.</summary>
         public const uint RoomEnded = 7;
         /// <summary>NetworkEvent.kind: <c>peer</c> leads; "" means that nobody does. <c>other</c> is the previous leader as this handler last received it. Also sets <c>term</c>, <c>epoch</c> (the number of SetLeader calls that the change builds on) and <c>reason</c>, one of MMN_LEADER_...</summary>
         public const uint LeaderChanged = 8;
@@ -813,18 +831,32 @@ namespace MetaMystia.Network
         public const uint JoinRequest = 11;
         /// <summary>NetworkEvent.kind: discovery found a member in the local network; <c>other</c> is its address for ConnectToPeer.</summary>
         public const uint Discovered = 12;
-        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED the limit (or is empty), with MMN_CONNECTION_FAILED how long the library will not dial the address (or is empty).</summary>
+        /// <summary>NetworkEvent.kind: a ConnectToPeer has ended. <c>other</c> is the address as passed to that call, <c>peer</c> the member that answered ("" if unknown). <c>success</c> and <c>code</c> are as in ConnectionResultCallback. If the leader's host rejected this node, or banned it with a reason that the member that answered remembers, <c>reason</c> and <c>data</c> come from that host. Otherwise <c>data</c> may be a sentence: with MMN_POLICY_MISMATCH it names the rule and both values, with MMN_MAX_CONNECTIONS_REACHED the limit, with MMN_RATE_LIMITED for how many seconds no attempt counts, with MMN_NAME_NOT_RESOLVED what the resolver answered, with MMN_TIMEOUT how far the dial came or who did not decide, with MMN_REJECTED which rule refused it.</summary>
         public const uint ConnectionResult = 13;
-        /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it. Since ABI version 9.</summary>
+        /// <summary>NetworkEvent.kind: a BroadcastEx with MMN_SEND_PARTIAL has left <c>peer</c> out, because the queue to it is full. One event stands for all such broadcasts until the host receives it, and for those of the second after that. Since ABI version 9.</summary>
         public const uint SlowPeer = 14;
-        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> says whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
+        /// <summary>NetworkEvent.kind: this node has dropped <c>count</c> messages with MMN_DELIVERY_UNRELIABLE or MMN_DELIVERY_SEQUENCED since the last such event: because a queue was full, their ttl_ms was over, or the link is lost. <c>reason</c> says whether they went to <c>peer</c> (MMN_DROPPED_SENT) or came from it (MMN_DROPPED_RECEIVED). One event a second comes for each peer and direction, and what remains before MMN_EVENT_LEFT. What the network loses, and what a newer message replaces, is not counted. Since ABI version 9.</summary>
         public const uint DataDropped = 15;
-        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. Since ABI version 7.</summary>
+        /// <summary>NetworkEvent.kind: with MMN_STRATEGY_SEEDED, the state of the member <c>peer</c> (which may be this node) has changed. <c>reason</c> is the new state, one of MMN_MEMBER_..., and <c>term</c> the version of the cluster. A host that takes no events receives beyond 256 the newest state of each member. Since ABI version 7.</summary>
         public const uint MemberState = 16;
         /// <summary>NetworkEvent.kind: an AcquireLock or TryLock of this node has ended; <c>request</c> names the call and <c>other</c> the lock. <c>success</c> is 1 when this node holds the lock, and <c>count</c> is its fencing token then. <c>code</c> is MMN_OK, MMN_REJECTED (TryLock: another member holds it), MMN_TIMEOUT, or MMN_SUPERSEDED (ReleaseLock or ShutdownNetwork came first). Since ABI version 8.</summary>
         public const uint LockResult = 17;
-        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. Since ABI version 8.</summary>
+        /// <summary>NetworkEvent.kind: this node no longer holds the lock <c>other</c>, since its lease has ended. <c>count</c> is its fencing token. A host that takes no events receives beyond 256 the newest loss of each lock. Since ABI version 8.</summary>
         public const uint LockLost = 18;
+        /// <summary>NetworkEvent.kind: the members <c>peer</c> and <c>other</c> have no link, since <c>other</c> is connected to max_connections members. Either may be this node, and then the other one is no member here: what they broadcast does not reach each other. The hosts of both and the leader's receive it, once while it is so. Since ABI version 11.</summary>
+        public const uint UnlinkedPeer = 22;
+        /// <summary>NetworkEvent.kind: the ban of <c>peer</c> is void at this node. Its room became one with the room of <c>other</c>, which leads and does not know who decided that ban. The leader's host may ban again. Since ABI version 11.</summary>
+        public const uint BanDropped = 23;
+        /// <summary>NetworkEvent.kind: a member that the library found and dialled by itself refused this node, or this node refused that member. <c>other</c> is its address, <c>found_by</c> one of MMN_FOUND_..., and the other fields are as in MMN_EVENT_CONNECTION_RESULT: <c>code</c> is MMN_DUPLICATE_PEER_ID, MMN_REJECTED, MMN_POLICY_MISMATCH, MMN_MAX_CONNECTIONS_REACHED, MMN_SESSION_MISMATCH, MMN_AUTHENTICATION_FAILED or MMN_VERSION_MISMATCH. The library goes on by itself; the event is for the player. It is reported once a minute for each address and code, at most 16 times a minute for the last three codes, which any process can cause, and as often for the others. Since ABI version 11.</summary>
+        public const uint DiscoveryRefused = 21;
+        /// <summary>NetworkEvent.kind: the MMN_EVENT_JOIN_REQUEST with the number <c>request</c>, of <c>peer</c>, is over without an answer of this host: the newcomer is gone, the time is up, or another member decides now. A dialog about it can go. Since ABI version 11.</summary>
+        public const uint JoinWithdrawn = 24;
+        /// <summary>NetworkEvent.kind: the host of <c>peer</c> has taken no events for <c>count</c> milliseconds, which are 5000 or more: it has not called PollEvents, or is still in a callback. MMN_EVENT_HOST_BACK, MMN_EVENT_RECONNECTING or MMN_EVENT_LEFT ends it. Since ABI version 11.</summary>
+        public const uint HostSilent = 19;
+        /// <summary>NetworkEvent.kind: the host of <c>peer</c> takes events again. Since ABI version 11.</summary>
+        public const uint HostBack = 20;
+        /// <summary>NetworkEvent.kind: with MMN_ENTRY_JOIN, this node has found no room for <c>count</c> milliseconds. It goes on looking, and reports this once. Since ABI version 11.</summary>
+        public const uint NoRoomFound = 25;
     }
 
     /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
@@ -844,6 +876,8 @@ namespace MetaMystia.Network
         public const int Violation = 5;
         /// <summary>MMN_EVENT_LEFT: the library stopped dialling the lost peer.</summary>
         public const int GaveUp = 6;
+        /// <summary>MMN_EVENT_LEFT: the room is over, for this node (MMN_EVENT_ROOM_ENDED precedes this event) or for the peer. Since ABI version 11; before it was the reason of the room's end.</summary>
+        public const int RoomEnded = 7;
 
         /// <summary>The reason in a word.</summary>
         public static string Describe(int reason)
@@ -857,6 +891,7 @@ namespace MetaMystia.Network
                 case Kicked: return "kicked";
                 case Violation: return "violation";
                 case GaveUp: return "gave up";
+                case RoomEnded: return "room ended";
                 default: return "unknown";
             }
         }
@@ -911,6 +946,8 @@ namespace MetaMystia.Network
         public const int HostLost = 2;
         /// <summary>MMN_EVENT_ROOM_ENDED: the room's fixed host called DisconnectPeer for this member, or this member called it for the fixed host.</summary>
         public const int Disconnected = 3;
+        /// <summary>MMN_EVENT_ROOM_ENDED: the room became one with another, in which another member has this node's id, and all others are there. Since ABI version 11.</summary>
+        public const int DuplicateId = 4;
 
         /// <summary>The reason in a word.</summary>
         public static string Describe(int reason)
@@ -921,9 +958,21 @@ namespace MetaMystia.Network
                 case HostLeft: return "host left";
                 case HostLost: return "host lost";
                 case Disconnected: return "disconnected";
+                case DuplicateId: return "duplicate id";
                 default: return "unknown";
             }
         }
+    }
+
+    /// <summary>How a member enters its room: <c>RoomOptions.Settings.Entry</c>.</summary>
+    public static class RoomEntry
+    {
+        /// <summary>entry: this member looks for others, and leads when it finds none. Since ABI version 11.</summary>
+        public const uint Any = 0;
+        /// <summary>entry: this member creates the room: it leads at once. Since ABI version 11.</summary>
+        public const uint Create = 1;
+        /// <summary>entry: this member joins a room that another one has created. It neither leads nor admits anybody before it has followed a leader. Since ABI version 11.</summary>
+        public const uint Join = 2;
     }
 
     /// <summary>How much is logged.</summary>
@@ -1129,7 +1178,7 @@ namespace MetaMystia.Network
         public const int MessageTooLarge = -8;
         /// <summary>A message could not be encoded or decoded.</summary>
         public const int SerializationError = -9;
-        /// <summary>The peer is in another session.</summary>
+        /// <summary>The peer is in another session: compare the session ids of both ends.</summary>
         public const int SessionMismatch = -10;
         /// <summary>Another member already has this peer id.</summary>
         public const int DuplicatePeerId = -11;
@@ -1153,6 +1202,12 @@ namespace MetaMystia.Network
         public const int PolicyMismatch = -20;
         /// <summary>A newer request replaced this one.</summary>
         public const int Superseded = -21;
+        /// <summary>Asked too often: too many recent attempts ended as a wrong guess of the session id or the secret would; try again within a minute. Since ABI version 11.</summary>
+        public const int RateLimited = -22;
+        /// <summary>The host name does not resolve, or no name server answered: check the name and the network connection, or give an IP address. Since ABI version 11.</summary>
+        public const int NameNotResolved = -23;
+        /// <summary>The dialled member is also looking for a room: dial the member that has created it. Since ABI version 11.</summary>
+        public const int LookingForRoom = -24;
         /// <summary>A bug in the library: please report it with the log.</summary>
         public const int InternalError = -99;
     }

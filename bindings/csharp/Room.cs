@@ -86,7 +86,7 @@ namespace MetaMystia.Network
         public uint Kind;
         /// <summary>The member that the event concerns; "" if there is none (no leader).</summary>
         public string Peer;
-        /// <summary>An address (JoinRequest, Discovered, ConnectionResult), the previous leader (LeaderChanged), or a lock (LockResult, LockLost).</summary>
+        /// <summary>An address (JoinRequest, Discovered, ConnectionResult, DiscoveryRefused), the previous leader (LeaderChanged), the other member (UnlinkedPeer), the leader (BanDropped), or a lock (LockResult, LockLost).</summary>
         public string Other;
         /// <summary>The message; the payload of a join request; the data of a kick or a rejection. Never null.</summary>
         public byte[] Data;
@@ -103,11 +103,13 @@ namespace MetaMystia.Network
         public byte DeliveryMode;
         /// <summary><see cref="Room.IndexOf"/> of <see cref="Peer"/>; 0 for this member and for one that is not in the room.</summary>
         public uint PeerIndex;
-        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of those that it will not get. DataDropped: the number of messages.</summary>
+        /// <summary>DiscoveryRefused: how the member was found, one of NativeMethods.Found...</summary>
+        public ushort FoundBy;
+        /// <summary>Left: the number of reliable messages for the member that are not known to be delivered. Returned: the number of those that it will not get. DataDropped: the number of messages. HostSilent and NoRoomFound: for how many milliseconds.</summary>
         public ulong Undelivered;
         /// <summary>Returned: the number of the member's reliable messages that this host will not get.</summary>
         public ulong Missed;
-        /// <summary>JoinRequest: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
+        /// <summary>JoinRequest, JoinWithdrawn: for <see cref="Room.AcceptJoin"/> and <see cref="Room.RejectJoin"/>; LockResult: which lock call.</summary>
         public ulong Request;
         public ulong Term;
         public ulong Epoch;
@@ -551,6 +553,12 @@ namespace MetaMystia.Network
         public string LocalAddress
         {
             get { return CheckText(NativeMethods.GetLocalAddr()); }
+        }
+
+        /// <summary>All such addresses, the likeliest first, each with a blank and the name of its interface behind it.</summary>
+        public string[] LocalAddresses
+        {
+            get { return CheckText(NativeMethods.GetLocalAddresses()).Split(new[] { '\n' }, StringSplitOptions.RemoveEmptyEntries); }
         }
 
         /// <summary>The ids of the connected members, without this one, sorted.</summary>
@@ -1121,6 +1129,7 @@ namespace MetaMystia.Network
             copy.Undelivered = native.Count;
             copy.Missed = native.Missed;
             copy.PeerIndex = native.PeerIndex;
+            copy.FoundBy = native.FoundBy;
             copy.Request = native.Request;
             copy.Term = native.Term;
             copy.Epoch = native.Epoch;

@@ -18,7 +18,7 @@ enum Form {
 }
 
 /// Prefix, class and form. A constant of no prefix is one of `NativeMethods`.
-const GROUPS: [(&str, &str, Form, &str); 19] = [
+const GROUPS: [(&str, &str, Form, &str); 20] = [
     (
         "EVENT",
         "EventKind",
@@ -42,6 +42,12 @@ const GROUPS: [(&str, &str, Form, &str); 19] = [
         "EndReason",
         Form::Described,
         "Why the room is over for this member: the reason of <see cref=\"EventKind.RoomEnded\"/>.",
+    ),
+    (
+        "ENTRY",
+        "RoomEntry",
+        Form::Constants,
+        "How a member enters its room: <c>RoomOptions.Settings.Entry</c>.",
     ),
     ("LOG", "LogLevel", Form::Constants, "How much is logged."),
     (

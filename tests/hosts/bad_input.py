@@ -170,7 +170,7 @@ def calls(friend):
     refused(-2, "", "InitializeNetwork", b"a", SESSION)
     refused(-3, "NULL", "ConnectToPeer", None)
     for bad in [b"", b"localhost", b"127.0.0.1", b"127.0.0.1:", b"127.0.0.1:0", b"127.0.0.1:65536", b"::1:5", b":5",
-                b"a b:5", b"[::1:5", b"x" * 300 + b":5", b"127.0.0.1:5\n", b"127.0.0.1:\xff"]:
+                b"a b:5", b"[::1:5", b"x" * 300 + b":5", b"127.0.0.1:\n5", b"127.0.0.1 :5", b"[fe80::1]:5", b"127.0.0.1:\xff"]:
         refused(-3, "", "ConnectToPeer", bad)
     for own in [b"127.0.0.1", b"[::1]", b"0.0.0.0"]:
         refused(-3, "own", "ConnectToPeer", own + b":" + port().encode())

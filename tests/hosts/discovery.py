@@ -310,6 +310,44 @@ def test_off():
     loud.close()
 
 
+def test_twins():
+    """Two pairs of one room find each other, and in both one is called player: three form a room, and the fourth reads why."""
+    for number in range(3):
+        session = f"twins {number}"
+        one, ann = Member("player", session), Member("ann", session)
+        other, cid = Member("player", session), Member("cid", session)
+
+        def is_one_room():
+            room = ann.peers() == {"player", "cid"} and cid.peers() == {"player", "ann"}
+            return room and sorted(sorted(player.peers()) for player in (one, other)) == [[], ["ann", "cid"]]
+
+        eventually("a room of three", is_one_room)
+        stays_so(3, "it stays", is_one_room)
+        left = other if one.peers() else one
+        reasons = left.logged("DuplicatePeerId") + left.logged("DuplicateId")
+        assert reasons, left.log
+        for member in (one, ann, other, cid):
+            member.kill()
+
+
+def test_taken():
+    """While another program has the port for itself, one line names the port and the remedy. Then members find each other."""
+    warning = "another program has its UDP port for itself"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as holder:
+        holder.bind(("", PORT))
+        a, b = Member("a", "taken"), Member("b", "taken")
+        eventually("both log it", lambda: a.logged(warning) and b.logged(warning))
+        # The port is looked at every five seconds.
+        stays_so(7, "nothing is announced", lambda: not a.peers() and a.ask("active") == "0")
+        for one in (a, b):
+            [line] = one.logged(warning)
+            assert str(PORT) in line and "mdns_port" in line, line
+    linked(a, b)
+    eventually("both are announced", lambda: a.ask("active") == b.ask("active") == "1")
+    a.close()
+    b.close()
+
+
 def test_disconnect():
     """Who was disconnected by hand does not come back by discovery, only by hand."""
     a, b = Member("a", "by hand"), Member("b", "by hand")

@@ -44,6 +44,16 @@ fn who_has_discovery_off_is_silent_and_what_others_say_names_nobody() {
 }
 
 #[test]
+fn of_two_players_with_one_id_that_find_each_other_one_plays_and_the_other_reads_why() {
+    shows("twins");
+}
+
+#[test]
+fn members_whose_port_another_program_has_warn_once_and_find_each_other_later() {
+    shows("taken");
+}
+
+#[test]
 fn who_was_disconnected_by_hand_does_not_come_back_by_discovery() {
     shows("disconnect");
 }

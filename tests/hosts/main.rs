@@ -16,6 +16,7 @@ mod game_engines;
 mod garbage;
 mod gossip;
 mod migration;
+mod names;
 mod old_host;
 mod packages_c;
 mod packages_csharp;

@@ -52,7 +52,7 @@ __all__ = [
 
 # -- Generated from src/ffi by `make header`: do not edit.
 
-ABI_VERSION = 10
+ABI_VERSION = 11
 OK = 0
 NOT_INITIALIZED = -1
 ALREADY_INITIALIZED = -2
@@ -75,6 +75,9 @@ REJECTED = -18
 TIMEOUT = -19
 POLICY_MISMATCH = -20
 SUPERSEDED = -21
+RATE_LIMITED = -22
+NAME_NOT_RESOLVED = -23
+LOOKING_FOR_ROOM = -24
 INTERNAL_ERROR = -99
 
 MAX_PEER_ID_BYTES = 64
@@ -120,6 +123,10 @@ HOST_MODE_GUEST = 2
 
 TOPOLOGY_MESH = 0
 TOPOLOGY_STAR = 1
+
+ENTRY_ANY = 0
+ENTRY_CREATE = 1
+ENTRY_JOIN = 2
 
 QUORUM_DYNAMIC = 0
 QUORUM_STATIC = 1
@@ -175,6 +182,16 @@ EVENT_DATA_DROPPED = 15
 EVENT_MEMBER_STATE = 16
 EVENT_LOCK_RESULT = 17
 EVENT_LOCK_LOST = 18
+EVENT_UNLINKED_PEER = 22
+EVENT_BAN_DROPPED = 23
+EVENT_DISCOVERY_REFUSED = 21
+EVENT_JOIN_WITHDRAWN = 24
+EVENT_HOST_SILENT = 19
+EVENT_HOST_BACK = 20
+EVENT_NO_ROOM_FOUND = 25
+
+FOUND_IN_LOCAL_NETWORK = 1
+FOUND_AS_SEED = 2
 
 MEMBER_INIT = 0
 MEMBER_JOINING = 1
@@ -199,6 +216,7 @@ LEFT_REPLACED = 3
 LEFT_KICKED = 4
 LEFT_VIOLATION = 5
 LEFT_GAVE_UP = 6
+LEFT_ROOM_ENDED = 7
 
 DROPPED_SENT = 0
 DROPPED_RECEIVED = 1
@@ -207,6 +225,7 @@ END_KICKED = 0
 END_HOST_LEFT = 1
 END_HOST_LOST = 2
 END_DISCONNECTED = 3
+END_DUPLICATE_ID = 4
 
 PATH_DIRECT = 0
 PATH_THROUGH_LEADER = 1
@@ -277,6 +296,8 @@ class _NetworkOptions(ctypes.Structure):
     etcd: Any
     topology: int
     reserved3: int
+    entry: int
+    yield_after_ms: int
 
 
 class _NetworkEvent(ctypes.Structure):
@@ -299,7 +320,7 @@ class _NetworkEvent(ctypes.Structure):
     peer_index: int
     channel: int
     delivery: int
-    reserved: int
+    found_by: int
 
 
 class _SeededOptions(ctypes.Structure):
@@ -355,6 +376,8 @@ class _PeerStats(ctypes.Structure):
     reconnects: int
     path: int
     reserved: int
+    host_silent_ms: int
+    reserved2: int
 
 
 _NetworkConfig._fields_ = [
@@ -414,6 +437,8 @@ _NetworkOptions._fields_ = [
     ("etcd", ctypes.POINTER(_EtcdOptions)),
     ("topology", ctypes.c_uint32),
     ("reserved3", ctypes.c_uint32),
+    ("entry", ctypes.c_uint32),
+    ("yield_after_ms", ctypes.c_uint32),
 ]
 _NetworkEvent._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -435,7 +460,7 @@ _NetworkEvent._fields_ = [
     ("peer_index", ctypes.c_uint32),
     ("channel", ctypes.c_uint8),
     ("delivery", ctypes.c_uint8),
-    ("reserved", ctypes.c_uint16),
+    ("found_by", ctypes.c_uint16),
 ]
 _SeededOptions._fields_ = [
     ("struct_size", ctypes.c_uint32),
@@ -487,6 +512,8 @@ _PeerStats._fields_ = [
     ("reconnects", ctypes.c_uint32),
     ("path", ctypes.c_uint32),
     ("reserved", ctypes.c_uint32),
+    ("host_silent_ms", ctypes.c_uint32),
+    ("reserved2", ctypes.c_uint32),
 ]
 
 ReceiveCallback = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int32, ctypes.c_uint16, ctypes.c_uint8)
@@ -525,6 +552,7 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "DisconnectPeer": (ctypes.c_int32, (_TEXT,)),
     "DisconnectPeerEx": (ctypes.c_int32, (_TEXT, ctypes.c_int32, _BYTES, ctypes.c_int32)),
     "GetLocalAddr": (_TEXT, ()),
+    "GetLocalAddresses": (_TEXT, ()),
     "GetLocalPeerId": (_TEXT, ()),
     "GetSessionId": (_TEXT, ()),
     "GetPeerCount": (ctypes.c_int32, ()),
@@ -660,7 +688,7 @@ class Event(NamedTuple):
     missed: int
     """EVENT_RETURNED: the number of the member's reliable messages that this host will not get."""
     request: int
-    """EVENT_JOIN_REQUEST: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
+    """EVENT_JOIN_REQUEST, EVENT_JOIN_WITHDRAWN: for accept_join() and reject_join(); EVENT_LOCK_RESULT: which lock call."""
     term: int
     epoch: int
     channel: int
@@ -669,10 +697,12 @@ class Event(NamedTuple):
     """EVENT_MESSAGE: one of DELIVERY_..."""
     peer_index: int
     """index() of `peer`; 0 for this member and for one that is not in the room."""
+    found_by: int = 0
+    """EVENT_DISCOVERY_REFUSED: one of FOUND_..."""
 
     @property
     def count(self) -> int:  # type: ignore[override]  # an event is a tuple for its fields; nobody counts in it
-        """EVENT_DATA_DROPPED: how many messages."""
+        """EVENT_DATA_DROPPED: how many messages. EVENT_HOST_SILENT, EVENT_NO_ROOM_FOUND: for how many milliseconds."""
         return self.undelivered
 
     @property
@@ -991,6 +1021,12 @@ class _Calls:
         return self._text(self._native.GetLocalAddr())
 
     @property
+    def local_addresses(self) -> list[tuple[str, str]]:
+        """All such addresses, the likeliest first, each with the name of its interface."""
+        lines = (line.partition(" ") for line in self._text(self._native.GetLocalAddresses()).split("\n"))
+        return [(address, interface) for address, _, interface in lines]
+
+    @property
     def peers(self) -> list[str]:
         """The ids of the connected members, without this one, sorted."""
         text = self._text(self._native.GetPeerList())
@@ -1276,6 +1312,7 @@ class _Calls:
                     channel=event.channel,
                     delivery=event.delivery,
                     peer_index=event.peer_index,
+                    found_by=event.found_by,
                 )
             )
 

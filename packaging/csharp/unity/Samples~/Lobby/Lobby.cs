@@ -74,9 +74,13 @@ public class Lobby : MonoBehaviour
         player = GUILayout.TextField(player);
         GUILayout.Label("The address of any other player (not needed in one local network)");
         dial = GUILayout.TextField(dial);
-        if (GUILayout.Button("Join"))
+        if (GUILayout.Button("Host a game"))
         {
-            Try(Join);
+            Try(() => Enter(RoomEntry.Create));
+        }
+        if (GUILayout.Button("Join a game"))
+        {
+            Try(() => Enter(RoomEntry.Join));
         }
     }
 
@@ -109,9 +113,10 @@ public class Lobby : MonoBehaviour
         return member == leader ? member + ", leads" : member;
     }
 
-    private void Join()
+    private void Enter(uint entry)
     {
         RoomOptions options = new RoomOptions(); // poll mode
+        options.Settings.Entry = entry; // a player that joins and finds no room makes none of its own
         options.Settings.DiscoveryMode = (byte)DiscoveryMode.Connect;
         room = Room.Join(player, session, options);
         ended = false;
@@ -142,6 +147,9 @@ public class Lobby : MonoBehaviour
                 {
                     Show(e.Other + ": " + Room.Describe(e.Code));
                 }
+                break;
+            case EventKind.NoRoomFound:
+                Show("no room found yet; still looking");
                 break;
             case EventKind.RoomEnded:
                 Show("the room has ended: " + EndReason.Describe(e.Reason));
