@@ -764,7 +764,8 @@
 #define MMN_LEADER_RESIGNED 7
 
 /**
- * MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork).
+ * MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork), or it belongs to another room, with which
+ * this one cannot become one.
  */
 #define MMN_LEFT_LEFT 0
 

@@ -862,7 +862,7 @@ namespace MetaMystia.Network
     /// <summary>Why a member is gone: the reason of <see cref="EventKind.Left"/>.</summary>
     public static class LeftReason
     {
-        /// <summary>MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork).</summary>
+        /// <summary>MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork), or it belongs to another room, with which this one cannot become one.</summary>
         public const int Left = 0;
         /// <summary>MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection is off.</summary>
         public const int Lost = 1;

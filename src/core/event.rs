@@ -354,7 +354,7 @@ pub enum EndReason {
 /// Why a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftReason {
-    /// It left.
+    /// It left, or it goes on in another room, with which this one cannot become one.
     Left,
     /// It was lost and did not return in time, or is not waited for.
     Lost,

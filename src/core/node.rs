@@ -403,6 +403,9 @@ impl Node {
         if banned && !by_own_hand {
             return Err(AdmissionRefusal::Banned(peer.clone()));
         }
+        if !by_own_hand && !hello.by_hand && self.stays_apart(hello, key) {
+            return Err(AdmissionRefusal::OtherRoom(peer.clone()));
+        }
         Ok(())
     }
 

@@ -165,7 +165,8 @@ pub const MMN_LEADER_LEFT: i32 = 6;
 /// higher claim.
 pub const MMN_LEADER_RESIGNED: i32 = 7;
 
-/// MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork).
+/// MMN_EVENT_LEFT: the peer left the room (ShutdownNetwork), or it belongs to another room, with which
+/// this one cannot become one.
 pub const MMN_LEFT_LEFT: i32 = 0;
 /// MMN_EVENT_LEFT: the link was lost, and the peer did not return in time or automatic reconnection
 /// is off.

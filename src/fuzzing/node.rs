@@ -14,8 +14,8 @@ use crate::core::election::{ElectionConfig, Entry, Recovery};
 use crate::core::id::{Fingerprint, Incarnation, PeerId};
 use crate::core::introductions::Reconnect;
 use crate::core::node::{
-    Command, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node, NodeConfig,
-    Output,
+    Command, Conflict, Event, Input, LeaderChange, Left, LeftReason, LinkEnd, LinkUp, Node,
+    NodeConfig, Output,
 };
 use crate::core::quorum::{Quorum, Roster};
 use crate::core::time::{Duration, Time};
@@ -260,6 +260,9 @@ impl<'a> Run<'a> {
                     LinkEnd::Violation("by chance"),
                     LinkEnd::Kicked,
                     LinkEnd::RoomEnded,
+                    LinkEnd::Moved(Conflict::DuplicateId),
+                    LinkEnd::Moved(Conflict::Banned),
+                    LinkEnd::OtherRoom,
                     LinkEnd::Replaced,
                 ];
                 let why = *self.wild.chance.pick(&why);

@@ -18,6 +18,8 @@ pub(crate) const ROOM_ENDED: VarInt = VarInt::from_u32(5);
 pub(crate) const MOVED_FROM_DUPLICATE: VarInt = VarInt::from_u32(6);
 /// The sender goes on in another room, whose leader has banned the receiver.
 pub(crate) const MOVED_FROM_BANNED: VarInt = VarInt::from_u32(7);
+/// The receiver is a member of another room, which cannot become one with the sender's.
+pub(crate) const OTHER_ROOM: VarInt = VarInt::from_u32(8);
 
 /// Why a link is given up whose peer reads no control messages.
 pub(crate) const STALLED: &str = "the control stream is stalled";

@@ -448,7 +448,7 @@ pub(super) fn refused_by(refusal: &AdmissionRefusal) -> Refused {
                 ..explained(Code::Rejected, refusal)
             };
         }
-        AdmissionRefusal::Banned(_) | AdmissionRefusal::Ended => {
+        AdmissionRefusal::Banned(_) | AdmissionRefusal::OtherRoom(_) | AdmissionRefusal::Ended => {
             return explained(Code::Rejected, refusal);
         }
         AdmissionRefusal::Leaving => return explained(Code::ConnectionFailed, refusal),

@@ -289,6 +289,7 @@ impl Sessions {
                 LinkEnd::RoomEnded => (close::ROOM_ENDED, ""),
                 LinkEnd::Moved(Conflict::DuplicateId) => (close::MOVED_FROM_DUPLICATE, ""),
                 LinkEnd::Moved(Conflict::Banned) => (close::MOVED_FROM_BANNED, ""),
+                LinkEnd::OtherRoom => (close::OTHER_ROOM, ""),
                 LinkEnd::Closed | LinkEnd::Replaced | LinkEnd::Kicked => (close::DONE, ""),
             };
         }
@@ -691,6 +692,7 @@ fn link_end(error: &ConnectionError) -> LinkEnd {
             close::ROOM_ENDED => LinkEnd::RoomEnded,
             close::MOVED_FROM_DUPLICATE => LinkEnd::Moved(Conflict::DuplicateId),
             close::MOVED_FROM_BANNED => LinkEnd::Moved(Conflict::Banned),
+            close::OTHER_ROOM => LinkEnd::OtherRoom,
             // It lives: it did not hear us, keeps another link than we, or had something against us.
             _ => LinkEnd::Silent,
         },
@@ -714,6 +716,7 @@ mod tests {
         assert_eq!(says(close::DONE), LinkEnd::Closed);
         assert_eq!(says(close::DISCONNECTED), LinkEnd::Disconnected);
         assert_eq!(says(close::ROOM_ENDED), LinkEnd::RoomEnded);
+        assert_eq!(says(close::OTHER_ROOM), LinkEnd::OtherRoom);
         assert_eq!(says(close::LOST), LinkEnd::Silent);
         assert_eq!(says(close::SUPERSEDED), LinkEnd::Silent);
         assert_eq!(says(close::VIOLATION), LinkEnd::Silent);

@@ -47,6 +47,8 @@ pub trait AnyElection: Any + fmt::Debug + Send {
     fn pulse(&self, now: Time, view: &View, to: &PeerId) -> Opaque;
     /// As [`Election::hello`].
     fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque;
+    /// As [`Election::named_in`]; `None` for what is no Hello's part.
+    fn named_in(&self, hello: &Opaque) -> Option<NamedLeader>;
     /// As [`Election::has_left`].
     fn has_left(&self) -> bool;
     /// As [`Election::names`].
@@ -186,6 +188,11 @@ impl<E: Election + Send + 'static> AnyElection for E {
 
     fn hello(&self, now: Time, view: &View, asked: Time) -> Opaque {
         Opaque::of(&Election::hello(self, now, view, asked))
+    }
+
+    fn named_in(&self, hello: &Opaque) -> Option<NamedLeader> {
+        let hello = hello.decode().ok()?;
+        Election::named_in(self, &hello)
     }
 
     fn has_left(&self) -> bool {

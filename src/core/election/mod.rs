@@ -581,6 +581,10 @@ pub trait Election: fmt::Debug {
     /// The part of a Hello of this moment. In answer to a Hello that arrived at `asked` (else that is `now`): that one counts
     /// the time led until then, and so does this one, however long the room thought about it.
     fn hello(&self, now: Time, view: &View, asked: Time) -> Self::Hello;
+    /// The leader that lives, as the sender of this Hello knows it; the sender itself, if it leads.
+    fn named_in(&self, _hello: &Self::Hello) -> Option<NamedLeader> {
+        None
+    }
     /// After [`Local::Leave`]: whether nothing is under way that leaving should wait for.
     fn has_left(&self) -> bool {
         true

@@ -115,13 +115,18 @@ impl Node {
     /// Bans that are over: this node dials the peers that are not back by themselves. Whether it may enter is the room's to say.
     pub(super) fn bans_due(&mut self, now: Time) {
         for entry in self.bans.due(now) {
-            let is_wanted = self.id_holder(&entry.id).is_none()
-                && !self.is_kicked(&entry.id, entry.key)
-                && !self.bans.is_disconnected(&entry.id)
-                && self.membership.len() < self.config.max_connections;
-            if is_wanted && !self.ended {
-                self.introductions.introduce(now, &self.me, &entry);
-            }
+            self.dial_if_wanted(now, &entry);
+        }
+    }
+
+    /// Dials a peer with which this node had a link, unless something stands against another one.
+    pub(super) fn dial_if_wanted(&mut self, now: Time, entry: &PeerEntry) {
+        let is_wanted = self.id_holder(&entry.id).is_none()
+            && !self.is_kicked(&entry.id, entry.key)
+            && !self.is_banned(now, &entry.id, entry.key)
+            && self.membership.len() < self.config.max_connections;
+        if is_wanted && !self.ended {
+            self.introductions.introduce(now, &self.me, entry);
         }
     }
 }

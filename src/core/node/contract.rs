@@ -96,6 +96,9 @@ pub enum LinkEnd {
     RoomEnded,
     /// The end that closes the link goes on in a room that cannot keep the other one.
     Moved(Conflict),
+    /// Both ends are members of two rooms that cannot become one, and the members of neither move. Once a leader of one of
+    /// both has changed, they may link again.
+    OtherRoom,
 }
 
 /// What a host asks for.
@@ -411,6 +414,11 @@ pub enum AdmissionRefusal {
     /// The leader has kicked this peer.
     #[error("the leader has banned {0} from this room")]
     Kicked(PeerId),
+    /// The rooms of both have met, and cannot become one under their present leaders.
+    #[error(
+        "the room of {0} and this one have leaders of one id, or one has banned the other's leader: they stay two rooms"
+    )]
+    OtherRoom(PeerId),
     /// This node looks for a room, and so does the other end, as far as it shows.
     #[error("this peer is also looking for a room")]
     Looking,

@@ -45,6 +45,8 @@ pub(super) enum SessionEnd {
     Moved,
     /// The peer goes on in a room that cannot keep this node.
     MovedThere,
+    /// The peer is a member of another room, which cannot become one with this room.
+    OtherRoom,
     /// The room is over, for this node or for the peer.
     RoomOver,
 }
@@ -53,7 +55,7 @@ impl SessionEnd {
     /// What the host reads.
     fn reason(&self) -> LeftReason {
         match self {
-            Self::Left { .. } | Self::MovedThere => LeftReason::Left,
+            Self::Left { .. } | Self::MovedThere | Self::OtherRoom => LeftReason::Left,
             Self::NotKept(_) | Self::HoldOver | Self::EndedThere => LeftReason::Lost,
             Self::GaveUp => LeftReason::GaveUp,
             Self::Restarted | Self::Superseded | Self::Moved => LeftReason::Replaced,
@@ -79,6 +81,7 @@ impl SessionEnd {
             | Self::EndedThere
             | Self::Disconnected { .. }
             | Self::Violation
+            | Self::OtherRoom
             | Self::RoomOver => Gone::Silent,
         }
     }

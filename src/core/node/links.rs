@@ -94,6 +94,7 @@ impl Node {
             self.link_down(now, &peer, LinkEnd::Replaced);
         }
         let returning = self.absent.remove(&peer);
+        self.forget_parted(link.key);
         self.forget_other_vouchers(&peer, link.key);
         self.recent_leaders.link_changed(now, &peer, true);
         self.kicks.note_member(&peer, link.key);
@@ -265,6 +266,7 @@ impl Node {
                 bytes: Vec::new(),
             },
             LinkEnd::Moved(why) => return self.given_up(now, peer, why),
+            LinkEnd::OtherRoom => return self.parted(now, peer),
         };
         self.end_session(now, peer, end);
     }

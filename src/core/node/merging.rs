@@ -9,6 +9,7 @@
 use super::ending::SessionEnd;
 use super::*;
 use crate::core::bounded::BoundedMap;
+use crate::core::election::NamedLeader;
 use crate::core::wire::{Ban, MAX_KICKED, RoomRules};
 
 /// How long after a move this node closes links with banned members as one that moved, and how long after its host asked for a
@@ -20,6 +21,12 @@ const BANS_ARE_WEIGHED_FOR: Duration = Duration::from_secs(3);
 
 /// How long this node keeps a link with a member of another room whose leader it cannot follow.
 const MEETS_FOR: Duration = Duration::from_secs(10);
+
+/// When this node dials such a member again: its leader may have changed as the link ended.
+const PARTED_FOR: Duration = Duration::from_secs(10);
+
+/// Members of other rooms that this node remembers after it has parted from them, at most.
+const MAX_PARTED: usize = 512;
 
 /// Why a member that moves ends its session with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +53,15 @@ struct Namesake {
     since: Time,
 }
 
+/// A member of another room with which this one cannot become one.
+#[derive(Debug, Clone)]
+struct Parted {
+    entry: PeerEntry,
+    since: Time,
+    /// When this node dials it, if it does.
+    dial_at: Option<Time>,
+}
+
 /// The state of a merge that is under way.
 #[derive(Debug, Default)]
 pub(super) struct Merging {
@@ -62,6 +78,8 @@ pub(super) struct Merging {
     kept_out: BoundedMap<PeerId, PeerEntry, MAX_KICKED>,
     /// Linked members of another room whose leader this node cannot follow, and since when.
     strangers: BTreeMap<PeerId, Time>,
+    /// Members of other rooms whose links with this node have ended because both rooms cannot become one.
+    parted: BoundedMap<Fingerprint, Parted, MAX_PARTED>,
     /// When the leader changed last: members may not have reported yet that they follow the new one.
     leader_changed_at: Option<Time>,
     /// When a member moved last to a room that cannot keep this node, and why that cannot.
@@ -150,6 +168,9 @@ impl Node {
     /// it has moved, and its members with it.
     pub(super) fn note_arrival(&mut self, now: Time, change: &LeaderChange) {
         self.merging.leader_changed_at = Some(now);
+        for (_, parted) in self.merging.parted.iter_mut() {
+            parted.dial_at = Some(now);
+        }
         if change.new.as_ref() == Some(&self.me) && self.has_arrived_lately(now) {
             // Members that introduced others before this node led do not know which of two namesakes stays.
             self.introduce_to_others(now, self.membership.ids());
@@ -309,21 +330,65 @@ impl Node {
             .iter()
             .filter(|(_, met_at)| !is_new && now.since(**met_at) >= MEETS_FOR);
         for peer in overdue.map(|(peer, _)| peer.clone()).collect::<Vec<_>>() {
-            self.close(&peer, LinkEnd::Disconnected);
-            let (code, bytes) = (0, Vec::new());
-            self.end_session(now, &peer, SessionEnd::Disconnected { code, bytes });
+            self.close(&peer, LinkEnd::OtherRoom);
+            self.parted(now, &peer);
         }
     }
 
-    /// Whether a linked member follows a leader whose id is bound to another key here, or whom this room bans, while this node
-    /// does not move. It may have no leader: such members count in elections, and do not vote.
+    /// The link with a member of another room has ended, because both rooms cannot become one.
+    pub(super) fn parted(&mut self, now: Time, peer: &PeerId) {
+        if let Some(member) = self.membership.get(peer) {
+            let (key, entry) = (member.key, entry_of((peer, member)));
+            let dial_at = Some(now + PARTED_FOR);
+            let one = Parted {
+                entry,
+                since: now,
+                dial_at,
+            };
+            let parted = &mut self.merging.parted;
+            parted.insert_over(key, one, |_, one| one.since);
+        }
+        self.end_session(now, peer, SessionEnd::OtherRoom);
+    }
+
+    /// The holder of that key is linked again.
+    pub(super) fn forget_parted(&mut self, key: Fingerprint) {
+        self.merging.parted.remove(&key);
+    }
+
+    /// Dials members of other rooms from which this node has parted: once some time later, and when its leader has changed. Each
+    /// end refuses while both rooms still cannot become one.
+    pub(super) fn dial_parted(&mut self, now: Time) {
+        let is_due = |dial_at: &mut Time| now >= *dial_at;
+        let parted = self.merging.parted.iter_mut();
+        let due = parted.filter_map(|(_, one)| {
+            one.dial_at.take_if(is_due)?;
+            Some(one.entry.clone())
+        });
+        for entry in due.collect::<Vec<_>>() {
+            self.dial_if_wanted(now, &entry);
+        }
+    }
+
+    /// Whether this node has parted from the sender of a Hello, and their rooms still cannot become one.
+    pub(super) fn stays_apart(&self, hello: &Hello, key: Fingerprint) -> bool {
+        let named = self.election.named_in(&hello.side);
+        self.merging.parted.contains_key(&key)
+            && named.is_some_and(|named| self.follows_elsewhere(&hello.peer_id, &named))
+    }
+
+    /// Whether a linked member belongs to another room, with which this one cannot become one.
     fn is_of_other_room(&self, peer: &PeerId) -> bool {
+        let named = self.election.names(peer);
+        named.is_some_and(|named| self.follows_elsewhere(peer, named))
+    }
+
+    /// Whether a peer follows a leader whose id is bound to another key here, or whom this room bans, while this node does not
+    /// move. This node may have no leader: such members count in elections, and do not vote.
+    fn follows_elsewhere(&self, peer: &PeerId, (id, key): &NamedLeader) -> bool {
         if !self.may_move() {
             return false;
         }
-        let Some((id, key)) = self.election.names(peer) else {
-            return false;
-        };
         let bound_to = match *id == self.me {
             true => Some(self.config.key),
             false => self.membership.get(id).map(|member| member.key),
@@ -374,7 +439,7 @@ impl Node {
     }
 
     /// How many linked members, but for the leader itself, name that leader.
-    fn keys_that_name(&self, leader: &election::NamedLeader) -> usize {
+    fn keys_that_name(&self, leader: &NamedLeader) -> usize {
         let others = self.membership.iter().filter(|(id, _)| **id != leader.0);
         others
             .filter(|(id, _)| self.election.names(id) == Some(leader))

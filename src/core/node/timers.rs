@@ -113,6 +113,7 @@ impl Node {
         self.weigh_bans(now);
         self.give_up_bans(now);
         self.part_from_other_room(now);
+        self.dial_parted(now);
     }
 
     /// The peer that this node beats with: then the heartbeats of all arrive at about the same time, and wake a machine once,

@@ -442,6 +442,7 @@ fn link_end(why: LinkEnd) -> Word {
         LinkEnd::RoomEnded => "room_ended".into(),
         LinkEnd::Moved(Conflict::DuplicateId) => "moved: duplicate id".into(),
         LinkEnd::Moved(Conflict::Banned) => "moved: banned".into(),
+        LinkEnd::OtherRoom => "other_room".into(),
     }
 }
 

@@ -316,7 +316,10 @@ impl World {
                     LinkEnd::Kicked => self.may_be_out(other),
                     LinkEnd::RoomEnded => self.may_be_out(slot),
                     LinkEnd::Replaced => !self.was_heard_lately(other, slot),
-                    LinkEnd::Violation(_) | LinkEnd::Disconnected | LinkEnd::Closed => false,
+                    LinkEnd::Violation(_)
+                    | LinkEnd::Disconnected
+                    | LinkEnd::OtherRoom
+                    | LinkEnd::Closed => false,
                     // A liar that leads binds ids and bans, and a host that dials a liar goes where it leads.
                     LinkEnd::Moved(Conflict::DuplicateId) => {
                         let slandered = &self.slandered;
@@ -477,6 +480,7 @@ mod tests {
             LinkEnd::Violation(""),
             LinkEnd::Moved(Conflict::DuplicateId),
             LinkEnd::Moved(Conflict::Banned),
+            LinkEnd::OtherRoom,
         ] {
             assert!(harm(&closed(why)), "{why:?}");
         }

@@ -299,8 +299,8 @@ impl Gossip {
 impl Election for Gossip {
     type Message = Claimed;
     type Pulse = Leads;
-    /// Declarations say all: a Hello adds nothing to them.
-    type Hello = ();
+    /// The leader that the sender follows, or is. Elections do not need it: declarations carry it.
+    type Hello = Option<NamedLeader>;
     /// Whom it names. There are no terms.
     type Token = Option<PeerId>;
     /// A node that starts again knows nothing of before.
@@ -371,7 +371,13 @@ impl Election for Gossip {
         to.filter(|(id, _)| **id != self.me)
     }
 
-    fn hello(&self, _now: Time, _view: &View, _asked: Time) {}
+    fn hello(&self, _now: Time, view: &View, _asked: Time) -> Option<NamedLeader> {
+        self.named_leader(view)
+    }
+
+    fn named_in(&self, hello: &Option<NamedLeader>) -> Option<NamedLeader> {
+        hello.clone()
+    }
 
     fn may_supersede(&self, from: &PeerId, named: &Option<PeerId>) -> bool {
         named.as_ref() == Some(from) && *named != self.record.leader

@@ -358,6 +358,11 @@ impl Election for Raft {
         side
     }
 
+    fn named_in(&self, hello: &Side) -> Option<NamedLeader> {
+        let live = hello.live.as_ref()?;
+        Some((live.id.clone(), live.key))
+    }
+
     fn names(&self, peer: &PeerId) -> Option<&NamedLeader> {
         self.namesakes.names(peer)
     }

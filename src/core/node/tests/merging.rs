@@ -219,3 +219,69 @@ fn a_leader_that_the_other_room_bans_never_stays() {
         .filter(|(at, _)| *at >= settled);
     assert!(!later.map(|(_, event)| event).any(shown));
 }
+
+/// The members whose arrivals and departures a host has received since then.
+fn arrivals_since(net: &Net, name: &str, since: Time) -> Vec<Event> {
+    let events = net.place(name).events.iter();
+    let is_one = |event: &&Event| matches!(event, Event::Joined(_) | Event::Left(_));
+    let later = events.filter(|(at, _)| *at >= since);
+    later
+        .map(|(_, event)| event)
+        .filter(is_one)
+        .cloned()
+        .collect()
+}
+
+/// Three ids belong to two members. So only ann and cid can link, and each sees too few keys of the other room to move there.
+fn two_rooms_that_stay_apart() -> Net {
+    let [first, second] = [
+        ["eve", "cid", "bob", "dan"],
+        ["ann", "eve'", "bob'", "dan'"],
+    ];
+    let mut net = Net::rooms(&first, &second);
+    net.dial("ann", "cid");
+    assert!(net.has("ann", "cid"), "{}", net.describe());
+    net.wait_or_describe(|net| !net.has("ann", "cid"));
+    net.run(ms(100));
+    net
+}
+
+const BOTH_ROOMS: [&str; 8] = ["eve", "cid", "bob", "dan", "ann", "eve'", "bob'", "dan'"];
+
+#[test]
+fn rooms_that_cannot_become_one_part_once() {
+    let mut net = two_rooms_that_stay_apart();
+    let parted = net.now;
+    let check = |net: &Net, by_hand| {
+        let hello = net.hello("cid");
+        let key = net.place("cid").life.key;
+        net.node("ann").check_hello(net.now, &hello, key, by_hand)
+    };
+    net.run(ms(60_000));
+    for name in BOTH_ROOMS {
+        assert_eq!(arrivals_since(&net, name, parted), [], "{name}");
+    }
+    let refusal = AdmissionRefusal::OtherRoom(id("cid"));
+    assert_eq!(check(&net, false), Err(refusal), "discovery dials on");
+    assert_eq!(check(&net, true), Ok(()), "a host's own dial links them");
+}
+
+#[test]
+fn rooms_that_parted_become_one_when_the_leader_that_kept_them_apart_is_gone() {
+    let mut net = two_rooms_that_stay_apart();
+    net.run(ms(15_000));
+    net.kill("eve", true);
+    // The rooms link again; two ids still belong to two members, one of each stays.
+    net.run(ms(60_000));
+    let [first, second] = [["cid", "bob", "dan"], ["ann", "bob'", "dan'"]];
+    let is_in_one = |names: &[&str]| {
+        let all = ["ann", "cid", "eve'"].iter().chain(names);
+        let leaders: BTreeSet<_> = all.map(|name| net.node(name).leader()).collect();
+        leaders.len() == 1 && !leaders.contains(&None)
+    };
+    assert!(
+        is_in_one(&first[1..]) || is_in_one(&second[1..]),
+        "{}",
+        net.describe()
+    );
+}

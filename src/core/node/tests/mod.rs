@@ -159,6 +159,10 @@ struct Net {
     /// The link that an end has.
     ends: BTreeMap<(PeerId, PeerId), u64>,
     queue: BTreeMap<(Time, u64), Happening>,
+    /// Whether links repeat what a muted member has missed, when it is muted no longer.
+    links_repeat: bool,
+    /// What they repeat then.
+    held: Vec<Happening>,
     arrivals: BTreeMap<u64, Arrival>,
     /// Whether the dials of cores reach anybody.
     dials_work: bool,
@@ -180,6 +184,8 @@ impl Net {
             places: BTreeMap::new(),
             ends: BTreeMap::new(),
             queue: BTreeMap::new(),
+            links_repeat: false,
+            held: Vec::new(),
             arrivals: BTreeMap::new(),
             dials_work: true,
             walls: BTreeSet::new(),
@@ -316,6 +322,11 @@ impl Net {
 
     fn mute(&mut self, name: &str, muted: bool) {
         self.place_mut(name).muted = muted;
+        if !muted {
+            for message in std::mem::take(&mut self.held) {
+                self.happen(message);
+            }
+        }
     }
 
     fn leads(&self, name: &str) -> bool {

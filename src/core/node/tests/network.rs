@@ -214,7 +214,10 @@ impl Net {
             }
             Output::Event(event) => {
                 place.events.push((now, event.clone()));
-                if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = event {
+                // A link that replaced that one stays.
+                if let Event::Left(Left { peer, .. }) | Event::Reconnecting(peer) = event
+                    && place.node.membership().get(&peer).is_none()
+                {
                     self.hang_up(name, &peer, LinkEnd::Closed);
                 }
             }
@@ -249,7 +252,8 @@ impl Net {
                 LinkEnd::Disconnected
                 | LinkEnd::Silent
                 | LinkEnd::RoomEnded
-                | LinkEnd::Moved(_) => why,
+                | LinkEnd::Moved(_)
+                | LinkEnd::OtherRoom => why,
                 _ => LinkEnd::Closed,
             };
             self.later(Happening::Closed {
@@ -311,16 +315,17 @@ impl Net {
     }
 
     pub(super) fn reaches(&self, link: u64, from: &PeerId, to: &PeerId) -> bool {
-        let hears = |name| {
-            self.places
-                .get(name)
-                .is_none_or(|place: &Place| !place.muted)
-        };
         let is_up = !self.carried.contains(&link) || self.is_carried(from, to);
+        self.is_link(link, from, to) && !self.are_muted(from, to) && is_up
+    }
+
+    fn are_muted(&self, one: &PeerId, other: &PeerId) -> bool {
+        let mut ends = [one, other].into_iter();
+        ends.any(|name| self.places.get(name).is_some_and(|place| place.muted))
+    }
+
+    fn is_link(&self, link: u64, from: &PeerId, to: &PeerId) -> bool {
         self.ends.get(&(to.clone(), from.clone())) == Some(&link)
-            && hears(from)
-            && hears(to)
-            && is_up
     }
 
     pub(super) fn happen(&mut self, happening: Happening) {
@@ -334,6 +339,13 @@ impl Net {
                 if self.reaches(link, &from, &to) {
                     let (from, envelope) = (id_at(&from), *envelope);
                     let _ = self.feed(&to, Input::Message { from, envelope });
+                } else if self.links_repeat && self.is_link(link, &from, &to) {
+                    self.held.push(Happening::Message {
+                        link,
+                        from,
+                        to,
+                        envelope,
+                    });
                 }
             }
             Happening::Datagram {
@@ -392,24 +404,35 @@ impl Net {
             return;
         };
         let life = dialler.life;
-        let hello = self.hello(from.as_str());
-        let welcome = self.places.get(&peer).is_some_and(|target| {
-            let linked = self.is_linked_well(&peer, from);
-            let heard = !target.muted && !dialler.muted && self.dials_work;
-            let is_it = target.life.key == key;
-            let checked = target.node.check_hello(self.now, &hello, life.key, false);
-            heard && has_path && is_it && !linked && checked.is_ok()
+        let answers = self.places.get(&peer).is_some_and(|target| {
+            let hears = !target.muted && !dialler.muted && self.dials_work;
+            hears && has_path && target.life.key == key && !self.is_linked_well(&peer, from)
         });
-        if welcome {
-            self.ask_for(from.as_str(), life, peer.as_str(), true);
-        } else {
-            let _ = self.feed(
-                from,
-                Input::DialFailed {
-                    peer: id_at(&peer),
-                    permanent: false,
-                },
-            );
-        }
+        // Each end checks the Hello of the other one.
+        let checked = answers.then(|| {
+            let (theirs, ours) = (self.hello(peer.as_str()), self.hello(from.as_str()));
+            let target = self.node(peer.as_str());
+            target.check_hello(self.now, &ours, life.key, false)?;
+            let dialler = self.node(from.as_str());
+            dialler.check_hello(self.now, &theirs, key, false)
+        });
+        let peer_id = id_at(&peer);
+        let is_lost = || dialler.node.absent().any(|lost| *lost == peer_id);
+        let failure = match checked {
+            Some(Ok(())) => {
+                self.ask_for(from.as_str(), life, peer.as_str(), true);
+                return;
+            }
+            Some(Err(AdmissionRefusal::Kicked(banned)))
+                if banned == id_at(from) && dialler.node.membership().is_empty() && is_lost() =>
+            {
+                Input::KickedOut
+            }
+            _ => Input::DialFailed {
+                peer: peer_id,
+                permanent: false,
+            },
+        };
+        let _ = self.feed(from, failure);
     }
 }

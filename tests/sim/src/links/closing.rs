@@ -30,7 +30,9 @@ impl World {
             link.ended[end] = true;
         }
         let said = match why {
-            LinkEnd::Disconnected | LinkEnd::RoomEnded | LinkEnd::Moved(_) => why,
+            LinkEnd::Disconnected | LinkEnd::RoomEnded | LinkEnd::Moved(_) | LinkEnd::OtherRoom => {
+                why
+            }
             LinkEnd::Silent => self.silence_is_told_as,
             _ => LinkEnd::Closed,
         };
